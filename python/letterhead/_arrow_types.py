@@ -108,14 +108,14 @@ def read_table(table: Any) -> pa.RecordBatchReader:
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
         reader = pa.RecordBatchReader.from_stream(imported)
-        return pa.RecordBatchReader.from_batches(reader.schema, map(_validated, reader))
+        return pa.RecordBatchReader.from_batches(reader.schema, map(_validate, reader))
     except AssertionError:
         if not is_frame:
             raise
         raise TypeError("pyspark exports no times of a DataFrame as Arrow data: pass df.toArrow()") from None
 
 
-def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _validate(batch: pa.RecordBatch) -> pa.RecordBatch:
     batch.validate(full=True)
     return batch
 

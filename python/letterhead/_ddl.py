@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
-from letterhead._names import shortened
+from letterhead._names import shorten
 
 __all__ = ["DdlColumn", "parse_ddl"]
 
@@ -88,7 +88,7 @@ def _column(ddl: str, parts: list[_Token], end: int) -> DdlColumn:
         rest = rest[1:]
     rest, required = _without_options(ddl, rest)
     if not rest or rest[0].kind != "word":
-        _refuse(ddl, rest[0].start if rest else end, f"column {shortened(_name(name))} has no type")
+        _refuse(ddl, rest[0].start if rest else end, f"column {shorten(_name(name))} has no type")
     last = rest[-1]
     return DdlColumn(_name(name), ddl[rest[0].start : last.start + len(last.text)], required)
 
@@ -116,5 +116,5 @@ def _name(token: _Token) -> str:
 
 
 def _refuse(ddl: str, at: int, reason: str) -> NoReturn:
-    where = f"at character {at}, {shortened(ddl[at : at + 40])}" if at < len(ddl) else "at the end"
+    where = f"at character {at}, {shorten(ddl[at : at + 40])}" if at < len(ddl) else "at the end"
     raise ValueError(f"columns are not DDL such as {_EXAMPLE}: {where}: {reason}")

@@ -110,7 +110,7 @@ def _version(module: str) -> str | None:
     except ModuleNotFoundError:
         return None
     except Exception as error:
-        return f"cannot be imported: {_described(error)}"
+        return f"cannot be imported: {_describe_error(error)}"
 
 
 def _letterhead() -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _letterhead() -> dict[str, Any]:
             facts |= {"version": installed.version, "requires": installed.requires or []}
         return {"version": importlib.import_module("letterhead._native").__version__, **facts}
     except Exception as error:
-        return {**facts, "error": _described(error)}
+        return {**facts, "error": _describe_error(error)}
 
 
 def _decode() -> str:
@@ -134,10 +134,10 @@ def _decode() -> str:
         expected = [("k", b"v"), ("k", b""), ("k", None), ("é", b"x")]
         return "right" if headers.items() == expected else f"{headers}"
     except Exception as error:
-        return _described(error)
+        return _describe_error(error)
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].removesuffix(": ")
 
 

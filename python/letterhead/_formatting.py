@@ -6,7 +6,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
-__all__ = ["as_text", "counted", "iso_time", "printable", "quoted", "spaced_hex"]
+__all__ = ["as_text", "count_noun", "iso_time", "printable", "quote", "space_hex"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -21,7 +21,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote text, so that it is not confused with hex or null."""
     # JSON is the most common text with double quotes; single quotes around it keep it readable.
     mark = "'" if '"' in text and "'" not in text else '"'
@@ -31,10 +31,10 @@ def quoted(text: str) -> str:
 def key_text(text: str) -> str:
     """Return a key as tables show it: in quotes if it is empty, has blanks or quotes, or is the text null."""
     is_plain = text.isprintable() and text.split() == [text] and text != "null" and '"' not in text
-    return text if is_plain else quoted(text)
+    return text if is_plain else quote(text)
 
 
-def spaced_hex(data: bytes) -> str:
+def space_hex(data: bytes) -> str:
     """Write bytes as pairs of hex digits."""
     return data.hex(" ")
 
@@ -55,7 +55,7 @@ def _is_in_text(char: str) -> bool:
     return char.isprintable() or char in _ESCAPES or unicodedata.category(char) in _CATEGORIES_OF_TEXT
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """Return a count with its noun: ``1 byte``, ``2 bytes``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 

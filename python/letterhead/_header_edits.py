@@ -20,7 +20,7 @@ from letterhead.values import Binary, String, Value, utf8
 
 __all__ = [
     "MASKS", "ColumnValues", "Constant", "EditValues", "Function", "GivenKey", "GivenValue", "HeaderEdit", "HeaderKey", "HeaderValue",
-    "Hmac", "Lit", "Mask", "NewValue", "Replacements", "folded_key", "hmac", "lit",
+    "Hmac", "Lit", "Mask", "NewValue", "Replacements", "fold_key", "hmac", "lit",
 ]  # fmt: skip
 
 HeaderKey: TypeAlias = str | int | Value
@@ -166,7 +166,7 @@ NewValue: TypeAlias = Constant | Mask | Hmac | Function | ColumnValues
 class HeaderEdit:
     """Changes of headers by their keys: those that they have before the edit, except in ``append``.
 
-    With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are those of :func:`folded_key`.
+    With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are those of :func:`fold_key`.
     """
 
     only: tuple[HeaderKey, ...] | None = None
@@ -215,17 +215,17 @@ class HeaderEdit:
         for name in ("rename", "replace"):
             seen: dict[HeaderKey, HeaderKey] = {}
             for key, _ in getattr(self, name):
-                earlier = seen.setdefault(folded_key(key), key)
+                earlier = seen.setdefault(fold_key(key), key)
                 if earlier != key:
                     raise ValueError(
                         f"{name} names {earlier!r} and {key!r}, which ignore_case=True makes one: leave one out"
                     )
         return dataclasses.replace(
             self,
-            only=None if self.only is None else tuple(map(folded_key, self.only)),
-            drop=tuple(map(folded_key, self.drop)),
-            rename=tuple((folded_key(old), new) for old, new in self.rename),
-            replace=tuple((folded_key(key), value) for key, value in self.replace),
+            only=None if self.only is None else tuple(map(fold_key, self.only)),
+            drop=tuple(map(fold_key, self.drop)),
+            rename=tuple((fold_key(old), new) for old, new in self.rename),
+            replace=tuple((fold_key(key), value) for key, value in self.replace),
             ignore_case=True,
         )
 
@@ -235,7 +235,7 @@ class HeaderEdit:
             return self
         spellings: dict[HeaderKey, list[HeaderKey]] = {}
         for key in dict.fromkeys(keys):
-            spellings.setdefault(folded_key(key), []).append(key)
+            spellings.setdefault(fold_key(key), []).append(key)
 
         def spelled(key: HeaderKey) -> list[HeaderKey]:
             return spellings.get(key, [key])
@@ -294,7 +294,7 @@ class HeaderEdit:
         dropped, only = frozenset(self.drop), None if self.only is None else frozenset(self.only)
         set_keys, result = frozenset(unset), []
         for key, value in headers:
-            name = folded_key(key) if self.ignore_case else key
+            name = fold_key(key) if self.ignore_case else key
             if key in set_keys:
                 if key in unset:
                     result.append((key, _value_of(unset.pop(key), None)))
@@ -324,12 +324,12 @@ def header_key(key: Any) -> HeaderKey:
     return int(key)
 
 
-def folded_key(key: HeaderKey) -> HeaderKey:
+def fold_key(key: HeaderKey) -> HeaderKey:
     """Return a text key with lower case letters for A to Z; other letters and other keys stay as they are.
 
     Examples
     --------
-    >>> folded_key("Content-Type"), folded_key(3)
+    >>> fold_key("Content-Type"), fold_key(3)
     ('content-type', 3)
     """
     return key.translate(_LOWER) if isinstance(key, str) else key
@@ -370,7 +370,7 @@ def _hint(value: Any) -> str:
     return "a number is lh.Int32(3) in a format with types, and lh.Int32(3).bits or '3' in one without"
 
 
-def masked(mask: Mask | Hmac, value: bytes | Value) -> bytes | String:
+def mask(mask: Mask | Hmac, value: bytes | Value) -> bytes | String:
     """Return the text that hides a value."""
     bits = value.bits if isinstance(value, Value) else value
     name = "hmac" if isinstance(mask, Hmac) else mask.name
@@ -394,7 +394,7 @@ def _value_of(new: NewValue, value: Any) -> HeaderValue:
         case Constant():
             return new.value
         case Mask() | Hmac():
-            return masked(new, value)
+            return mask(new, value)
         case Function():
             return header_value(new.function(value))
         case ColumnValues():

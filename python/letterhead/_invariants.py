@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-__all__ = ["instance", "present"]
+__all__ = ["instance", "require"]
 
 T = TypeVar("T")
 
 
-def present(value: T | None, name: str) -> T:
+def require(value: T | None, name: str) -> T:
     """Return a value that is not ``None``; ``name`` is for the error."""
     if value is None:
         raise AssertionError(f"{name} is missing")

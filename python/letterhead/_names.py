@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["check_name", "first_repeated", "listed", "names_of", "shortened", "unknown_name"]
+__all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_name"]
 
 MOST_LISTED = 50
 """Names that an error lists; the others are counted."""
@@ -47,15 +47,15 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
-    return ValueError(f"unknown {noun} {shortened(wrong)}{hint} ({plural}: {listed(names)})")
+    return ValueError(f"unknown {noun} {shorten(wrong)}{hint} ({plural}: {join_names(names)})")
 
 
-def shortened(name: object) -> str:
+def shorten(name: object) -> str:
     """Return a wrong name as Python writes it; of a long one, the beginning."""
     return f"{name[:MOST_QUOTED]!r}…" if isinstance(name, str) and len(name) > MOST_QUOTED else repr(name)
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Return names separated by commas, with a count of those after the first fifty."""
     names = list(names)
     more = len(names) - MOST_LISTED

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["how_to_install", "needed"]
+__all__ = ["how_to_install", "install_hint"]
 
 
 @contextmanager
-def needed(feature: str, install: str) -> Iterator[None]:
+def install_hint(feature: str, install: str) -> Iterator[None]:
     """Import optional dependencies within this context; a missing one raises an error that says how to install it.
 
     ``feature`` needs them, and ``install`` is the argument of ``pip install``, quoted for a shell. Errors raised
@@ -17,7 +17,7 @@ def needed(feature: str, install: str) -> Iterator[None]:
 
     Examples
     --------
-    >>> with needed("a scan", "'letterhead[arrow]'"):
+    >>> with install_hint("a scan", "'letterhead[arrow]'"):
     ...     import no_such_module
     Traceback (most recent call last):
         ...

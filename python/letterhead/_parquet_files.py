@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from letterhead._formatting import counted
-from letterhead._table_batches import BATCH_ROWS, checked_batches, damage, first_line, plain_schema
+from letterhead._formatting import count_noun
+from letterhead._table_batches import BATCH_ROWS, check_batches, damage, first_line, plain_schema
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ def tables_of(directory: Path) -> list[Path]:
     log = directory / COMMITTED
     if not log.is_dir():
         return files
-    committed = _committed_names(log)
+    committed = _list_committed_names(log)
     if missing := len(committed.difference(path.name for path in files)):
-        raise DamagedTableError(f"cannot read {directory}: it lacks {counted(missing, 'file')} that {COMMITTED} names")
+        raise DamagedTableError(
+            f"cannot read {directory}: it lacks {count_noun(missing, 'file')} that {COMMITTED} names"
+        )
     return [path for path in files if path.name in committed]
 
 
@@ -89,7 +91,7 @@ def _files(directory: Path, seen: set[str]) -> Iterator[Path]:
             raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
 
 
-def _committed_names(log: Path) -> set[str]:
+def _list_committed_names(log: Path) -> set[str]:
     """Return the names of the files that a streaming query committed, and did not delete."""
     added: set[str] = set()
     deleted: set[str] = set()
@@ -172,7 +174,7 @@ def parquet_rows(
     batch_rows: int = BATCH_ROWS,
     limits: Limits | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead._table_batches.checked_batches` of it."""
+    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead._table_batches.check_batches` of it."""
     names = parquet.schema_arrow.names
     # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
@@ -181,7 +183,7 @@ def parquet_rows(
         parquet.iter_batches(batch_rows, row_groups=[group], columns=[*columns] if is_plain else None)
         for group in _last_groups(parquet.metadata, last)
     )
-    return checked_batches(batches, label, batch_rows, last, limits)
+    return check_batches(batches, label, batch_rows, last, limits)
 
 
 def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Batches of files from anywhere: validated before anything reads them, in plain types, and of bounded size: :func:`checked_batches`.
+"""Batches of files from anywhere: validated before anything reads them, in plain types, and of bounded size: :func:`check_batches`.
 
 Files state lengths, offsets and counts that need not be true, and a dictionary or a run can stand for many times its bytes.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from letterhead._names import listed
+from letterhead._names import join_names
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "BATCH_ROWS", "bounded_batches", "checked_batches", "damage", "empty_batch", "no_column", "plain_schema",
+    "BATCH_ROWS", "split_batches", "check_batches", "damage", "empty_batch", "no_column", "plain_schema",
     "rows_by_partition",
 ]  # fmt: skip
 
@@ -46,18 +46,18 @@ def first_line(error: Exception) -> str:
 def no_column(name: str, names: Iterable[str]) -> ValueError:
     """Return the error for a column that a table does not have."""
     names = [*names]
-    known = f"there are {listed(names)}" if names else "the table is empty"
+    known = f"there are {join_names(names)}" if names else "the table is empty"
     return ValueError(f"there is no column {name!r}: {known}")
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of the batches of :func:`checked_batches`: without dictionaries and runs."""
+    """Return the schema of the batches of :func:`check_batches`: without dictionaries and runs."""
     import pyarrow as pa
 
     return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
 
 
-def checked_batches(
+def check_batches(
     batches: Iterable[pa.RecordBatch],
     label: str,
     max_rows: int = BATCH_ROWS,
@@ -100,7 +100,7 @@ def checked_batches(
         if last is not None:
             batch = batch.slice(max(0, len(batch) - last))
         for start in range(0, max(len(batch), 1), max_rows):
-            for part in bounded_batches(batch.slice(start, max_rows), limits):
+            for part in split_batches(batch.slice(start, max_rows), limits):
                 with damage(label):
                     plain = _plain_batch(part, schema)
                 yield plain
@@ -114,7 +114,7 @@ def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*map(_plain, batch.columns, schema.types)], schema=schema)
 
 
-def bounded_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.RecordBatch]:
+def split_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.RecordBatch]:
     """Halve a batch until each part is within the limit ``arrow_batch_bytes``, or has one row."""
     most = (limits or Limits()).filled().arrow_batch_bytes or 0
     parts = [batch]

@@ -15,10 +15,10 @@ from letterhead.errors import HeaderError
 from letterhead.headers import GivenKey
 from letterhead.one_message import decode, encode, select
 from letterhead.types import type_name
-from letterhead.values import UNNAMED, VALUE_TYPES, Binary, Char, String, Value, of_message
+from letterhead.values import UNNAMED, VALUE_TYPES, Binary, Char, String, Value, value_from_message
 
 __all__ = [
-    "BYTES", "UNNAMED", "checked_type", "parse_base64", "parse_hex", "parse_number", "parse_value", "text_of", "text_of_key",
+    "BYTES", "UNNAMED", "check_type", "parse_base64", "parse_hex", "parse_number", "parse_value", "text_of", "text_of_key",
     "text_with_type",
 ]  # fmt: skip
 
@@ -66,23 +66,23 @@ def parse_number(type: str, text: str) -> Value:
     """Parse a number or boolean as the core does, which knows all spellings."""
     message = encode([("k", text)], "iggy", types={"k": f"{type}:text"})
     value = decode(message, "iggy")["k"]
-    return value if isinstance(value, Value) else of_message(type, value or b"")
+    return value if isinstance(value, Value) else value_from_message(type, value or b"")
 
 
 def parse_value(type: str, text: str) -> Value:
     """Read a value of a type from text; for a type of bytes, return their UTF-8. Raises ValueError if it is not one."""
-    type = checked_type(type)
+    type = check_type(type)
     try:
         if type == "char":
             return Char(text)
         if type in BYTES or type == "string":
-            return of_message(type, String(text).bits)
+            return value_from_message(type, String(text).bits)
         return parse_number(type, text)
     except HeaderError as error:
         raise ValueError(error.message) from error
 
 
-def checked_type(type: str) -> str:
+def check_type(type: str) -> str:
     """Return the canonical name of a value type; raise ValueError for other names."""
     if type in UNNAMED:
         return type

@@ -573,7 +573,7 @@ class StoreChoiceError(StateStoreError, ValueError):
     """The options of a reader do not match the stores in a directory, or match several."""
 
 
-def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
+def copy_error(error: _Error, message: str | None = None, **place: Any) -> _Error:
     """Return a copy of an error with another message or place, for example in the whole instead of a part."""
     text = error.message if message is None else message
     copy = type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
@@ -584,7 +584,7 @@ def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
 
 def after_rows(error: _Error, rows: int) -> _Error:
     """Return an error whose row is counted from rows that precede those in which it occurred."""
-    return error if error.row is None or not rows else replaced(error, row=error.row + rows)
+    return error if error.row is None or not rows else copy_error(error, row=error.row + rows)
 
 
 def without_message_number(message: str) -> str:

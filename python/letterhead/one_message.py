@@ -14,9 +14,9 @@ from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
-from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, plain_types
+from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, to_native_types
 from letterhead.types import HeadersFormat, MessageFormat
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 if TYPE_CHECKING:
     from letterhead._native import MessageReader
@@ -197,7 +197,7 @@ def batch(
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
     fields = [fields_of(message, format, field_types) for message in messages]
-    written: bytes = native.batch(fields, format, codec, (on_loss, plain_types(types), nulls, False))
+    written: bytes = native.batch(fields, format, codec, (on_loss, to_native_types(types), nulls, False))
     return written
 
 
@@ -280,7 +280,7 @@ def convert(
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
     converted: bytes | None
-    read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), nulls, canonical)
+    read, write = (lenient, strict_types, limits), (on_loss, to_native_types(types), nulls, canonical)
     converted, losses, value_types = _native().convert(bytes_of(data), format, target, read, write)
     if on_loss != "report":
         return converted
@@ -369,7 +369,7 @@ def encode(
     else:
         raise ValueError(f"{format} is a batch: encode its messages one by one")
     written: bytes | None = native.encode(
-        fields, format, on_loss, None if types is None else plain_types(types), nulls, canonical
+        fields, format, on_loss, None if types is None else to_native_types(types), nulls, canonical
     )
     return written
 
@@ -538,5 +538,5 @@ def _types_by_key(value_types: list[tuple[PlainKey, str, bool]]) -> dict[HeaderK
     by_key: dict[HeaderKey, list[str]] = {}
     for key, type, _ in value_types:
         if key in lost:
-            by_key.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
+            by_key.setdefault(value_from_message(*key) if isinstance(key, tuple) else key, []).append(type)
     return {key: types if len(set(types)) > 1 else types[0] for key, types in by_key.items()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from letterhead._context_managers import Closing
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._read_once import ENDED, FAILED, ReadOnce, read_again_error
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Reader(Closing):
             if self._unreadable in (_CLOSED, FAILED):
                 raise read_again_error("the reader", self._unreadable)
             if self._batches is None:
-                self._batches = present(self._open, "the batches of an open reader")()
+                self._batches = require(self._open, "the batches of an open reader")()
             try:
                 return next(self._batches)
             except StopIteration:

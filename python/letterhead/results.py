@@ -10,7 +10,7 @@ from letterhead.fields import PlainKey, check_key, plain_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
 
-__all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
+__all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "to_native_types"]
 
 TypesOfKey: TypeAlias = ValueType | Sequence[ValueType]
 Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, TypesOfKey]
@@ -116,7 +116,7 @@ class Inspection(TypedDict):
     errors: list[ErrorDetail]
 
 
-def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:
+def to_native_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:
     """Return ``types=`` as the compiled core takes it; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if types is None or isinstance(types, str):
         return types

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-from letterhead._names import shortened, unknown_name
+from letterhead._names import shorten, unknown_name
 
 __all__ = ["BatchFormat", "HeadersFormat", "MessageFormat", "ValueType"]
 
@@ -274,7 +274,7 @@ def _parse_alternatives(text: str, dialect: _Dialect) -> str:
 
     types = [_parse_text(type.strip(), dialect) for type in text.split("|")]
     if len(types) > MAX_ALTERNATIVES:
-        raise ValueError(f"type {shortened(text)} has {len(types)} alternatives, and {MAX_ALTERNATIVES} are the most")
+        raise ValueError(f"type {shorten(text)} has {len(types)} alternatives, and {MAX_ALTERNATIVES} are the most")
     if any(is_array for _, is_array in types):
         raise ValueError(f"type {text!r} is a choice of lists: write array<... | ...>")
     name = " | ".join(type for type, _ in types)
@@ -356,7 +356,7 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     else:
         names = [*SELECT_TYPES, "array<...>"]
     hint = f": did you mean '{near}'?" if near else ""
-    return ValueError(f"unknown type {shortened(name)}{hint} (types: {', '.join(names)})")
+    return ValueError(f"unknown type {shorten(name)}{hint} (types: {', '.join(names)})")
 
 
 def _nearest(name: str) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead._names import unknown_name
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.types import type_name
@@ -117,7 +117,7 @@ class Value(metaclass=_ValueType):
 
     def __new__(cls, type: str, value: Any) -> Value:
         known = _class_of(type)
-        return of_message(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
+        return value_from_message(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
 
     def __init_subclass__(cls, type: str = "") -> None:
         cls._name = type
@@ -143,7 +143,7 @@ class Value(metaclass=_ValueType):
         name = known._name or type
         bits = _bytes(bits, name)
         known._check(name, bits)
-        return of_message(name, bits)
+        return value_from_message(name, bits)
 
     @property
     def type(self) -> str:
@@ -184,7 +184,7 @@ class Value(metaclass=_ValueType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By bits: a Python float may change the payload of a NaN.
-        return of_message, (self._type, self._bits)
+        return value_from_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
         """Return the bits after a check: bits from a message may not be a value of the type."""
@@ -203,7 +203,7 @@ class Value(metaclass=_ValueType):
         """Raise if the bits are not a value of the type."""
         width = VALUE_TYPES.get(type)
         if width is not None and len(bits) != width:
-            _refuse("wrong_size", f"{counted(len(bits), 'byte')} where {type} takes {width}")
+            _refuse("wrong_size", f"{count_noun(len(bits), 'byte')} where {type} takes {width}")
         cls._check_bits(bits)
 
     @classmethod
@@ -450,7 +450,7 @@ def _class_of(type: str) -> type[Value]:
     return known
 
 
-def of_message(type: str, bits: bytes) -> Value:
+def value_from_message(type: str, bits: bytes) -> Value:
     """Return a value with bits from a message; reading it raises if they are not a value of the type."""
     value: Value = object.__new__(_CLASSES.get(type, Value))
     value._type = type

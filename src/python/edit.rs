@@ -29,7 +29,7 @@ impl EditedKeys {
     }
 
     /// Indexes of the entries without a header; none before the first row.
-    fn unseen(&self) -> PyResult<Vec<usize>> {
+    fn unmatched_keys(&self) -> PyResult<Vec<usize>> {
         enter(|| Ok(self.seen.unseen()))
     }
 }

@@ -178,7 +178,7 @@ pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder)
 
 fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), bytes_object(py, bits)?))
+    MAKE.import(py, "letterhead.values", "value_from_message")?.call1((value_type.name(), bytes_object(py, bits)?))
 }
 
 pub fn requested_object<'py>(py: Python<'py>, key: &RequestedKey) -> PyResult<Bound<'py, PyAny>> {

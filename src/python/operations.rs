@@ -161,7 +161,7 @@ impl WriteOptions {
         #[pyo3(from_py_with = argument::canonical)] canonical: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
-            let plain = py.import("letterhead.results")?.call_method1("plain_types", (&types,))?;
+            let plain = py.import("letterhead.results")?.call_method1("to_native_types", (&types,))?;
             let write = traits::WriteOptions {
                 on_loss: arguments::on_loss(on_loss)?,
                 types: type_option(plain.extract::<Option<TypesArgument>>()?)?,

@@ -22,7 +22,7 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.spelling import read_value
-from letterhead.values import VALUE_TYPES, Value, of_message
+from letterhead.values import VALUE_TYPES, Value, value_from_message
 from strategies import valid_bytes
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -38,7 +38,7 @@ ANY_KEYS = lh.Headers(
         (b"\xff", Value("type-200", b"zz")),
         ("int32:7", lh.Float32(2.5)),
         (lh.Bool(True), NAN),
-        (of_message("string", b"\xff"), of_message("bool", b"\2")),
+        (value_from_message("string", b"\xff"), value_from_message("bool", b"\2")),
     ]
 )
 
@@ -64,7 +64,9 @@ types = st.sampled_from(list(VALUE_TYPES))
 
 @given(types, st.data())
 def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObject) -> None:
-    value = of_message(type, data.draw(st.binary(min_size=VALUE_TYPES[type] or 0, max_size=VALUE_TYPES[type] or 20)))
+    value = value_from_message(
+        type, data.draw(st.binary(min_size=VALUE_TYPES[type] or 0, max_size=VALUE_TYPES[type] or 20))
+    )
     text = text_of(value)
     if text is None:
         assert type in ("binary", "char", "bool", "string", "float32", "float64")
@@ -86,8 +88,8 @@ def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObje
         (lh.String("a:b"), "string:a:b"),
         (lh.Binary(b"\0\xff"), "binary:00ff"),
         (Value("type-200", b"z"), "type-200:7a"),
-        (of_message("bool", b"\2"), "bool:02"),
-        (of_message("int32", b"\0\0\0"), "int32:000000"),
+        (value_from_message("bool", b"\2"), "bool:02"),
+        (value_from_message("int32", b"\0\0\0"), "int32:000000"),
         (NAN, "float64:7ff8000000000001"),
     ],
 )

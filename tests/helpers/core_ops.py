@@ -11,7 +11,7 @@ from implementations import binary_column, columns_of, detail_of, from_row, mess
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail
 from letterhead.headers import Headers
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 from list_columns import list_type
 from outcomes import selected
 
@@ -64,7 +64,7 @@ def value_at(data: bytes) -> int:
 
 def spelled(type: str, bits: bytes, types: Any) -> bytes | None:
     """Return the bytes of a typed value in a format without types."""
-    [(_, value)] = lh.decode(lh.encode([("v", of_message(type, bits))], "kafka", types=types) or b"", "kafka")
+    [(_, value)] = lh.decode(lh.encode([("v", value_from_message(type, bits))], "kafka", types=types) or b"", "kafka")
     assert not isinstance(value, lh.Value)
     return value
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import letterhead as lh
 from letterhead.errors import ErrorDetail, HeaderError
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 from reference import ops
 from reference.formats import FORMATS
 
@@ -281,8 +281,8 @@ def values(message: Any) -> Any:
         return lh.Message(**{**message, "headers": message["headers"] and values(message["headers"])})
     return message and [
         (
-            of_message(*key) if isinstance(key, tuple) else key,
-            value if type is None or value is None else of_message(type, value),
+            value_from_message(*key) if isinstance(key, tuple) else key,
+            value if type is None or value is None else value_from_message(type, value),
         )
         for key, type, value in message
     ]

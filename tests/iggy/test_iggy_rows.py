@@ -24,7 +24,7 @@ PLACE = {"stream": "shop", "topic": "orders", "partition": 3}
 
 def mapped(time: int) -> bytes:
     """Write the headers of a Kafka record with a timestamp in milliseconds."""
-    return kafka_gateway._encoded([("kafka.v", 1, b"\1"), ("kafka.ts", 7, struct.pack("<q", time))])
+    return kafka_gateway._encode([("kafka.v", 1, b"\1"), ("kafka.ts", 7, struct.pack("<q", time))])
 
 
 def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
@@ -62,7 +62,7 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
         MappedRowReader(RowRequest(("offset", "timestamp")), dialect="spark")(data, partition_values=PLACE)
     result: Any = MappedRowReader(RowRequest(("offset", "timestamp")))(data, partition_values=PLACE)
     assert result.column("timestamp").cast("int64").to_pylist() == list(times)
-    broken = batch(frame(0, b"v", kafka_gateway._encoded([("kafka.v", 1, b"\7")])), base=7)
+    broken = batch(frame(0, b"v", kafka_gateway._encode([("kafka.v", 1, b"\7")])), base=7)
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
         MappedRowReader(RowRequest(("offset",)))(broken, partition_values=PLACE)
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("shop/orders", 3, 7)

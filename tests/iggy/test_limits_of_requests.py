@@ -192,10 +192,10 @@ def test_rows_without_a_key_go_to_partitions_in_turn(address: str) -> None:
 
 
 def test_large_rows_are_made_objects_one_at_a_time(address: str) -> None:
-    from letterhead.iggy.topic_writer import _in_pieces
+    from letterhead.iggy.topic_writer import _yield_messages
 
     large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], MessageFields._fields)
-    assert [len(objects) for objects in _in_pieces(large)] == [1, 1, 1]
+    assert [len(objects) for objects in _yield_messages(large)] == [1, 1, 1]
 
 
 # --- offsets ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Fetched
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
-from letterhead.offsets.ranges import narrowed_ranges, requested_ranges
+from letterhead.offsets.ranges import narrow_ranges, resolve_ranges
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import OffsetBounds
 
@@ -103,7 +103,7 @@ def test_an_end_that_compaction_removed_is_reached() -> None:
 
 def narrowed(log: Log, where: Any) -> list[tuple[int, int]]:
     reader = KafkaRowReader(RowRequest(("offset",), where=where))
-    ranges = narrowed_ranges(partitions(log, ["offset"]), [OffsetRange(PARTITION, 5, 25)], reader.where)
+    ranges = narrow_ranges(partitions(log, ["offset"]), [OffsetRange(PARTITION, 5, 25)], reader.where)
     return [(requested.start, requested.end) for requested in ranges]
 
 
@@ -123,7 +123,7 @@ def test_a_condition_narrows_a_range_to_the_offsets_it_can_select() -> None:
 
 def end_of(log: Log, end: Any, isolation: Any) -> int:
     bounds = OffsetBounds.parse("earliest", end)
-    [requested] = requested_ranges(partitions(log, ["offset"], isolation), [PARTITION], bounds)
+    [requested] = resolve_ranges(partitions(log, ["offset"], isolation), [PARTITION], bounds)
     return requested.end
 
 
@@ -144,7 +144,7 @@ def test_a_bound_by_time_is_at_most_the_last_readable_offset() -> None:
     assert end_of(log, "latest", "read_committed") == 20
     # A start among the records of that transaction is at the end, and not beyond it.
     bounds = OffsetBounds.parse("@1000000000000", "latest")
-    assert requested_ranges(partitions(log, ["offset"], "read_committed"), [PARTITION], bounds) == [
+    assert resolve_ranges(partitions(log, ["offset"], "read_committed"), [PARTITION], bounds) == [
         OffsetRange(PARTITION, 20, 20)
     ]
 

@@ -11,7 +11,7 @@ import pytest
 
 from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.offsets.partition_log import OffsetRange, Reply, TopicPartition
-from letterhead.offsets.ranges import chosen_partitions, divided_ranges, limited_ends, requested_ranges
+from letterhead.offsets.ranges import choose_partitions, divide_ranges, limit_ends, resolve_ranges
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetBounds, OffsetPoint
 
@@ -101,7 +101,7 @@ class Log:
 
 def ranges(start: Any, end: Any = "latest") -> list[tuple[int, int]]:
     """The requested offsets of a partition that has 5 to 19, and of one that has 0 to 7."""
-    requested = requested_ranges(Log({A: (5, 20), B: (0, 8)}), [A, B], OffsetBounds.parse(start, end))
+    requested = resolve_ranges(Log({A: (5, 20), B: (0, 8)}), [A, B], OffsetBounds.parse(start, end))
     return [(chosen.start, chosen.end) for chosen in requested]
 
 
@@ -126,14 +126,14 @@ def test_an_offset_of_one_partition_must_exist() -> None:
     with pytest.raises(ValueError, match="start has no entry for partition 1"):
         ranges({0: 5})
     with pytest.raises(ProtocolError, match="orders-0 begins at offset 9 and ends at 8"):
-        requested_ranges(Log({A: (9, 8)}), [A], OffsetBounds.parse("earliest", "latest"))
+        resolve_ranges(Log({A: (9, 8)}), [A], OffsetBounds.parse("earliest", "latest"))
 
 
 def test_partitions_are_chosen_by_number() -> None:
-    assert chosen_partitions([A, B], "orders", None) == [A, B]
-    assert chosen_partitions([A, B], "orders", [1, 1]) == [B]
+    assert choose_partitions([A, B], "orders", None) == [A, B]
+    assert choose_partitions([A, B], "orders", [1, 1]) == [B]
     with pytest.raises(ValueError, match="topic 'orders' has no partition 2: it has 2, counted from 0"):
-        chosen_partitions([A, B], "orders", [0, 2])
+        choose_partitions([A, B], "orders", [0, 2])
 
 
 def offsets(log: Log, *requested: OffsetRange, skip_lost: bool = False) -> list[int]:
@@ -164,9 +164,9 @@ def test_lost_records_are_an_error_or_skipped() -> None:
 
 def test_ranges_are_divided_among_tasks_without_gaps() -> None:
     requested = [OffsetRange(A, 0, 90), OffsetRange(B, 10, 10), OffsetRange(B, 10, 20)]
-    assert divided_ranges(requested, 0, None) == [requested[0], requested[2]]
+    assert divide_ranges(requested, 0, None) == [requested[0], requested[2]]
     for minimum, most, count in ((10, None, 10), (0, 30, 4), (4, 7, 15)):
-        parts = divided_ranges(requested, minimum, most)
+        parts = divide_ranges(requested, minimum, most)
         assert len(parts) == count
         for partition, expected in ((A, range(90)), (B, range(10, 20))):
             assert [at for part in parts if part.partition == partition for at in range(part.start, part.end)] == [
@@ -180,7 +180,7 @@ def test_ranges_are_divided_among_tasks_without_gaps() -> None:
 )
 def test_there_are_as_many_tasks_as_requested(sizes: tuple[int, ...], minimum: int, count: int) -> None:
     requested = [OffsetRange(TopicPartition("t", number), 0, size) for number, size in enumerate(sizes)]
-    parts = divided_ranges(requested, minimum, None)
+    parts = divide_ranges(requested, minimum, None)
     assert len(parts) == count
     assert sum(part.end - part.start for part in parts) == sum(sizes)
     lengths = [part.end - part.start for part in parts if part.partition.partition == 0]
@@ -189,6 +189,6 @@ def test_there_are_as_many_tasks_as_requested(sizes: tuple[int, ...], minimum: i
 
 def test_the_offsets_of_a_trigger_are_shared_in_proportion() -> None:
     starts, ends = {A: 0, B: 5}, {A: 90, B: 15}
-    assert limited_ends(100, starts, ends) == ends
-    assert limited_ends(50, starts, ends) == {A: 45, B: 10}
-    assert limited_ends(5, starts, ends) == {A: 4, B: 6}  # a share of half an offset is rounded up
+    assert limit_ends(100, starts, ends) == ends
+    assert limit_ends(50, starts, ends) == {A: 45, B: 10}
+    assert limit_ends(5, starts, ends) == {A: 4, B: 6}  # a share of half an offset is rounded up

@@ -9,7 +9,7 @@ import pytest
 import letterhead as lh
 from letterhead.fields import REPEATS, normalise
 from letterhead.types import ORDERS, SELECT_TYPES, UUID_ORDERS, orders_of
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 from reference import types
 
 
@@ -56,7 +56,7 @@ def test_an_empty_key_is_a_key() -> None:
         (lh.Binary(b"\0"), ("binary", b"\0")),
         # One spelling a key: what is text is a str.
         (lh.String("a"), "a"),
-        (of_message("string", b"\xff"), ("string", b"\xff")),
+        (value_from_message("string", b"\xff"), ("string", b"\xff")),
     ],
 )
 def test_a_key_of_every_form_has_one_plain_form(key: Any, plain: Any) -> None:

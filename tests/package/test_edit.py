@@ -21,7 +21,7 @@ from letterhead import arrow as lha
 from letterhead._header_edits import HeaderEdit
 from letterhead.errors import UnseenHeaderWarning
 from letterhead.operations import Edit
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 from outcomes import outcome
 from reference import editing, ops
 from reference.formats import FORMATS
@@ -539,13 +539,13 @@ def public(change: editing.PlainEdit) -> dict[str, Any]:
     """Return the parameters of an edit as users pass them."""
 
     def key(plain: Any) -> Any:
-        return of_message(*plain) if isinstance(plain, tuple) else plain
+        return value_from_message(*plain) if isinstance(plain, tuple) else plain
 
     def value(plain: Any) -> Any:
         if not isinstance(plain, tuple):
             return plain
         type, bits = plain
-        return lh.lit(bits if type is None or bits is None else of_message(type, bits))
+        return lh.lit(bits if type is None or bits is None else value_from_message(type, bits))
 
     return {
         "only": None if change.only is None else [key(name) for name in change.only],

@@ -15,8 +15,8 @@ import strategies
 from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.results import Types, plain_types
-from letterhead.values import of_message
+from letterhead.results import Types, to_native_types
+from letterhead.values import value_from_message
 from list_columns import list_column, list_rows
 from outcomes import outcome
 from reference import codecs, ops
@@ -43,12 +43,12 @@ def types_option(types: Any) -> Types | None:
     """Return types by key as a user passes them."""
     if not isinstance(types, dict):
         return types  # type: ignore[no-any-return]
-    return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
+    return {value_from_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
 
 
 def write_tuple(types: Any, on_loss: Any, nulls: Any, canonical: bool = False) -> Any:
     """Return the options of a writer as the core takes them."""
-    return on_loss, plain_types(types_option(types)), nulls, canonical
+    return on_loss, to_native_types(types_option(types)), nulls, canonical
 
 
 def pairs_in(message: Any) -> Any:
@@ -56,7 +56,10 @@ def pairs_in(message: Any) -> Any:
     if isinstance(message, dict):
         return {**message, "headers": pairs_in(message["headers"])}
     return message and [
-        (of_message(*key) if isinstance(key, tuple) else key, value if type is None else of_message(type, value))
+        (
+            value_from_message(*key) if isinstance(key, tuple) else key,
+            value if type is None else value_from_message(type, value),
+        )
         for key, type, value in message
     ]
 

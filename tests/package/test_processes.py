@@ -37,7 +37,7 @@ from letterhead.state.rocksdb import (
     RocksDBWindowStore,
 )
 from letterhead.state.storage.database import StoredFamilies
-from letterhead.values import VALUE_TYPES, of_message
+from letterhead.values import VALUE_TYPES, value_from_message
 from log_samples import samples as messages
 
 FORMAT = "streams-timestamped"
@@ -444,9 +444,9 @@ def sent() -> dict[str, Any]:
         "losses": converted.losses,
         "converted": converted,
         "error": ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents"),
-        "a nan": of_message("float64", NAN),
+        "a nan": value_from_message("float64", NAN),
         "a value of a code without a name": lh.Value("type-200", b"raw"),
-        "no value of its type": of_message("int32", b"\x00"),
+        "no value of its type": value_from_message("int32", b"\x00"),
     }
     for type in VALUE_TYPES:
         result[f"a value of {type}"] = a_value(type)
@@ -502,7 +502,7 @@ def test_what_is_pickled_or_copied_is_equal(name: str) -> None:
 
 
 def test_a_nan_keeps_its_bits_and_is_no_number() -> None:
-    value = pickle.loads(pickle.dumps(of_message("float64", NAN)))
+    value = pickle.loads(pickle.dumps(value_from_message("float64", NAN)))
     assert value.bits == NAN
     assert math.isnan(value.value)
 
@@ -583,10 +583,10 @@ def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
     from letterhead.operations import DecodeOptions, Select
     from letterhead.spark.runner import Runner
-    from letterhead.spark.schemas import declared
+    from letterhead.spark.schemas import output_schema
 
     select = Select(FORMAT, COLUMNS, DecodeOptions(errors="column"), dialect="spark")
-    result = declared(select)
+    result = output_schema(select)
     runner = Runner(
         operation=select,
         kept=("key",),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead._value_text import UNNAMED, text_of, text_of_key, text_with_type
-from letterhead.values import VALUE_TYPES, of_message
+from letterhead.values import VALUE_TYPES, value_from_message
 
 NUMBERS = {name: width for name, width in VALUE_TYPES.items() if width is not None}
 
@@ -31,10 +31,10 @@ def key_in_error(key: Any) -> str | None:
         (lh.Int32(-3), "int32:-3"),
         (lh.Bool(True), "bool:true"),
         (lh.String("acme"), "acme"),
-        (of_message("string", b"\xff"), "string:ff"),
-        (of_message("type-200", b"\1\2"), "type-200:0102"),
+        (value_from_message("string", b"\xff"), "string:ff"),
+        (value_from_message("type-200", b"\1\2"), "type-200:0102"),
         (lh.Float64(float("inf")), "float64:Infinity"),
-        (of_message("float32", struct.pack(">I", 0x7FC00001)), "float32:NaN"),
+        (value_from_message("float32", struct.pack(">I", 0x7FC00001)), "float32:NaN"),
     ],
 )
 def test_key_is_written_as_in_errors(key: Any, text: str) -> None:
@@ -48,7 +48,7 @@ def test_key_is_written_as_in_errors(key: Any, text: str) -> None:
     )
 )
 def test_any_key_is_written_as_in_errors(key: tuple[str, bytes]) -> None:
-    value = of_message(*key)
+    value = value_from_message(*key)
     text = text_of(value)
     assert text_with_type(value) == f"{value.type}:{value.bits.hex() if text is None else text}"
     assert text_of_key(value) == key_in_error(value)

@@ -252,7 +252,7 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str,
     data = bytes.fromhex(message)
     read = lh.decode(data, "iggy")
     assert isinstance(read, lh.Headers)
-    expected = values.of_message(*key)
+    expected = values.value_from_message(*key)
     assert read.keys() == [expected]
     assert read.get(expected) == lh.Bool(True)
     with pytest.raises(DecodeError) as caught:
@@ -266,7 +266,7 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str,
 
 def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
     message = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
-    key = values.of_message("string", b"\xff")
+    key = values.value_from_message("string", b"\xff")
     assert lh.select(message, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
 
 
@@ -283,7 +283,7 @@ def test_number_that_a_float_rounds_to_infinity_is_out_of_range() -> None:
 
 @given(any_type, st.binary(max_size=20))
 def test_any_bits_of_a_message_make_a_value_that_can_be_moved(type: str, bits: bytes) -> None:
-    value = values.of_message(type, bits)
+    value = values.value_from_message(type, bits)
     for other in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
         assert (other, hash(other), other.__class__) == (value, hash(value), value.__class__)
     try:

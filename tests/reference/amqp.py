@@ -19,7 +19,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 
 FORMAT = "amqp"
@@ -154,12 +154,12 @@ def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
         length = int.from_bytes(data[1:end], "big")
         if len(data) - end < length:
             return ErrorDetail(
-                "truncated", f"{counted(length, 'byte')} announced and {len(data) - end} there", byte_offset=1
+                "truncated", f"{count_noun(length, 'byte')} announced and {len(data) - end} there", byte_offset=1
             )
         end += length
     if len(data) > end:
         return ErrorDetail(
-            "trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {constructor.type}", byte_offset=end
+            "trailing_bytes", f"{count_noun(len(data) - end, 'byte')} after the {constructor.type}", byte_offset=end
         )
     return _find_content_error(constructor, data)
 

@@ -33,7 +33,7 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead.limits import DECOMPRESSED_BYTES
 from reference.xxh3 import xxh32
 
@@ -345,7 +345,7 @@ def _lz4_len(block: _Input, nibble: int) -> int:
 
 
 def _zstd(data: bytes, content: _Content) -> None:
-    with needed("zstd in plain Python", "zstandard"):
+    with install_hint("zstd in plain Python", "zstandard"):
         import zstandard
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_LEN)
     while True:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.errors import ErrorDetail
 from letterhead.limits import (
     DECOMPRESSED_BYTES,
@@ -158,14 +158,14 @@ class Cursor:
         """Refuse a message for its size."""
         most = self.options.max_message_bytes
         if len(self.data) > most:
-            message = f"the input has {counted(len(self.data), 'byte')}, over the limit of {most}: {how_to_raise('message_bytes')}"
+            message = f"the input has {count_noun(len(self.data), 'byte')}, over the limit of {most}: {how_to_raise('message_bytes')}"
             raise self.hard("limit_exceeded", message, most)
 
     def check_count(self, count: int, start: int) -> None:
         """Refuse a number of headers that is announced."""
         most = self.options.max_headers
         if count > most:
-            message = f"{counted(count, 'header')} declared, over the limit of {most}: {how_to_raise('headers')}"
+            message = f"{count_noun(count, 'header')} declared, over the limit of {most}: {how_to_raise('headers')}"
             raise self.hard("limit_exceeded", message, start)
 
     def check_header(self, index: int) -> None:
@@ -200,7 +200,7 @@ class Cursor:
     def nothing_after(self, field: str) -> None:
         """Record bytes that are left where none should be."""
         if self.left:
-            self.soft("trailing_bytes", f"{counted(self.left, 'byte')} left after the {field}", self.at)
+            self.soft("trailing_bytes", f"{count_noun(self.left, 'byte')} left after the {field}", self.at)
 
     def text_key(self, size: int) -> str | None:
         """Read a key that is text, and name the header by it; one that is not UTF-8 is noted and left out."""
@@ -272,4 +272,4 @@ class Cursor:
 
 def too_short(field: str, needed: int, left: int) -> str:
     """Return the error of a field that takes more bytes than are left."""
-    return f"{field} takes {counted(needed, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
+    return f"{field} takes {count_noun(needed, 'byte')} and {left} {'is' if left == 1 else 'are'} left"

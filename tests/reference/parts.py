@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.results import Loss
 from reference.cursor import Cursor
 from reference.protocols import Lose, Outgoing, Refused
@@ -23,7 +23,7 @@ def misfit_of_length(part: str, size: int, lengths: range) -> tuple[str, str] | 
         return None
     if size == 0:
         return f"empty_{part}", f"the {part} has no bytes"
-    return "too_long", f"{part} of {counted(size, 'byte')} is longer than {lengths[-1]}"
+    return "too_long", f"{part} of {count_noun(size, 'byte')} is longer than {lengths[-1]}"
 
 
 def check_lengths(headers: list[Outgoing]) -> None:
@@ -85,7 +85,7 @@ def id_of(id: bytes | None) -> bytes:
     if id is None:
         return bytes(ID_LEN)
     if len(id) != ID_LEN:
-        raise Refused("wrong_size", f"id of {counted(len(id), 'byte')} where {ID_LEN} are needed")
+        raise Refused("wrong_size", f"id of {count_noun(len(id), 'byte')} where {ID_LEN} are needed")
     return id[::-1]
 
 

@@ -27,7 +27,7 @@ import uuid
 from datetime import date
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead._names import unknown_name
 from reference import amqp, text_forms
 
@@ -276,7 +276,7 @@ def _bits(name: str, value: Scalar) -> bytes:
 def _check_width(name: str, data: bytes) -> None:
     width = WIDTHS[name]
     if len(data) != width:
-        raise Misfit("wrong_size", f"{counted(len(data), 'byte')} where {name} takes {width}")
+        raise Misfit("wrong_size", f"{count_noun(len(data), 'byte')} where {name} takes {width}")
 
 
 def _read_bytes(name: str, order: str, data: bytes) -> Scalar:

@@ -31,7 +31,7 @@ from letterhead.scan import Scan
 from letterhead.scan.column import _pieces
 from letterhead.scan.costs import _floats_cost
 from letterhead.scan.guesses import CONFIDENCES
-from letterhead.scan.key import percent, select_type, tied_types
+from letterhead.scan.key import find_tied_types, percent, select_type
 from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample
 from letterhead.scan.statistics import Statistics
@@ -410,7 +410,7 @@ def test_types_that_explain_values_equally_are_tied(name):
     assert {guess.type for guess in guesses if guess.confidence == "tie"} == types
     assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
     assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
-    assert tied_types(key) == [guess.type for guess in guesses[: len(types)]]
+    assert find_tied_types(key) == [guess.type for guess in guesses[: len(types)]]
 
 
 @pytest.mark.parametrize("order", ["big", "little"])

@@ -28,13 +28,15 @@ def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list,
 
 
 def read_columns(type: str):
-    from letterhead.spark.checks import guarded
+    from letterhead.spark.checks import value_unless_failed
     from letterhead.spark.expressions import parser
-    from letterhead.spark.sql_text import F, named
+    from letterhead.spark.sql_text import F, quoted_column
 
-    read = parser(type)(named(type))
-    value = guarded(read.checks, read.value, lambda check: F.lit(None))
-    error = guarded(read.checks, F.lit(None), lambda check: F.concat(F.lit(f"{check.code}: "), check.message))
+    read = parser(type)(quoted_column(type))
+    value = value_unless_failed(read.checks, read.value, lambda check: F.lit(None))
+    error = value_unless_failed(
+        read.checks, F.lit(None), lambda check: F.concat(F.lit(f"{check.code}: "), check.message)
+    )
     return value.column.alias(f"value {type}"), error.cast("string").column.alias(f"error {type}")
 
 

@@ -371,14 +371,14 @@ def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(s
 @pytest.mark.parametrize("type", TYPES)
 def test_an_expression_is_of_the_type_that_is_declared(spark, type):
     """No job runs; a chosen null or a raised error has no type of its own that could win."""
-    from letterhead.spark.schemas import declared
+    from letterhead.spark.schemas import output_schema
 
     cases = [(repeat, errors) for repeat in REPEATS for errors in ("raise", "null")]
     columns = [
         lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True) for repeat, errors in cases
     ]
     for (repeat, errors), result in zip(cases, frame_of(spark, []).select(*columns).schema, strict=True):
-        field_type = declared(Select("kafka", {"k": lh.field(type, repeat=repeat)}, dialect="spark")).spark[0]
+        field_type = output_schema(Select("kafka", {"k": lh.field(type, repeat=repeat)}, dialect="spark")).spark[0]
         expected = ("k", field_type.dataType.simpleString())
         assert (result.name, result.dataType.simpleString()) == expected, (repeat, errors)
 

@@ -15,7 +15,7 @@ from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark import sql_text
-from letterhead.spark.checks import guarded
+from letterhead.spark.checks import value_unless_failed
 from letterhead.spark.writing import writer, written_from
 from settings import ALL, EACH, configured
 
@@ -144,9 +144,9 @@ def test_columns_are_written_as_pack_writes_them(spark: Any, settings: dict[str,
 def write_columns(df: Any, type: str, truncate: bool) -> tuple[Any, Any]:
     column_type = df.schema[type].dataType
     assert written_from(type, column_type) is None
-    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(sql_text.named(type))
-    value = guarded(write.checks, write.value, lambda check: sql_text.literal(None))
-    error = guarded(write.checks, sql_text.literal(None), lambda check: check.message)
+    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(sql_text.quoted_column(type))
+    value = value_unless_failed(write.checks, write.value, lambda check: sql_text.literal(None))
+    error = value_unless_failed(write.checks, sql_text.literal(None), lambda check: check.message)
     return value.column.alias(f"value {type}"), error.cast("string").column.alias(f"error {type}")
 
 

@@ -103,15 +103,15 @@ def truths_of_core(condition: Any, rows: pa.Array) -> list[bool | None]:
 def truths_of_spark(df: Any, conditions: list[Any]) -> dict[str, list[bool | None]]:
     from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
     from letterhead.spark.header_column import HeaderLists
-    from letterhead.spark.selection import _projected
-    from letterhead.spark.sql_text import named
+    from letterhead.spark.selection import _project
+    from letterhead.spark.sql_text import quoted_column
 
-    lists, columns = HeaderLists(named("headers"), "kafka", "null", is_tested=True), {}
+    lists, columns = HeaderLists(quoted_column("headers"), "kafka", "null", is_tested=True), {}
     for number, condition in enumerate(conditions):
         resolved = filter_of(condition, "kafka")
         check_tested_by_spark(resolved, "")
         columns[f"c{number}"] = HeaderCondition(resolved, lists).truth
-    return collected(_projected(df, [], columns))
+    return collected(_project(df, [], columns))
 
 
 @pytest.mark.full

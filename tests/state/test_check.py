@@ -13,7 +13,7 @@ import changelogs
 import letterhead as lh
 import traces
 from letterhead.cli import main
-from letterhead.cli.state.check import CONVERTED, DAMAGED, KEPT, REFUSED, VERSIONS, predicted_outcome
+from letterhead.cli.state.check import CONVERTED, DAMAGED, KEPT, REFUSED, VERSIONS, predict_outcome
 from letterhead.state import ChangelogRecord
 from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.storage.keys import window_key
@@ -36,7 +36,7 @@ def test_the_rules_are_what_kafka_streams_does(store_type: str, stored: str, ope
     assert {version.rpartition(".")[0] for version in KAFKAS[:2]} == {*VERSIONS}
     results = RESULTS[store_type][stored][opened]
     done = {results[writer][reader] for writer in KAFKAS for reader in KAFKAS}
-    expected = predicted_outcome(DetectedType(store_type, stored), opened)
+    expected = predict_outcome(DetectedType(store_type, stored), opened)
     assert done == RESULT_OF[expected]
     assert (expected == KEPT) is (stored == opened)
 

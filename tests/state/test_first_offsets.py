@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from letterhead.state.restoring.first_offsets import retained_from
+from letterhead.state.restoring.first_offsets import find_retained_offsets
 
 
 def changelog(*timestamps: int, transactional: bool = False) -> pa.Table:
@@ -24,13 +24,13 @@ def changelog(*timestamps: int, transactional: bool = False) -> pa.Table:
     ("retention", "first"), [(0, {3: 14}), (39, {3: 12}), (40, {3: 11}), (99, {3: 11}), (100, {}), (1000, {})]
 )
 def test_a_restore_begins_with_the_first_record_that_is_retained(retention: int, first: dict[int, int]) -> None:
-    assert retained_from(changelog(-1, 60, 70, 90, 100), retention) == first
+    assert find_retained_offsets(changelog(-1, 60, 70, 90, 100), retention) == first
 
 
 def test_a_restore_begins_with_the_first_record_if_the_last_belongs_to_a_transaction() -> None:
-    assert retained_from(changelog(0, 50, 100, transactional=True), 10) == {}
+    assert find_retained_offsets(changelog(0, 50, 100, transactional=True), 10) == {}
 
 
 def test_a_restore_that_ends_earlier_is_measured_from_its_own_last_record() -> None:
-    assert retained_from(changelog(10, 50, 60, 100), 10, end=13) == {3: 11}
-    assert retained_from(changelog(10, 50, 60, 100), 10, partition=2) == {}
+    assert find_retained_offsets(changelog(10, 50, 60, 100), 10, end=13) == {3: 11}
+    assert find_retained_offsets(changelog(10, 50, 60, 100), 10, partition=2) == {}

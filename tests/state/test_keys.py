@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from letterhead.errors import PrefixError
 from letterhead.state.storage import keys
-from letterhead.state.storage.keys import MAX_TIME, SessionKey, windowed
+from letterhead.state.storage.keys import MAX_TIME, SessionKey, make_windowed
 from letterhead.state.storage.position import Position
 
 KEYS = st.binary(max_size=4).map(lambda key: bytes(byte % 3 * 0x7F for byte in key)) | st.binary(max_size=12)
@@ -97,8 +97,8 @@ def test_the_end_of_a_prefix_is_the_next_number_of_its_length() -> None:
 
 
 def test_the_end_of_a_window_stays_a_time() -> None:
-    assert windowed(b"k", 5, 10).end == 15
-    assert windowed(b"k", MAX_TIME - 5, 10).end == MAX_TIME
+    assert make_windowed(b"k", 5, 10).end == 15
+    assert make_windowed(b"k", MAX_TIME - 5, 10).end == MAX_TIME
 
 
 # --- positions -------------------------------------------------------------------------------------------------------

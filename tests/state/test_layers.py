@@ -48,7 +48,7 @@ from letterhead.state import (
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain, restores_as
 from letterhead.state.layers.cache import ENTRY_BYTES, CacheEntry, RecordCache
-from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
+from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapt
 from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.storage.keys import session_key, window_key
 from letterhead.state.values import LazyHeaders
@@ -994,7 +994,7 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
 
 def test_an_adapter_needs_a_persistent_store() -> None:
     with pytest.raises(ValueError, match="must be a persistent store, but it is not"):
-        adapted(InMemoryKeyValueStore("s", format="timestamped"), "key-value", "headers")
+        adapt(InMemoryKeyValueStore("s", format="timestamped"), "key-value", "headers")
 
 
 def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from letterhead.cli.exits import Failure
-from letterhead.cli.options import grouped, option
+from letterhead.cli.options import group_options, option
 from letterhead.cli.render import warn
 from letterhead.cli.settings_files import file_settings
 
@@ -52,7 +52,7 @@ def connection_settings(
     return values
 
 
-@grouped(values=connection_settings)
+@group_options(values=connection_settings)
 def brokers(
     *,
     bootstrap_server: Annotated[

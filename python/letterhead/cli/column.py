@@ -92,7 +92,7 @@ def process_column(
                 batch = batch.slice(0, limit - tally.rows)
                 unread = None if unread is None else unread.slice(0, limit - tally.rows)
             if unread is not None and rows.errors == "null":
-                batch, unread = _decided(batch, unread, tally)
+                batch, unread = _drop_undecided(batch, unread, tally)
             try:
                 new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
@@ -122,7 +122,7 @@ def process_column(
                 return
 
 
-def _decided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -> tuple[pa.RecordBatch, pa.Array]:
+def _drop_undecided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -> tuple[pa.RecordBatch, pa.Array]:
     """Leave out rows for which the condition is null, and count them."""
     import pyarrow as pa
     import pyarrow.compute as pc

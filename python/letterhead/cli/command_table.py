@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from letterhead.cli.exits import EXIT_CODES, OK
 from letterhead.cli.output import end_of_output
-from letterhead.cli.render import screen_width, styled
+from letterhead.cli.render import screen_width, style
 
 __all__ = ["COMMANDS", "DESCRIPTION", "EXAMPLES", "GROUPS", "VARIABLE", "print_help"]
 
@@ -95,12 +95,12 @@ GROUPS = ("group", "state")
 def print_help() -> int:
     """Print the help of `letterhead` itself, and return the exit code."""
     width = min(screen_width(sys.stdout), MAX_WIDTH)
-    usage = styled("Usage: letterhead [OPTIONS] COMMAND [ARGS]...", "bold", sys.stdout)
-    lines = ["", f" {usage}", "", *_wrapped(DESCRIPTION, width), "", " Examples:"]
+    usage = style("Usage: letterhead [OPTIONS] COMMAND [ARGS]...", "bold", sys.stdout)
+    lines = ["", f" {usage}", "", *_wrap(DESCRIPTION, width), "", " Examples:"]
     lines += [f" {line}" for line in EXAMPLES.splitlines()]
     lines += ["", *_panel("Options", OPTIONS.items(), width)]
     lines += _panel("Commands", ((name, command.summary) for name, command in COMMANDS.items()), width)
-    lines += ["", *_wrapped(EXIT_CODES, width), ""]
+    lines += ["", *_wrap(EXIT_CODES, width), ""]
     try:
         print("\n".join(lines))
         sys.stdout.flush()
@@ -109,7 +109,7 @@ def print_help() -> int:
     return OK
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=" ", subsequent_indent=" ")
 
 
@@ -122,7 +122,7 @@ def _panel(title: str, rows: Iterable[tuple[str, str]], width: int) -> list[str]
     lines = [f"╭─ {title} {'─' * (inner - len(title) - 3)}╮"]
     for name, text in rows:
         first, *others = textwrap.wrap(text, room)
-        label = styled(name, "bold", sys.stdout) + " " * (names - len(name))
+        label = style(name, "bold", sys.stdout) + " " * (names - len(name))
         lines.append(f"│ {label}  {first.ljust(room)} │")
         lines += [f"│ {'':{names}}  {part.ljust(room)} │" for part in others]
     return [*lines, f"╰{'─' * inner}╯"]

@@ -13,7 +13,7 @@ import typer
 from letterhead._times import zone_named
 from letterhead.cli.command_table import NO_COLOR_HELP, QUIET_HELP, ZONE_HELP
 from letterhead.cli.exits import usage_errors
-from letterhead.cli.options import flag, grouped, option
+from letterhead.cli.options import flag, group_options, option
 from letterhead.cli.render import SETTINGS
 
 __all__ = ["add_common_options", "restore_settings"]
@@ -29,7 +29,7 @@ def add_common_options(app: typer.Typer) -> None:
         if command is not None and command.callback is not None:
             if command.callback.__doc__:
                 command.help = _flowing(command.callback.__doc__)
-            command.callback = grouped(common=_apply)(command.callback)
+            command.callback = group_options(common=_apply)(command.callback)
     for group in app.registered_groups:
         if group.typer_instance is not None:
             add_common_options(group.typer_instance)

@@ -21,7 +21,7 @@ from letterhead.cli.options import (
     OnLoss,
     Target,
     WrittenAs,
-    grouped,
+    group_options,
     option,
     reading,
     rows,
@@ -29,7 +29,7 @@ from letterhead.cli.options import (
     types_option,
 )
 from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
-from letterhead.cli.render import counted, print_json, warn
+from letterhead.cli.render import count_noun, print_json, warn
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
 from letterhead.cli.sinks import write_bytes
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@grouped(source=source, types=types_option, rows=rows, request=selection, options=reading)
+@group_options(source=source, types=types_option, rows=rows, request=selection, options=reading)
 def convert_command(
     *,
     format: Format,
@@ -156,7 +156,7 @@ def _convert_column(
             values = edit_column(values, edit_headers) if of_bytes else edit_headers(values)
         converted = new_columns(convert(values), "data", rows)
         if writing.on_loss != "raise":
-            emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)
+            emptied += _count_emptied(_headers(values, format, options) if of_bytes else values, converted, to)
         if "losses" in converted.fields:
             for row, row_losses in enumerate(converted.fields["losses"].to_pylist()):
                 if row_losses:
@@ -169,11 +169,11 @@ def _convert_column(
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
-        warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
+        warn(f"{emptied:,} of {count_noun(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
     return max(tally.report("convert", is_null=rows.errors == "null"), column.finish())
 
 
-def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
+def _count_emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
     """Return the number of messages that had headers and were written without any."""
     import pyarrow.compute as pc
 

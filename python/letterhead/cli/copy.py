@@ -13,13 +13,13 @@ from letterhead._row_request import RowRequest
 from letterhead.cli.diff import print_comparison
 from letterhead.cli.edits import EditOption, edit_rows, parse_edits
 from letterhead.cli.exits import OK, Failure, usage_errors
-from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, grouped, limits, option
+from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, group_options, limits, option
 from letterhead.cli.progress import progress
-from letterhead.cli.render import counted, note, print_json, warn
+from letterhead.cli.render import count_noun, note, print_json, warn
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import AskedLogins, checked_request, open_sources, printed_remarks, report_findings
+from letterhead.cli.sources.opening import AskedLogins, check_request, open_sources, print_remarks, report_findings
 from letterhead.cli.sources.options import header_columns, selection
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from letterhead.copies.copying import Copied, Copying, Edit
 
 
-@grouped(request=selection, limits=limits)
+@group_options(request=selection, limits=limits)
 def copy_command(
     *,
     source: Annotated[
@@ -87,7 +87,7 @@ def copy_command(
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
     [opened] = open_sources([source], request)
-    request = checked_request([opened], replace(request, limits=limits))
+    request = check_request([opened], replace(request, limits=limits))
     if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
         raise Failure(
             "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "
@@ -100,7 +100,7 @@ def copy_command(
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
         copying = Copying(opened, request, target, edit=_edit(edit), append=append, settings=own, logins=AskedLogins())
-    with printed_remarks():
+    with print_remarks():
         if create:
             copying.create(partitions)
         copied = _run(copying, opened)
@@ -110,7 +110,7 @@ def copy_command(
     if json:
         print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
     else:
-        note(f"{counted(copied.rows, opened.noun)} copied to {target}")
+        note(f"{count_noun(copied.rows, opened.noun)} copied to {target}")
     return max(code, _verify(copying, copied, opened) if verify else OK)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
-from letterhead.cli.render import SETTINGS, counted
+from letterhead.cli.render import SETTINGS, count_noun
 from letterhead.cli.row_text import json_text, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
 from letterhead.cli.sources.options import split_columns
@@ -118,7 +118,7 @@ class Counts:
         import pyarrow as pa
 
         columns = [self._key(item, batch.column(item.column)) for item in self._keys]
-        columns += [_ordered(batch.column(item.column), item) for item in self._extremes]
+        columns += [_as_orderable(batch.column(item.column), item) for item in self._extremes]
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(batch))
         names = [*(item.name for item in self._keys), *(item.name for item in self._extremes), COUNT]
         for item, values in zip(self._keys, columns, strict=False):
@@ -161,7 +161,7 @@ class Counts:
         import pyarrow.compute as pc
 
         rows = sum(pc.sum(part[COUNT]).as_py() for part in self._parts)
-        return f"{counted(rows, noun)} with {counted(sum(map(len, self._parts)), 'value')}"
+        return f"{count_noun(rows, noun)} with {count_noun(sum(map(len, self._parts)), 'value')}"
 
     def _key(self, item: Item, column: pa.Array) -> pa.Array:
         """Return the values to count by."""
@@ -244,7 +244,7 @@ def _sortable(column: pa.Array) -> pa.Array:
     return column
 
 
-def _ordered(column: pa.Array, item: Item) -> pa.Array:
+def _as_orderable(column: pa.Array, item: Item) -> pa.Array:
     """Return a column of which pyarrow finds the least and greatest values."""
     import pyarrow as pa
 

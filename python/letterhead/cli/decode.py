@@ -19,11 +19,11 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.message_input import MessageInput
-from letterhead.cli.options import Format, grouped, option, reading, rows, source
-from letterhead.cli.render import ROWS_ON_SCREEN, counted, print_json
+from letterhead.cli.options import Format, group_options, option, reading, rows, source
+from letterhead.cli.render import ROWS_ON_SCREEN, count_noun, print_json
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
-from letterhead.cli.screen import console, sized_text, time_text, value_text
+from letterhead.cli.screen import console, format_with_size, time_text, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 
 
-@grouped(source=source, rows=rows, request=selection, options=reading)
+@group_options(source=source, rows=rows, request=selection, options=reading)
 def decode_command(
     *,
     format: Format,
@@ -163,7 +163,7 @@ def _decode_column(
     import pyarrow as pa
 
     def work(values: pa.Array) -> NewColumns:
-        decoded = _decoded(values, decode, rows, of_bytes=of_bytes)
+        decoded = _decode(values, decode, rows, of_bytes=of_bytes)
         if rows.out is None:
             unit = "us" if in_microseconds(format) else "ms"
             for name in filter(is_time, decoded.fields):
@@ -183,7 +183,7 @@ def _operation(format: str, options: DecodeOptions, columns: Columns | None) -> 
     return Decode(format, options) if columns is None else Select(format, columns, options)
 
 
-def _decoded(values: pa.Array, decode: ColumnOperation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
+def _decode(values: pa.Array, decode: ColumnOperation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
     if isinstance(decode, Decode) and not of_bytes:
         Validate(decode.format)(values.slice(0, 0))  # raises if the lists are not headers of the format
         return NewColumns({"headers": values})
@@ -201,18 +201,18 @@ def _show(data: bytes, format: str, messages: list[Fields | None], *, everything
     screen = console()
     limit = None if everything else VALUE_LIMIT
     if is_batch(format):
-        count = counted(len(messages), "message")
+        count = count_noun(len(messages), "message")
     else:
         headers = (messages[0] or {}).get("headers")
-        count = "null" if headers is None else counted(len(headers), "header")
-    screen.print(Text(f"{format}: {counted(len(data), 'byte')}, {count}", style="bold"))
+        count = "null" if headers is None else count_noun(len(headers), "header")
+    screen.print(Text(f"{format}: {count_noun(len(data), 'byte')}, {count}", style="bold"))
     shown = messages if everything else messages[:ROWS_ON_SCREEN]
     for number, fields in enumerate(shown):
         if is_batch(format):
             screen.print(Text(f"\nmessage {number}" + (": null" if fields is None else ""), style="bold"))
         _show_message(screen, format, fields or {}, limit)
     if len(messages) > len(shown):
-        screen.print(Text(f"… {counted(len(messages) - len(shown), 'more message')} (--all)", style="dim"))
+        screen.print(Text(f"… {count_noun(len(messages) - len(shown), 'more message')} (--all)", style="dim"))
 
 
 def _show_message(screen: Console, format: str, fields: Fields, limit: int | None) -> None:
@@ -230,7 +230,7 @@ def _show_message(screen: Console, format: str, fields: Fields, limit: int | Non
 
 def _field_text(name: str, value: Any, format: str, limit: int | None) -> Text:
     if isinstance(value, bytes) or value is None:
-        return sized_text(value, limit)
+        return format_with_size(value, limit)
     if name.endswith("timestamp"):
         return time_text(value, microseconds=in_microseconds(format))
     return Text(str(value).lower() if isinstance(value, bool) else str(value))

@@ -19,16 +19,16 @@ from letterhead.cli.difference_text import excerpt_text, header_difference_text,
 from letterhead.cli.document import headers_of
 from letterhead.cli.exits import BAD_DATA, OK, usage_errors
 from letterhead.cli.headers import SUMMARY_LIMIT
-from letterhead.cli.options import EpochMs, flag, grouped, limits, option
+from letterhead.cli.options import EpochMs, flag, group_options, limits, option
 from letterhead.cli.progress import progress
-from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, SETTINGS, counted, note, styled
+from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, SETTINGS, count_noun, note, style
 from letterhead.cli.row_format import Form, RowFormat, form_of
 from letterhead.cli.row_table import ColumnFormatter
-from letterhead.cli.row_text import in_parts, time_texts
+from letterhead.cli.row_text import split_batch, time_texts
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import checked_request, open_reader, open_sources, printed_remarks, report_findings
+from letterhead.cli.sources.opening import check_request, open_reader, open_sources, print_remarks, report_findings
 from letterhead.cli.sources.options import selection, split_columns
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Order = StrEnum("Order", ["offset", "position"])
 
 
-@grouped(request=selection, limits=limits)
+@group_options(request=selection, limits=limits)
 def diff_command(
     *,
     first: Annotated[str, typer.Argument(metavar="FIRST", help="A topic, log segments or a table, as for `read`.")],
@@ -86,9 +86,9 @@ def diff_command(
 
     row_format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
     sources = open_sources([first, second], replace(request, limits=limits))
-    request = checked_request(sources, replace(request, limits=limits))
+    request = check_request(sources, replace(request, limits=limits))
     names = None if columns is None else split_columns(columns)
-    with printed_remarks():
+    with print_remarks():
         requests = [comparison_request(source, request, names) for source in sources]
     readers = [open_reader(source, own) for source, own in zip(sources, requests, strict=True)]
     order: Any = None if by is None else by.value
@@ -109,7 +109,7 @@ def print_comparison(
     form = form_of(row_format)
     if limit is None and form is Form.TABLE and not row_format.everything:
         limit = ROWS_ON_SCREEN
-    printed = _limited(_reported(batches, sources, comparison), limit)
+    printed = _limit_rows(_report_progress(batches, sources, comparison), limit)
     if form is Form.TABLE:
         _print_tables(
             printed, schema, limit=None if row_format.everything else SUMMARY_LIMIT, epoch_ms=row_format.epoch_ms
@@ -122,7 +122,7 @@ def print_comparison(
     return max(BAD_DATA if comparison.differences else OK, *map(report_findings, sources))
 
 
-def _reported(
+def _report_progress(
     batches: Iterator[pa.RecordBatch], sources: Sequence[Source], comparison: Comparison
 ) -> Iterator[pa.RecordBatch]:
     """Yield the differences, with a bar for the first source."""
@@ -135,7 +135,7 @@ def _reported(
             yield batch
 
 
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
     """Yield the first rows, and count the others."""
     for batch in batches:
         if limit is None:
@@ -147,14 +147,14 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[p
 
 def _print_counts(comparison: Comparison, limit: int | None, stream: TextIO) -> None:
     counts = {
-        counted(comparison.changed, "record differs", "records differ"): comparison.changed,
+        count_noun(comparison.changed, "record differs", "records differ"): comparison.changed,
         f"{comparison.missing[1]:,} only in the first source": comparison.missing[1],
         f"{comparison.missing[0]:,} only in the second": comparison.missing[0],
     }
     texts = [text for text, count in counts.items() if count] or ["no record differs"]
     hidden = 0 if limit is None else max(0, comparison.differences - limit)
     more = f" ({hidden:,} not shown: --all)" if hidden else ""
-    print(styled(f"{', '.join(texts)}{more}; {comparison.equal:,} equal", "dim", stream), file=stream)
+    print(style(f"{', '.join(texts)}{more}; {comparison.equal:,} equal", "dim", stream), file=stream)
     for which, names in (("first", comparison.only_first), ("second", comparison.only_second)):
         if names:
             note(f"not compared, as only the {which} source has them: {', '.join(names)}")
@@ -175,7 +175,7 @@ def _print_tables(batches: Iterator[pa.RecordBatch], schema: pa.Schema, *, limit
                 console().print(formatter.table(part))
 
     for batch in batches:
-        for part in in_parts(batch):
+        for part in split_batch(batch):
             if len(part):
                 held.append(part)
             if sum(map(len, held)) >= ROWS_IN_TABLE:

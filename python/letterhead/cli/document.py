@@ -27,7 +27,7 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.formats import in_microseconds, row_of
 from letterhead.headers import HeaderValue
 from letterhead.sources.json_values import INTEGER_TYPE, bytes_or_value, headers_value, integer, json_type
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 # The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
@@ -83,7 +83,7 @@ def value_json(value: HeaderValue) -> Any:
     text = text_of(value)
     if text is None:
         return {"type": value.type, **_base64(value.bits)}
-    return {"type": value.type, "value": _typed_json(value.type, text)}
+    return {"type": value.type, "value": _type_json(value.type, text)}
 
 
 def bytes_json(data: bytes) -> Any:
@@ -138,7 +138,9 @@ def headers_of(headers: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     """Return headers from an element of a list column."""
     if isinstance(headers, lh.Headers):
         return headers
-    rows = [(_typed(row.get("key_type"), row["key"]), _typed(row.get("type"), row["value"])) for row in headers]
+    rows = [
+        (_type_value(row.get("key_type"), row["key"]), _type_value(row.get("type"), row["value"])) for row in headers
+    ]
     return lh.Headers(rows)
 
 
@@ -179,15 +181,15 @@ def _fields_of_records() -> set[str]:
     return {name for row in format_table().values() for name, _ in row.fields}.union(PLACES, OTHER_FIELDS)
 
 
-def _typed(type: str | None, bits: Any) -> Any:
-    return bits if bits is None or type is None else of_message(type, bits)
+def _type_value(type: str | None, bits: Any) -> Any:
+    return bits if bits is None or type is None else value_from_message(type, bits)
 
 
 def _base64(data: bytes) -> dict[str, str]:
     return {"base64": base64.b64encode(data).decode()}
 
 
-def _typed_json(type: str, text: str) -> Any:
+def _type_json(type: str, text: str) -> Any:
     if type == "bool":
         return text == "true"
     if INTEGER_TYPE.fullmatch(type):

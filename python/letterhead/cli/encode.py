@@ -16,11 +16,11 @@ from letterhead.cli.formats import is_batch
 from letterhead.cli.json_records import JsonRecord, json_records
 from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.message_input import is_table, read_lines, refuse_table
-from letterhead.cli.options import Canonical, EncodeOnLoss, Written, WrittenAs, grouped, option, types_option
+from letterhead.cli.options import Canonical, EncodeOnLoss, Written, WrittenAs, group_options, option, types_option
 from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
 from letterhead.cli.render import warn
-from letterhead.cli.sinks import opened_sink
-from letterhead.errors import replaced
+from letterhead.cli.sinks import open_sink
+from letterhead.errors import copy_error
 
 # A batch of records is complete with this many bytes of JSON.
 BATCH_BYTES = 1 << 20
@@ -28,7 +28,7 @@ BATCH_BYTES = 1 << 20
 BATCH_FIELDS = ("timestamp_type", "producer_id", "producer_epoch", "transactional", "control")
 
 
-@grouped(types=types_option)
+@group_options(types=types_option)
 def encode_command(
     *,
     format: Written,
@@ -64,14 +64,14 @@ def encode_command(
     """
     check_terminal("--as hex", written_as is not None, out)
     left_out: set[str] = set()
-    with opened_sink(out) as sink, closing(_lines(file)) as lines:
+    with open_sink(out) as sink, closing(_lines(file)) as lines:
         messages = _messages(lines, format, with_types=types is not None, left_out=left_out)
         if is_batch(format):
-            written: Iterator[bytes] = _encoded_batches(messages, format, types, on_loss)
+            written: Iterator[bytes] = _encode_batches(messages, format, types, on_loss)
         elif written_as is not None:
-            written = _encoded(messages, format, types, on_loss, canonical=canonical)
+            written = _encode_messages(messages, format, types, on_loss, canonical=canonical)
         else:
-            written = _only(_encoded(messages, format, types, on_loss, canonical=canonical), format)
+            written = _only(_encode_messages(messages, format, types, on_loss, canonical=canonical), format)
         for data in written:
             with sink.errors():
                 sink.file.write(as_line(data, written_as))
@@ -95,7 +95,7 @@ def _lines(file: str | None) -> Generator[bytes, None, None]:
 
 def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out: set[str]) -> Iterator[JsonRecord]:
     for record in json_records(lines):
-        documents = _of_batch(record.document)
+        documents = _read_batch_document(record.document)
         for document in documents:
             try:
                 message = read_message(document, format, with_types=with_types, left_out=left_out)
@@ -104,13 +104,13 @@ def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out
             yield record._replace(document=message, byte_len=record.byte_len // len(documents))
 
 
-def _of_batch(document: Any) -> list[Any]:
+def _read_batch_document(document: Any) -> list[Any]:
     """Return the messages of a batch as `letterhead decode` prints it; another document is a message."""
     is_batch = isinstance(document, dict) and [*document] == ["messages"] and isinstance(document["messages"], list)
     return document["messages"] if is_batch else [document]
 
 
-def _encoded(
+def _encode_messages(
     messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss, *, canonical: bool
 ) -> Iterator[bytes]:
     """Encode each message."""
@@ -119,7 +119,7 @@ def _encoded(
             with usage_errors():
                 data = lh.encode(message, format, types=types, on_loss=on_loss.value, canonical=canonical)
         except lh.errors.HeaderError as error:
-            raise replaced(error, row=row) from error
+            raise copy_error(error, row=row) from error
         if on_loss is EncodeOnLoss.drop:
             warn_if_emptied(header_count(message), data, format)
         if data is None:
@@ -137,17 +137,17 @@ def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
     yield data
 
 
-def _encoded_batches(messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss) -> Iterator[bytes]:
+def _encode_batches(messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss) -> Iterator[bytes]:
     """Encode messages as batches: another one begins where it is large enough, or where a field of the batch changes."""
     row, next_offset = 0, 0
-    for group in _divided(messages):
+    for group in _divide(messages):
         try:
             with usage_errors():
                 if row:
-                    group[0] = _placed(group[0], next_offset, format)
+                    group[0] = _set_offset(group[0], next_offset, format)
                 data = lh.batch(group, format, types=types, on_loss=on_loss.value)
         except lh.errors.HeaderError as error:
-            raise replaced(error, row=row + (error.row or 0)) from error
+            raise copy_error(error, row=row + (error.row or 0)) from error
         for message in group:
             offset = message._asdict().get("offset")
             next_offset = (next_offset if offset is None else offset) + 1
@@ -155,7 +155,7 @@ def _encoded_batches(messages: Iterable[JsonRecord], format: str, types: Any, on
         yield data
 
 
-def _divided(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
+def _divide(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
     group: list[lh.Message] = []
     size, common = 0, None
     for row, (message, _, length) in enumerate(messages):
@@ -168,7 +168,7 @@ def _divided(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
     yield group
 
 
-def _placed(message: lh.Message, next_offset: int, format: str) -> lh.Message:
+def _set_offset(message: lh.Message, next_offset: int, format: str) -> lh.Message:
     """Return the first message of a further batch with its offset."""
     fields = message._asdict()
     offset = fields.get("offset")

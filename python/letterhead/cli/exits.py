@@ -72,7 +72,7 @@ def reason(error: OSError) -> str:
     return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
-def described(error: OSError) -> str:
+def describe(error: OSError) -> str:
     """Return what could not be read and why, or the message of an error of a connection."""
     if error.errno is None or error.strerror is None:
         return str(error)

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 import letterhead as lh
-from letterhead._formatting import printable, quoted, spaced_hex
+from letterhead._formatting import printable, quote, space_hex
 from letterhead._value_text import text_of
 from letterhead.cli.screen import short, table, value_text
 from letterhead.cli.spelling import key_text
@@ -26,8 +26,8 @@ def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
         type = (value.type if isinstance(value, Value) else "",) if with_types else ()
         bits = value.bits if isinstance(value, Value) else value
         size = "" if bits is None else f"{len(bits):,}"
-        name = quoted(key) if isinstance(key, str) else printable(key_text(key))
-        view.add_row(str(index), name, *type, typed_text(value, limit=limit), size)
+        name = quote(key) if isinstance(key, str) else printable(key_text(key))
+        view.add_row(str(index), name, *type, format_typed(value, limit=limit), size)
     return view
 
 
@@ -36,7 +36,7 @@ def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:
     return Text.assemble(printable(key_text(key)), "=", _summary(value, limit))
 
 
-def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
+def format_typed(value: HeaderValue, *, limit: int | None = None) -> Text:
     """Return a typed value as its text, any other value as quoted text or hex."""
     if not isinstance(value, Value):
         return value_text(value, limit=limit)
@@ -44,12 +44,12 @@ def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
     if value.type == "binary" or (value.type == "string" and text is not None):
         return value_text(value.bits, limit=limit)
     if text is None:
-        return Text(spaced_hex(value.bits), style="cyan")
-    return Text(quoted(text) if value.type == "char" else text)
+        return Text(space_hex(value.bits), style="cyan")
+    return Text(quote(text) if value.type == "char" else text)
 
 
 def _summary(value: HeaderValue, limit: int | None) -> Text:
     bits = value.bits if isinstance(value, Value) and value.type in ("string", "binary") else value
     if limit is not None and isinstance(bits, bytes | None):
         return short(bits, limit)
-    return typed_text(value, limit=limit)
+    return format_typed(value, limit=limit)

@@ -13,18 +13,18 @@ from rich.text import Text
 
 import letterhead as lh
 from letterhead import _native
-from letterhead._formatting import as_text, printable, quoted
+from letterhead._formatting import as_text, printable, quote
 from letterhead._row_request import RowRequest
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.message_input import MessageInput
-from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
-from letterhead.cli.render import as_integer, counted, moment, print_json, warn
+from letterhead.cli.options import Everything, Format, Json, group_options, option, reading, source
+from letterhead.cli.render import as_integer, count_noun, moment, print_json, warn
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
-from letterhead.cli.sources.options import BootstrapServer, Timeout, milliseconds, typed_headers
+from letterhead.cli.sources.options import BootstrapServer, Timeout, milliseconds, parse_headers
 from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
@@ -75,7 +75,7 @@ CONTROL_TYPES: dict[int | None, str] = {
 }
 
 
-@grouped(source=source, settings=connection_settings, options=reading)
+@group_options(source=source, settings=connection_settings, options=reading)
 def inspect_command(
     *,
     format: Format = "",
@@ -132,18 +132,18 @@ def inspect_command(
             raise Failure("Missing option '--format' / '-f' (see letterhead inspect --help)")
         data = source.read(options["limits"], row, lists=False)
         format = format_of(format, [data])
-    readable, inspection = _inspected(data, format, options)
-    shown = _Shown(only, _types_of(headers), row_of(format).types)
+    readable, inspection = _inspect(data, format, options)
+    shown = _LabelFilter(only, _types_of(headers), row_of(format).types)
     if json:
         print_json(_document(data, readable, format, inspection, options, shown))
     else:
         _View(console(), data, readable, format, inspection, options, everything=everything, shown=shown).show()
     if missing := [name for name in shown.types or () if name not in shown.seen]:
-        warn(f"there is no header {', '.join(map(quoted, missing))}")
+        warn(f"there is no header {', '.join(map(quote, missing))}")
     return BAD_DATA if inspection["errors"] or shown.errors else code
 
 
-def _inspected(data: bytes, format: str, options: ReadArguments) -> tuple[bytes, Inspection]:
+def _inspect(data: bytes, format: str, options: ReadArguments) -> tuple[bytes, Inspection]:
     """Return the labels and the errors of bytes, and the bytes that can be read: with right checksums."""
     inspection = lh.inspect(data, format, **options)
     wrong = [error for error in inspection["errors"] if error.code == "bad_crc"]
@@ -160,7 +160,7 @@ def _inspected(data: bytes, format: str, options: ReadArguments) -> tuple[bytes,
 
 
 def _document(
-    data: bytes, readable: bytes, format: str, inspection: Inspection, options: ReadArguments, shown: _Shown
+    data: bytes, readable: bytes, format: str, inspection: Inspection, options: ReadArguments, shown: _LabelFilter
 ) -> dict[str, Any]:
     parts = _batch_parts(readable, format, inspection["labels"], options)
     document: dict[str, Any] = {
@@ -186,7 +186,7 @@ def _document(
 
 
 def _label_documents(
-    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], shown: _Shown, skip: int = 0
+    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], shown: _LabelFilter, skip: int = 0
 ) -> list[dict[str, Any]]:
     documents = []
     for label in shown.labels(data, labels, parts):
@@ -312,10 +312,10 @@ def _control_type(data: bytes, fields: Sequence[Label]) -> str:
 
 def _types_of(headers: str | None) -> dict[str, str] | None:
     """Return the headers that ``--headers`` names, and the types to read their values as."""
-    return None if headers is None else {key: type for _, key, type in typed_headers(headers)}
+    return None if headers is None else {key: type for _, key, type in parse_headers(headers)}
 
 
-class _Shown:
+class _LabelFilter:
     """Selects the labels to show: of one message of a batch, and of some headers, whose values are read as types."""
 
     def __init__(self, only: int | None, types: Mapping[str, str] | None, has_types: bool) -> None:
@@ -364,7 +364,7 @@ class _Shown:
             byte = label.start - (label.start == label.end)
             self.errors.append(ErrorDetail(error.code, f"not {type}: {error.message}", byte, label.header, name, name))
             return label._replace(text=f"not {type}")
-        return label._replace(text=f"{type} {quoted(value) if isinstance(value, str) else value}")
+        return label._replace(text=f"{type} {quote(value) if isinstance(value, str) else value}")
 
     def _is_of_message(self, label: Label, parts: Sequence[_BatchPart]) -> bool:
         """Return whether a label is of the only message to show, or of what encloses all messages."""
@@ -391,7 +391,7 @@ class _View:
         options: ReadArguments,
         *,
         everything: bool,
-        shown: _Shown,
+        shown: _LabelFilter,
     ) -> None:
         self.screen = screen
         self.data = data
@@ -471,7 +471,7 @@ class _View:
         if part.start not in self.decompressed:
             return
         decompressed, labels, errors = self.decompressed[part.start]
-        size = counted(len(decompressed.data) - decompressed.skip, "byte")
+        size = count_noun(len(decompressed.data) - decompressed.skip, "byte")
         self._print(Text(f"  decompressed, {size}", style="bold"))
         outer = self.data, self.skip, self.errors
         # Other errors were shown with the compressed bytes.
@@ -489,15 +489,15 @@ class _View:
         ]
         headers = len(header_indexes) + sum(part.headers for part in self.parts.values())
         verdict = (
-            Text(counted(self.error_count, "error"), style="bold red")
+            Text(count_noun(self.error_count, "error"), style="bold red")
             if self.error_count
             else Text("no errors", style="bold green")
         )
         messages = sum(part.messages or 0 for part in self.parts.values())
-        in_batch = f"{counted(messages, 'message')}, " if self.parts else ""
+        in_batch = f"{count_noun(messages, 'message')}, " if self.parts else ""
         # A list of labels that was cut ends with one for the rest.
         at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
-        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{at_least}{counted(headers, 'header')}, "
+        sizes = f"{self.format}: {count_noun(len(self.data), 'byte')}, {in_batch}{at_least}{count_noun(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 
@@ -508,7 +508,7 @@ class _View:
         texts = (label.field, header, self._meaning(label))
         for start, end in self._lines(label):
             if start is None:
-                self._row("", "", f"… {counted(end, 'byte')}", "", "", "", style="dim")
+                self._row("", "", f"… {count_noun(end, 'byte')}", "", "", "", style="dim")
                 continue
             wrong = [byte for byte in range(start, end) if byte in self.errors]
             style = "red" if wrong else FIELD_STYLES.get(label.field, "")
@@ -599,7 +599,7 @@ def _reading(data: bytes) -> str | None:
     """Return bytes as text, or as the integer that they probably are; None if they are neither."""
     text, number = as_text(data), as_integer(data, INTEGER_SIZES)
     if text is not None:
-        return quoted(text)
+        return quote(text)
     return None if number is None else f"int{8 * len(data)} {number}"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.formats import row_of
-from letterhead.cli.render import counted, warn
+from letterhead.cli.render import count_noun, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.spelling import key_text
 
@@ -43,12 +43,14 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     """Print the losses of one message to stderr, and the command that restores the types."""
-    if not _show_count(source, target, counted(len(losses), "loss", "losses") if losses else ""):
+    if not _show_count(source, target, count_noun(len(losses), "loss", "losses") if losses else ""):
         return
     view = table("header", "key", "not carried", "written", "code", right=("header",))
     for loss in losses:
         header = "" if loss.header is None else str(loss.header)
-        view.add_row(header, printable(loss.key or ""), printable(loss.message), _written(loss.written), loss.code)
+        view.add_row(
+            header, printable(loss.key or ""), printable(loss.message), _format_written(loss.written), loss.code
+        )
     console(sys.stderr).print(view)
     _show_way_back(losses.types, source, target)
 
@@ -76,14 +78,14 @@ class LossSummary:
 
     def show(self, source: str, target: str, rows: int) -> None:
         """Print each loss to stderr, with its number of occurrences and its first row."""
-        count = f"{self.rows:,} of {counted(rows, 'row')} with losses" if self.groups else ""
+        count = f"{self.rows:,} of {count_noun(rows, 'row')} with losses" if self.groups else ""
         if not _show_count(source, target, count):
             return
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))
         groups = sorted(self.groups.values(), key=lambda group: -group[2])
         for row, loss, times in groups[:ROWS]:
             key, message = printable(loss["key"] or ""), printable(loss["message"])
-            view.add_row(f"{times:,}", key, message, _written(loss["written"]), f"{row:,}", loss["code"])
+            view.add_row(f"{times:,}", key, message, _format_written(loss["written"]), f"{row:,}", loss["code"])
         console(sys.stderr).print(view)
         if len(groups) > ROWS:
             console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
@@ -98,7 +100,7 @@ def _show_count(source: str, target: str, count: str) -> bool:
     return bool(count)
 
 
-def _written(written: str | None) -> Text:
+def _format_written(written: str | None) -> Text:
     return Text("left out", style="red") if written is None else Text(written)
 
 

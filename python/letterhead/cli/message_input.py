@@ -70,13 +70,13 @@ class MessageInput(NamedTuple):
 
 def read_bytes(file: str | None, max_bytes: int = -1) -> bytes:
     """Read a file or standard input, or the first bytes of it."""
-    with _opened(file) as data, _read_errors(file):
+    with _open_input(file) as data, _read_errors(file):
         return data.read(max_bytes)
 
 
 def read_lines(file: str | None) -> Iterator[bytes]:
     """Read the lines of a file or of standard input, one at a time."""
-    with _opened(file) as data:
+    with _open_input(file) as data:
         while True:
             with _read_errors(file):
                 line = data.readline()
@@ -86,7 +86,7 @@ def read_lines(file: str | None) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(file: str | None) -> Iterator[BinaryIO]:
+def _open_input(file: str | None) -> Iterator[BinaryIO]:
     if file is None or file == "-":
         stdin = _standard_input()
         if file is None and stdin.isatty():

@@ -1,4 +1,4 @@
-"""Options shared by commands, and groups of them that a command receives as one object (:func:`grouped`)."""
+"""Options shared by commands, and groups of them that a command receives as one object (:func:`group_options`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from letterhead.limits import Limits, parse_limits
 T = TypeVar("T")
 
 
-def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def group_options(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let a command receive several options as one object, which a function makes from them.
 
     typer reads the options of a command from its signature, and has no groups. So the parameters of each function replace
@@ -142,7 +142,7 @@ def limits(
         return (Limits() if limits is None else parse_limits(limits)).filled()
 
 
-@grouped(limits=limits)
+@group_options(limits=limits)
 def reading(
     *,
     lenient: Annotated[bool, flag("--lenient", "Accept what Java's deserializers accept.")] = False,

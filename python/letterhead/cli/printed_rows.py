@@ -1,4 +1,4 @@
-"""Rows that --errors prints, and the last of them: :func:`printed_mask` and :func:`open_last_printed`."""
+"""Rows that --errors prints, and the last of them: :func:`mask_printed` and :func:`open_last_printed`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from letterhead.reader import Reader
 
-__all__ = ["ReadErrors", "leaves_out", "open_last_printed", "printed_mask"]
+__all__ = ["ReadErrors", "leaves_out", "open_last_printed", "mask_printed"]
 
 ReadErrors = StrEnum(
     "ReadErrors", {"raise_": "raise", "null": "null", "column": "column", "skip": "skip", "only": "only"}
@@ -34,7 +34,7 @@ def leaves_out(errors: ReadErrors, request: RowRequest) -> bool:
     return errors in (ReadErrors.skip, ReadErrors.only) or (errors is ReadErrors.null and request.where is not None)
 
 
-def printed_mask(errors: ReadErrors, column: pa.Array) -> pa.BooleanArray:
+def mask_printed(errors: ReadErrors, column: pa.Array) -> pa.BooleanArray:
     """Return which rows are printed, of those with this column of errors."""
     match errors:
         case ReadErrors.only:
@@ -66,7 +66,7 @@ def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mas
         reader, requested = first, count
         while True:
             with reader:
-                partitions = _by_partition(reader)
+                partitions = _split_by_partition(reader)
             if all(_is_complete(part, requested, count, mask) for part in partitions):
                 break
             requested *= _GROWTH
@@ -77,7 +77,7 @@ def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mas
     return Reader(first.schema, batches, first._progress)
 
 
-def _by_partition(batches: Iterable[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
+def _split_by_partition(batches: Iterable[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
     partitions: dict[object, list[pa.RecordBatch]] = {}
     for batch in batches:
         names = [name for name in ("topic", "partition") if name in batch.schema.names]

@@ -14,7 +14,7 @@ from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
 from letterhead.cli.exits import Failure
-from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, grouped, limits, option
+from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, group_options, limits, option
 from letterhead.cli.printed_rows import ReadErrors
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
@@ -58,7 +58,7 @@ def output(
     return Output(RowFormat(form, out, epoch_ms, everything), limit)
 
 
-@grouped(request=selection, keys=key_range, output=output, limits=limits)
+@group_options(request=selection, keys=key_range, output=output, limits=limits)
 def read_command(
     *,
     sources: Annotated[

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Literal, TextIO
 
-from letterhead._formatting import as_text, iso_time, printable, quoted, spaced_hex
+from letterhead._formatting import as_text, iso_time, printable, quote, space_hex
 
 # An address with a user and a password. An invalid password may contain any characters; a path has one slash.
 _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
@@ -53,7 +53,7 @@ def screen_width(stream: TextIO) -> int:
         return PLAIN_WIDTH
 
 
-def styled(text: str, style: Literal["bold", "dim"], stream: TextIO) -> str:
+def style(text: str, style: Literal["bold", "dim"], stream: TextIO) -> str:
     """Return text with codes of a terminal, if the stream is one and they are wanted."""
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return text
@@ -84,9 +84,9 @@ def bytes_text(data: bytes, limit: int | None) -> str:
         # The part may end inside of a character.
         text = next(filter(None, (as_text(part[:-cut]) for cut in (1, 2, 3))), None)
     if text is not None:
-        return quoted(text)
+        return quote(text)
     number = as_integer(data)
-    return f"{'' if number is None else f'{number} = '}{spaced_hex(part)}"
+    return f"{'' if number is None else f'{number} = '}{space_hex(part)}"
 
 
 def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
@@ -112,7 +112,7 @@ def print_json(value: Any) -> None:
     print(json_text(value, indent=2))
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def count_noun(number: int, noun: str, plural: str | None = None) -> str:
     """Return `1 header`, `2 headers`; pass a plural that is not the singular and an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._arrow_types import header_lists_type
-from letterhead._formatting import printable, quoted
+from letterhead._formatting import printable, quote
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import edit_rows, parse_edits
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
-from letterhead.cli.printed_rows import ReadErrors, leaves_out, open_last_printed, printed_mask
+from letterhead.cli.printed_rows import ReadErrors, leaves_out, mask_printed, open_last_printed
 from letterhead.cli.progress import progress
-from letterhead.cli.render import counted, note, styled, warn
+from letterhead.cli.render import count_noun, note, style, warn
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import checked_request, open_reader, printed_remarks, report_findings
+from letterhead.cli.sources.opening import check_request, open_reader, print_remarks, report_findings
 from letterhead.errors import HeaderError
 from letterhead.fields import columns_of
 from letterhead.sources.base import LogSource, Source
@@ -53,7 +53,7 @@ class SourceRows:
         self.source = source
         self._are_edited = are_edited
         self._error_column = request.error_column
-        with printed_remarks():
+        with print_remarks():
             columns = source.chosen_columns(request)
             known = {*source.columns(request)} - {*columns, *columns_of(request.headers or {})}
         counts_printed = request.last is not None and not (request.follow or request.commit_group)
@@ -66,7 +66,7 @@ class SourceRows:
         if counts_printed and request.last is not None:
             name = request.error_column
             self._reader = open_last_printed(
-                source, request, request.last, lambda rows: printed_mask(errors, rows[name])
+                source, request, request.last, lambda rows: mask_printed(errors, rows[name])
             )
         else:
             self._reader = open_reader(source, request)
@@ -125,7 +125,7 @@ class RowReading:
         limit: int | None,
         edits: Sequence[str] = (),
     ) -> None:
-        self._request = checked_request(sources, replace(request, among_others=len(sources) > 1))
+        self._request = check_request(sources, replace(request, among_others=len(sources) > 1))
         self._errors = errors
         self._limit = limit
         noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"
@@ -166,7 +166,7 @@ class RowReading:
                     break
         tally = self._tally
         if form is Form.TABLE:
-            print(styled(tally.summary(None), "dim", sys.stdout))
+            print(style(tally.summary(None), "dim", sys.stdout))
         elif not prints:
             note(f"{tally.counted} written to {format.target}")
         return self._finish()
@@ -183,7 +183,7 @@ class RowReading:
         with open_writer(batch.schema, format) as writer:
             writer.write(batch)
         if form_of(format) is Form.TABLE:
-            print(styled(counts.summary(self._tally.noun), "dim", sys.stdout))
+            print(style(counts.summary(self._tally.noun), "dim", sys.stdout))
         elif format.target not in (None, STANDARD_OUTPUT):
             note(f"{counts.summary(self._tally.noun)} written to {format.target}")
         return self._finish()
@@ -277,7 +277,7 @@ class RowReading:
         """Return which rows are printed; None for all."""
         if not leaves_out(self._errors, self._request):
             return None
-        return printed_mask(self._errors, batch.column(self._request.error_column))
+        return mask_printed(self._errors, batch.column(self._request.error_column))
 
     def _printed(self, rows: SourceRows, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Count the errors, and return the rows that --errors prints; print errors of rows that it skips."""
@@ -290,7 +290,7 @@ class RowReading:
         tally.unreadable += rows.unreadable_batches(batch)
         if self._errors is ReadErrors.skip:
             for row in pc.indices_nonzero(errors.is_valid()).to_pylist()[: MAX_ERROR_LINES - self._error_lines]:
-                warn(_described_error(batch, row, self._request.error_column))
+                warn(_describe_error(batch, row, self._request.error_column))
                 self._error_lines += 1
         mask = self._mask(batch)
         if mask is None:
@@ -312,7 +312,7 @@ class RowReading:
     def _note_connected(self, partitions: int) -> None:
         self._connected = True
         source = self._sources[0].source
-        count = counted(partitions, "partition")
+        count = count_noun(partitions, "partition")
         note(f"connected to {source.name}, {count}: waiting for {self._tally.noun}s until Ctrl-C")
 
     def _warn_of_unseen(self, source: Source) -> None:
@@ -320,9 +320,9 @@ class RowReading:
         request = self._request
         if request.where is not None and not request.follow and request.commit_group is None:
             with reading_errors():
-                keys = source.unseen(request)
+                keys = source.unmatched_keys(request)
             for key in keys:
-                name = quoted(key) if isinstance(key, str) else printable(str(key))
+                name = quote(key) if isinstance(key, str) else printable(str(key))
                 fields = [*source.fields]
                 hint = (
                     f"the field {name} is written without headers[...] and a type"
@@ -349,15 +349,15 @@ class RowReading:
             if of_profile and of_profile <= self._unseen:
                 warn(f"none of these {tally.noun}s has a value of a header of the profile")
             for name in sorted(self._unseen - of_profile):
-                warn(f"none of these {tally.noun}s has a value of the header {quoted(name)}")
+                warn(f"none of these {tally.noun}s has a value of the header {quote(name)}")
 
     def _finish(self) -> int:
         self._note_empty_range()
         self._warn_of_empty_columns()
         tally = self._tally
         if self._errors is ReadErrors.skip and tally.bad:
-            left_out = [counted(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
-            left_out += [counted(tally.left_out, tally.noun)] if tally.left_out else []
+            left_out = [count_noun(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
+            left_out += [count_noun(tally.left_out, tally.noun)] if tally.left_out else []
             it = "it" if tally.left_out + self._left_out_batches == 1 else "they"
             warn(f"{' and '.join(left_out)} left out, as {it} could not be read")
             code = BAD_DATA
@@ -394,7 +394,7 @@ def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> Edit:
     return Edit(format, parse_edits(edits, format))
 
 
-def _described_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
+def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
     """Return the first error of a row, and where the row is, as far as columns tell."""
     error: Any = batch.column(error_column)[row].as_py()[0]
     places = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}

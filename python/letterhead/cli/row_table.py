@@ -19,12 +19,12 @@ from letterhead._arrow_types import (
     is_list,
     is_text,
 )
-from letterhead._formatting import printable, quoted
+from letterhead._formatting import printable, quote
 from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
-from letterhead.cli.render import SETTINGS, bytes_text, screen_width, styled
+from letterhead.cli.render import SETTINGS, bytes_text, screen_width, style
 from letterhead.cli.row_format import RowWriter
-from letterhead.cli.row_text import in_parts, json_types, time_texts
+from letterhead.cli.row_text import json_types, split_batch, time_texts
 from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderValue
 from letterhead.values import Value
@@ -73,7 +73,7 @@ class RowTable(RowWriter):
         """Print the rows of a batch."""
         import pyarrow as pa
 
-        for part in in_parts(batch):
+        for part in split_batch(batch):
             columns = []
             own = json_types(part).columns
             for formatter, are_headers, column in zip(self._columns, self._are_headers, own, strict=True):
@@ -95,7 +95,7 @@ class RowTable(RowWriter):
         if not self._rows and not self._as_lists:
             self._print_rows([])
         if self._cut:
-            print(styled(f"{MORE} marks values that were cut: --all shows them whole", "dim", sys.stdout))
+            print(style(f"{MORE} marks values that were cut: --all shows them whole", "dim", sys.stdout))
 
     def abort(self) -> None:
         """Leave the rows that were printed."""
@@ -105,7 +105,7 @@ class RowTable(RowWriter):
         self._widths = self._measured(rows)
         if not has_head:
             head = self._line([printable(name) for name in self._names], self._widths)
-            print(styled(head, "bold", sys.stdout))
+            print(style(head, "bold", sys.stdout))
             print(GAP.join("─" * width for width in self._widths))
         printed = []
         for row in rows:
@@ -122,10 +122,10 @@ class RowTable(RowWriter):
         label = min(max(map(cell_len, names)), self._width // 3)
         width = max(MIN_WIDTH, self._width - label - 2 * len(GAP))
         for number, row in enumerate(rows, self._rows - len(rows)):
-            print(styled(f"{self._numbers[0] if self._numbers else 'record'} {number}", "bold", sys.stdout))
+            print(style(f"{self._numbers[0] if self._numbers else 'record'} {number}", "bold", sys.stdout))
             for name, lines in zip(names, row[len(self._numbers) :], strict=True):
                 for place, line in enumerate(self._fitted(lines, width, False) or [""]):
-                    print(f"{GAP}{_padded('' if place else name, label)}{GAP}{line}".rstrip())
+                    print(f"{GAP}{_pad('' if place else name, label)}{GAP}{line}".rstrip())
 
     def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
         """Return the width of each column: as wide as its values, as far as the screen has room, and never narrower again."""
@@ -159,7 +159,7 @@ class RowTable(RowWriter):
         return fitted
 
     def _line(self, values: Iterable[str], widths: list[int]) -> str:
-        padded = [_padded(value, width, right) for value, width, right in zip(values, widths, self._right, strict=True)]
+        padded = [_pad(value, width, right) for value, width, right in zip(values, widths, self._right, strict=True)]
         return GAP.join(padded).rstrip()
 
 
@@ -237,13 +237,13 @@ def header_value(value: HeaderValue, limit: int | None) -> str:
     text = text_of(value)
     if text is None:
         return bytes_text(value.bits, limit)
-    return quoted(text) if value.type == "char" else text
+    return quote(text) if value.type == "char" else text
 
 
 def _cells(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def _padded(text: str, width: int, right: bool = False) -> str:
+def _pad(text: str, width: int, right: bool = False) -> str:
     width -= _cells(text) - len(text)
     return text.rjust(width) if right else text.ljust(width)

@@ -14,14 +14,14 @@ from letterhead.cli.exits import Failure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_column", "in_parts", "json_text", "json_types", "time_texts", "zone_name"]
+__all__ = ["csv_column", "split_batch", "json_text", "json_types", "time_texts", "zone_name"]
 
 # Rows and bytes of the text that is in memory at once.
 ROWS_AS_TEXT = 2048
 BYTES_AS_TEXT = 4 << 20
 
 
-def in_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Divide a batch, so that its text fits in little memory."""
     rows = max(1, min(ROWS_AS_TEXT, len(batch) * BYTES_AS_TEXT // max(1, batch.nbytes)))
     for start in range(0, len(batch), rows):

@@ -20,7 +20,7 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.output import is_utf8
 from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
-from letterhead.cli.row_text import csv_column, in_parts, json_types
+from letterhead.cli.row_text import csv_column, json_types, split_batch
 from letterhead.cli.sinks import FileSink, Sink, StandardOutput
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class JsonLines(SinkWriter):
         self._wait()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        for part in in_parts(json_types(batch)):
+        for part in split_batch(json_types(batch)):
             self.sink.file.write(_native.json_lines(part, **self._options))
 
     def finish(self) -> None:
@@ -162,7 +162,7 @@ class Csv(SinkWriter):
         self._writer = csv.CSVWriter(sink.file, self._text(empty).schema)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        for part in in_parts(batch):
+        for part in split_batch(batch):
             self._writer.write_batch(self._text(part))
 
     def _text(self, batch: pa.RecordBatch) -> pa.RecordBatch:

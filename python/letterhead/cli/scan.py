@@ -20,9 +20,9 @@ from letterhead.cli.column import column_format
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
-from letterhead.cli.options import Json, flag, grouped, option, reading
+from letterhead.cli.options import Json, flag, group_options, option, reading
 from letterhead.cli.progress import progress
-from letterhead.cli.render import counted, print_json, warn, without_secrets
+from letterhead.cli.render import count_noun, print_json, warn, without_secrets
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sinks import write_bytes
@@ -39,7 +39,7 @@ STYLES = {"stated": "green", "mixed": "yellow", "strong": "green", "weak": "yell
 Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
 
 
-@grouped(request=selection, options=reading)
+@group_options(request=selection, options=reading)
 def scan_command(
     *,
     source: Annotated[
@@ -97,7 +97,7 @@ def scan_command(
     if sample is not None and opened.rows is None:
         raise Failure("--sample needs to know the number of rows: use --last or --where, or write a Parquet file")
     tally = RowCounts("row")
-    report = _scanned(opened, format, tally, sample=sample, max_keys=max_keys, options=options)
+    report = _scan(opened, format, tally, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
             write_bytes(report.html(title=f"Headers of {without_secrets(Path(source).name)}").encode(), html)
@@ -113,7 +113,7 @@ def scan_command(
     return max(BAD_DATA if report.statistics.bad_rows else OK, tally.report("decode"), opened.finish())
 
 
-def _scanned(
+def _scan(
     column: SourceColumn, format: str, tally: RowCounts, *, sample: int | None, max_keys: int, options: ReadArguments
 ) -> Scan:
     try:
@@ -161,13 +161,13 @@ def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: boo
     screen = console()
     screen.print(Text(printable(headline(report)), style="bold"))
     if sample is not None and in_file is not None and sample < in_file:
-        screen.print(Text(f"a sample of {counted(in_file, 'row')}, evenly spaced", style="dim"))
+        screen.print(Text(f"a sample of {count_noun(in_file, 'row')}, evenly spaced", style="dim"))
     for remark in remarks(report):
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))
     if explain:
         for key in report.keys:
             screen.print()
-            screen.print(Text(f"{key_text(key.name)}: {_described(key)}", style="bold"))
+            screen.print(Text(f"{key_text(key.name)}: {_describe_key(key)}", style="bold"))
             screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
     elif report.keys:
         screen.print()
@@ -198,7 +198,7 @@ def _uncertain(key: KeyScan) -> bool:
     return key.guesses[0].confidence in ("weak", "tie")
 
 
-def _described(key: KeyScan) -> str:
+def _describe_key(key: KeyScan) -> str:
     """Return the counts of a key that only --explain prints."""
     from letterhead.scan.key import summary
 

@@ -13,8 +13,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from letterhead._formatting import as_text, printable, quoted, spaced_hex
-from letterhead.cli.render import as_integer, counted, moment, screen_width
+from letterhead._formatting import as_text, printable, quote, space_hex
+from letterhead.cli.render import as_integer, count_noun, moment, screen_width
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -72,11 +72,11 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
     text = as_text(data)
     if text is not None:
         if limit is not None and len(text) > limit:
-            return Text.assemble(quoted(text[:limit]), (f" … {len(text) - limit:,} more characters", "dim"))
-        return Text(quoted(text))
+            return Text.assemble(quote(text[:limit]), (f" … {len(text) - limit:,} more characters", "dim"))
+        return Text(quote(text))
     shown = max(8, limit // 3) if limit is not None else len(data)
     number = as_integer(data)
-    folded = Text("" if number is None else f"{number} = ").append(spaced_hex(data[:shown]), style="cyan")
+    folded = Text("" if number is None else f"{number} = ").append(space_hex(data[:shown]), style="cyan")
     if len(data) > shown:
         folded.append(f" … {len(data) - shown:,} more bytes", style="dim")
     return folded
@@ -88,7 +88,7 @@ def short(data: bytes | None, limit: int | None) -> Text:
     if data is None or limit is None or len(data if text is None else text) <= limit:
         return value_text(data)
     if text is not None:
-        return Text(quoted(text[: limit - 1]) + "…")
+        return Text(quote(text[: limit - 1]) + "…")
     return value_text(data[: limit // 3]).append("…")
 
 
@@ -98,7 +98,7 @@ def time_text(time: int, *, microseconds: bool = False) -> Text:
     return Text.assemble(str(time), (f"  ({date})" if date else "", "dim"))
 
 
-def sized_text(data: bytes | None, limit: int | None) -> Text:
+def format_with_size(data: bytes | None, limit: int | None) -> Text:
     """Return a value followed by its size."""
-    size = "" if data is None else f"  ({counted(len(data), 'byte')})"
+    size = "" if data is None else f"  ({count_noun(len(data), 'byte')})"
     return Text.assemble(value_text(data, limit=limit), (size, "dim"))

@@ -15,13 +15,13 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import UNREADABLE, Failure, reason
 from letterhead.cli.output import STANDARD_OUTPUT, standard_output
 
-__all__ = ["FileSink", "Sink", "StandardOutput", "opened_sink", "write_bytes"]
+__all__ = ["FileSink", "Sink", "StandardOutput", "open_sink", "write_bytes"]
 
 Sink: TypeAlias = "StandardOutput | FileSink"
 
 
 @contextmanager
-def opened_sink(out: Path | None) -> Iterator[Sink]:
+def open_sink(out: Path | None) -> Iterator[Sink]:
     """Open a file, or standard output; complete it at the end, and remove an incomplete file after an error."""
     sink = StandardOutput() if out in (None, STANDARD_OUTPUT) else FileSink(out)
     try:
@@ -34,7 +34,7 @@ def opened_sink(out: Path | None) -> Iterator[Sink]:
 
 def write_bytes(data: bytes, out: Path | None) -> None:
     """Write a file, or to standard output."""
-    with opened_sink(out) as sink, sink.errors():
+    with open_sink(out) as sink, sink.errors():
         sink.file.write(data)
 
 

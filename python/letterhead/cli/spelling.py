@@ -16,7 +16,7 @@ from letterhead._value_text import BYTES, UNNAMED, parse_hex, parse_value, text_
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.render import SETTINGS
 from letterhead.headers import HeaderKey
-from letterhead.values import VALUE_TYPES, Value, of_message
+from letterhead.values import VALUE_TYPES, Value, value_from_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
 
@@ -33,7 +33,7 @@ def read_value(text: str) -> Value | None:
         return None
     type, _, rest = text.partition(":")
     with usage_errors():
-        return of_message(type, parse_hex(rest, type)) if type in BYTES else parse_value(type, rest)
+        return value_from_message(type, parse_hex(rest, type)) if type in BYTES else parse_value(type, rest)
 
 
 def read_key(text: str, form: KeyForm) -> HeaderKey:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, check_column, to_pyarrow
 from letterhead._names import check_name
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
-from letterhead.conventions.amqp import checked_type
+from letterhead.conventions.amqp import check_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
 from letterhead.operations import DecodeOptions, Select
@@ -104,11 +104,11 @@ class ParseAmqp:
     type_name: str = field(init=False)
 
     def __post_init__(self, type: ValueType) -> None:
-        object.__setattr__(self, "type_name", checked_type(type, sql=self.dialect == "spark"))
+        object.__setattr__(self, "type_name", check_type(type, sql=self.dialect == "spark"))
 
     def __call__(self, column: Column) -> Any:
         """Return the values as a pyarrow Array or ChunkedArray."""
-        with needed("lha.amqp", _INSTALL):
+        with install_hint("lha.amqp", _INSTALL):
             import pyarrow  # noqa: F401
         check_column(column)
         with noting_remedy(self.errors):
@@ -145,7 +145,7 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     >>> parents.field("trace_id")[0].as_py(), parents.field("sampled")[0].as_py()
     ('0af7651916cd43dd8448eb211c80319c', True)
     """
-    with needed("lha.traceparent", _INSTALL):
+    with install_hint("lha.traceparent", _INSTALL):
         from letterhead.conventions.readers.column import run
         from letterhead.conventions.readers.traceparent import TraceparentReader
 
@@ -206,7 +206,7 @@ def trace_links(
     """
     check_names_of_baggage(baggage)
     check_name("errors value", errors, ("raise", "null"))
-    with needed("lha.trace_links", _INSTALL):
+    with install_hint("lha.trace_links", _INSTALL):
         import pyarrow as pa
 
         from letterhead.conventions.readers.trace_links import LINK, columns_of_links, read_links
@@ -257,7 +257,7 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     {'id': 42, 'guid': None, 'message_indexes': None}
     {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
     """
-    with needed("lha.schema_id", _INSTALL):
+    with install_hint("lha.schema_id", _INSTALL):
         from letterhead.conventions.readers.column import run
         from letterhead.conventions.readers.schema_id import SchemaIdReader
 
@@ -297,7 +297,7 @@ def rfc3339(column: Column, *, unit: Unit = "ns", errors: OnError = "raise") -> 
     '2026-01-31T08:00:00.500000+00:00'
     """
     check_name("unit", unit, ("s", "ms", "us", "ns"))
-    with needed("lha.rfc3339", _INSTALL):
+    with install_hint("lha.rfc3339", _INSTALL):
         from letterhead.conventions.readers.column import run
         from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from letterhead._arrow_types import ArrowStream, Column, OnError, import_column
 from letterhead._names import check_name
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import ColumnsDecoder, SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
@@ -75,7 +75,7 @@ def by_schema_id(
     9 [1] [b'\\x04']
     """
     check_name("errors value", errors, ("raise", "null"))
-    with needed("lha.by_schema_id", _INSTALL):
+    with install_hint("lha.by_schema_id", _INSTALL):
         from letterhead.conventions.readers.schema_groups import IdSource, as_binary, group_by_schema
 
     options, source = DecodeOptions(limits=limits), IdSource(format, header, id_bytes)
@@ -186,7 +186,7 @@ class DecodeBySchema:
 
     def __call__(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""
-        with needed("lha.decode_by_schema", _INSTALL):
+        with install_hint("lha.decode_by_schema", _INSTALL):
             from letterhead.conventions.readers.schema_groups import IdSource, decode_groups
 
         source = IdSource(self.format, self.header, self.id_bytes)

@@ -123,8 +123,8 @@ def trace_link(
         match["trace_id"].decode(),
         match["parent_id"].decode(),
         flags & KNOWN_FLAGS.get(version, 1),
-        parse_state(_combined(message_headers, "tracestate")) if has_state else None,
-        parse_baggage(_combined(message_headers, "baggage"), baggage),
+        parse_state(_combine(message_headers, "tracestate")) if has_state else None,
+        parse_baggage(_combine(message_headers, "baggage"), baggage),
     )
 
 
@@ -201,7 +201,7 @@ def parse_baggage(data: bytes | None, only: Sequence[str] | None = None) -> dict
     return members
 
 
-def _combined(headers: Headers, key: str) -> bytes:
+def _combine(headers: Headers, key: str) -> bytes:
     return b",".join(value for value in map(_bytes, headers.get_all(key)) if value)
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
-from letterhead.copies.part_directory import PartDirectory, described_topic
+from letterhead.copies.part_directory import PartDirectory, describe_topic
 from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
@@ -122,7 +122,7 @@ class Copying:
                     return {"partitions": partitions, "settings": admin.own_settings(self._source.topic)}
                 except PermissionError:  # the user may not see the settings
                     return {"partitions": partitions}
-        return described_topic(Path(self._source.name))
+        return describe_topic(Path(self._source.name))
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks."""
@@ -173,7 +173,7 @@ class Copying:
         if self._append:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
         reader = self._source.reader(self._request)
-        first = Reader(reader.schema, lambda: _until(self._edited(reader), copied.ends))
+        first = Reader(reader.schema, lambda: _read_until(self._edited(reader), copied.ends))
         if isinstance(self._target, Path):
             request = RowRequest(limits=self._request.limits)
             return compare(first, TableFile(str(self._target)).reader(request), order="offset")
@@ -268,7 +268,7 @@ def _directory(target: str, source: Source, *, append: bool) -> Path:
     return path
 
 
-def _until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
+def _read_until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
     """Leave out records that came after a copy."""
     import pyarrow.compute as pc
 
@@ -347,7 +347,7 @@ def copy(
     >>> lh.open(directory, where="tenant = 'acme'").read_all().num_rows
     1390
     """
-    with needed("copying", "'letterhead[arrow]'"):
+    with install_hint("copying", "'letterhead[arrow]'"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
 

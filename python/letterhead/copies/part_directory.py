@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["DESCRIPTION", "PartDirectory", "described_topic"]
+__all__ = ["DESCRIPTION", "PartDirectory", "describe_topic"]
 
 DESCRIPTION = "_copy.json"
 """Name of the description of a copy. Spark, DuckDB and others ignore files whose names begin with an underscore."""
@@ -48,7 +48,7 @@ _PART_ROWS = 1_000_000
 """Records of a file, at which it is completed."""
 
 
-def described_topic(directory: Path) -> dict[str, Any]:
+def describe_topic(directory: Path) -> dict[str, Any]:
     """Return the partitions and settings of the original topic, which a copy describes; an empty dict for another directory."""
     try:
         topic = json.loads((directory / DESCRIPTION).read_bytes())["topic"]

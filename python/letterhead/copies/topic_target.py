@@ -78,7 +78,7 @@ class TopicTarget:
             self.partitions()
         except TopicNotFoundError:
             with self._source.admin(self._request) as admin:
-                admin.create(self.topic, partitions, copied_settings(settings))
+                admin.create(self.topic, partitions, select_settings(settings))
 
     def _batch_bytes(self) -> int:
         """Return how large batches may be: brokers refuse a batch with all its records, not the largest record."""
@@ -124,7 +124,7 @@ class TopicTarget:
                     timeout_ms=self._timeout_ms,
                 )
             except DeliveryError as error:
-                raise _refused(error, table) from error
+                raise _refusal_error(error, table) from error
             for appended in written.batches if last is not None else ():
                 if appended.offset < 0:  # a broker recognized a repeated request
                     unknown.add(appended.partition)
@@ -138,7 +138,7 @@ class TopicTarget:
                 ends[appended.partition] = appended.offset + appended.rows
 
 
-def _refused(error: DeliveryError, table: pa.Table) -> ValueError:
+def _refusal_error(error: DeliveryError, table: pa.Table) -> ValueError:
     """Return the error for a record that was not written; it names partition and offset of the source."""
     row, reason = next(iter(error.errors.items()))
     record = table.slice(row, 1).select([name for name in ("partition", "offset") if name in table.schema.names])
@@ -149,7 +149,7 @@ def _refused(error: DeliveryError, table: pa.Table) -> ValueError:
     )
 
 
-def copied_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that a copy keeps: all but those that name brokers or change timestamps."""
     return {
         name: value

@@ -70,7 +70,7 @@ class Address(NamedTuple):
                 raise ValueError(f"the {part} of the address is longer than 255 bytes")
         address = cls(
             host or "", port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
-            options.get("tls_domain"), _parsed_version(options.get("protocol_version")),
+            options.get("tls_domain"), _parse_version(options.get("protocol_version")),
         )  # fmt: skip
         return address, parts.path
 
@@ -81,7 +81,7 @@ class Address(NamedTuple):
         return f"Address({str(self)!r})"
 
 
-def _parsed_version(text: str | None) -> int | None:
+def _parse_version(text: str | None) -> int | None:
     if text is None:
         return None
     parts = text.split(".")

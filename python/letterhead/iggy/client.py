@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from letterhead._context_managers import Closing
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.iggy.address import Address
 from letterhead.iggy.batch_header import BatchHeader
@@ -248,7 +248,7 @@ class IggyClient(Closing):
             self._close_if_unanswered()
             if self._connection is None or self._session is None:
                 self._session = bytes(self._read(_GET_ME, b"", _MAX_LISTED_BYTES))
-            connection, session = present(self._connection, "the connection"), self._session
+            connection, session = require(self._connection, "the connection"), self._session
             with self._closing_after_errors(), self._parsing("acknowledgement"):
                 try:
                     connection.send(SEND, _SEND, body, until)
@@ -258,7 +258,7 @@ class IggyClient(Closing):
                 except OSError as error:
                     raise UnacknowledgedBatchError(str(error), session) from error
                 except ServerError as error:
-                    raise _explained(error, partition) from None
+                    raise _explain(error, partition) from None
                 sent_count, sent_partition, offset = struct.unpack_from("<I8xIQ", reply)
                 if (sent_count, sent_partition) != (1, partition.partition) or offset + count >= _END_OF_OFFSETS:
                     raise ProtocolError(
@@ -286,7 +286,7 @@ class IggyClient(Closing):
         try:
             return self._messages(self._read(_POLL, poll.body, MAX_REPLY_BYTES), poll)
         except ServerError as error:
-            raise _explained(error, partition) from None
+            raise _explain(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
         """Check that a reply answers a poll, and that its batches have the messages that it announces."""
@@ -390,7 +390,7 @@ def _poll_of(partition: TopicPartition, strategy: int, value: int, count: int) -
     return Poll(partition, value if strategy == _BY_OFFSET else 0, count, body)
 
 
-def _explained(error: ServerError, partition: TopicPartition) -> Exception:
+def _explain(error: ServerError, partition: TopicPartition) -> Exception:
     if error.status == _NO_PARTITION:
         return ValueError(f"{partition.topic} has no partition {partition.partition}")
     return error

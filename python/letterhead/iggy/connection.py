@@ -111,7 +111,7 @@ class Connection:
         try:
             self._open(until)
         except _Incompatible as error:
-            accepted = _accepted_version(error.oldest, error.newest)
+            accepted = _choose_version(error.oldest, error.newest)
             if address.protocol_version is not None or accepted in (None, self._version):
                 raise
             self._version = accepted
@@ -120,7 +120,7 @@ class Connection:
     def _open(self, until: float) -> None:
         """Connect, and log in with the version of the protocol."""
         address = self._address
-        self._socket = _connected(address, until)
+        self._socket = _connect(address, until)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if address.tls:
@@ -252,7 +252,7 @@ def _version_text(version: int) -> str:
     return ".".join(str(version >> bits & 1023) for bits in (20, 10, 0))
 
 
-def _accepted_version(oldest: int, newest: int) -> int | None:
+def _choose_version(oldest: int, newest: int) -> int | None:
     """Return a version that the server accepts and whose frames this client writes; None if there is none."""
     for version in _FRAME_VERSIONS:
         accepted = max(version, oldest)
@@ -272,7 +272,7 @@ def _request_number(operation: int) -> int:
     return 0 if operation == REGISTER else 1
 
 
-def _connected(address: Address, until: float) -> socket.socket:
+def _connect(address: Address, until: float) -> socket.socket:
     """Connect to one of the addresses of a host, which share the time that is left."""
     addresses = addresses_of(address.host, address.port, _seconds_left(until))
     failure: OSError = ConnectionError(f"{address.host} has no address")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from letterhead.errors import DecodeError, EncodeError, HeaderError, replaced, without_message_number
+from letterhead.errors import DecodeError, EncodeError, HeaderError, copy_error, without_message_number
 from letterhead.iggy.formats import Format, check_format
 
-__all__ = ["iggy_code", "need_unsigned", "placed", "refuse_bytes", "refuse_value"]
+__all__ = ["iggy_code", "need_unsigned", "shift_errors", "refuse_bytes", "refuse_value"]
 
 # If a code corresponds to several errors of Iggy, the first words of the message select one. The first match counts.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
@@ -98,10 +98,10 @@ def need_unsigned(number: Any, bits: int, field: str) -> int:
 
 
 @contextmanager
-def placed(start: int, prefix: str = "") -> Iterator[None]:
+def shift_errors(start: int, prefix: str = "") -> Iterator[None]:
     """Convert errors of a part to errors of the whole: shift their byte offset, and prepend text to the message."""
     try:
         yield
     except HeaderError as error:
         at = None if error.byte_offset is None else start + error.byte_offset
-        raise replaced(error, prefix + error.message, byte_offset=at) from None
+        raise copy_error(error, prefix + error.message, byte_offset=at) from None

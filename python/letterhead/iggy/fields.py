@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import letterhead.values as values
-from letterhead._formatting import counted
-from letterhead._invariants import present
+from letterhead._formatting import count_noun
+from letterhead._invariants import require
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 from letterhead.iggy.formats import MAX_FIELD_LEN
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.text import format_value, parse_value
 from letterhead.message import bytes_of
-from letterhead.values import VALUE_TYPES, String, Value, of_message
+from letterhead.values import VALUE_TYPES, String, Value, value_from_message
 
 __all__ = ["HeaderField", "HeaderKey", "HeaderValue"]
 
@@ -99,7 +99,7 @@ class HeaderField:
         """
         kind = _kind(kind)
         data = bytes_of(value, f"the bytes of a {cls._part}")
-        typed = of_message(kind._value_type, _reordered(kind._value_type, data))
+        typed = value_from_message(kind._value_type, _reorder(kind._value_type, data))
         return cls._checked(typed) if validate else cls._from_typed(typed)
 
     @classmethod
@@ -148,12 +148,12 @@ class HeaderField:
     @property
     def kind(self) -> HeaderKind:
         """The kind."""
-        return present(HeaderKind._of_value(self._typed.type), "the kind of a field")
+        return require(HeaderKind._of_value(self._typed.type), "the kind of a field")
 
     @property
     def value(self) -> bytes:
         """The bytes on the wire; numbers are little-endian."""
-        return _reordered(self._typed.type, self._typed.bits)
+        return _reorder(self._typed.type, self._typed.bits)
 
     def as_str(self) -> str:
         """Return the text of a ``string``."""
@@ -239,7 +239,7 @@ class HeaderField:
         size = len(self._typed.bits)
         if width is not None and size != width:
             prefix = "key of " if self._part == "key" else ""
-            refuse_value("wrong_size", f"{prefix}{counted(size, 'byte')} where {self._typed.type} takes {width}")
+            refuse_value("wrong_size", f"{prefix}{count_noun(size, 'byte')} where {self._typed.type} takes {width}")
         return self
 
     def _bits(self, kind: str) -> bytes:
@@ -251,7 +251,7 @@ class HeaderField:
     def _whole_or_first(self, kind: str, validate: bool) -> Value:
         """Return the value after a check of its kind; without validation, return the value of its first byte."""
         self._bits(kind)
-        return self._typed if validate or not self.value else of_message(kind, self.value[:1])
+        return self._typed if validate or not self.value else value_from_message(kind, self.value[:1])
 
 
 class HeaderKey(HeaderField):
@@ -339,7 +339,7 @@ class HeaderValue(HeaderField):
 _MAKERS = {kind: {"string": "str"}.get(str(kind), str(kind)) for kind in HeaderKind}
 
 
-def _reordered(type: str, data: bytes) -> bytes:
+def _reorder(type: str, data: bytes) -> bytes:
     """Convert bytes on the wire to bits or back: types of a fixed width have an order, whatever the size of the value."""
     return data if VALUE_TYPES.get(type) is None else data[::-1]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from letterhead.errors import DecodeError
-from letterhead.iggy.errors import placed, refuse_bytes
+from letterhead.iggy.errors import refuse_bytes, shift_errors
 from letterhead.iggy.formats import Format, ReadFormat, check_format
 from letterhead.iggy.kinds import HeaderKind
 
@@ -101,7 +101,7 @@ class JsonModel(ABC):
             refuse("the field messages is not a list", format)
         models = []
         for index, tree in enumerate(trees):
-            with placed(0, f"message {index}: "):
+            with shift_errors(0, f"message {index}: "):
                 models.append(cls._from_tree(tree, format, validate=validate))
         return models
 

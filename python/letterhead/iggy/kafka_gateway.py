@@ -94,10 +94,10 @@ def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
     if not payload:
         fields.append(("kafka.value", _STRING, b"null" if payload is None else b"empty"))
         payload = b"\0"
-    block = _encoded(fields)
+    block = _encode(fields)
     if not fits or len(block) > MAX_HEADER_BYTES or (lossless and not is_sorted):
         payload = _record_as_payload(record, names)
-        block = _encoded([*fields[:kept_in_headers], ("kafka.envelope", _RAW, b"\1")])
+        block = _encode([*fields[:kept_in_headers], ("kafka.envelope", _RAW, b"\1")])
     return IggyMessage(payload, block, origin)
 
 
@@ -151,7 +151,7 @@ def _timestamp(marker: bytes | None, time: int) -> int | None:
     return None if timestamp == -1 else timestamp
 
 
-def _encoded(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
+def _encode(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
     """Write headers in the order of Iggy's own map."""
     parts: list[bytes] = []
     for name, kind, value in sorted((name.encode(), kind, value) for name, kind, value in fields):

@@ -1,4 +1,4 @@
-"""Convert rows of Kafka records to messages of Apache Iggy by a mapping: :func:`mapped`."""
+"""Convert rows of Kafka records to messages of Apache Iggy by a mapping: :func:`map_rows`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead._binary_columns import binary_column, exact_column
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, copy_error
 from letterhead.iggy.kafka_gateway import IggyMessage, KafkaRecord, to_message
 
-__all__ = ["COLUMNS", "mapped"]
+__all__ = ["COLUMNS", "map_rows"]
 
 COLUMNS = ("key", "value", "headers", "timestamp", "id")
 """Columns of records that are written."""
 
 
-def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMessage]:
+def map_rows(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMessage]:
     """Return the message of each row; ``before`` rows of the table precede the batch."""
     names = batch.schema.names
     nulls: list[Any] = [None] * len(batch)
@@ -35,5 +35,5 @@ def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMe
         try:
             messages.append(to_message(record, lossless=lossless))
         except HeaderError as error:
-            raise replaced(error, error.message, row=row) from None
+            raise copy_error(error, error.message, row=row) from None
     return messages

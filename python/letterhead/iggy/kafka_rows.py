@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead._row_request import RowRequest
-from letterhead.errors import DecodeError, HeaderError, replaced
+from letterhead.errors import DecodeError, HeaderError, copy_error
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import PARTITION_COLUMNS, IggyRowReader, topic_in_errors
 from letterhead.offsets.output_columns import (
@@ -74,15 +74,15 @@ class MappedRowReader:
         messages = zip(rows.column("headers").to_pylist(), rows.column("payload").to_pylist(), *micros, strict=True)
         for row, (headers, payload, origin, stored) in enumerate(messages):
             try:
-                records.append(to_record([_stored(header) for header in headers or ()], payload, origin, stored))
+                records.append(to_record([_as_stored(header) for header in headers or ()], payload, origin, stored))
             except DecodeError as error:
-                raise _placed(error, rows, row, partition_values) from None
+                raise _locate_error(error, rows, row, partition_values) from None
         lists = [[{"key": name, "value": value} for name, value in record.headers] for record in records]
         times = pa.array([record.timestamp for record in records], pa.int64())
         outside = times_outside(times, self._dialect)
         if outside is not None:
             row = pc.indices_nonzero(outside)[0].as_py()
-            raise _placed(time_error("iggy"), rows, row, partition_values)
+            raise _locate_error(time_error("iggy"), rows, row, partition_values)
         record_columns = {
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
@@ -126,14 +126,16 @@ class MappedRowReader:
         return Select("kafka", self._headers or {}, dialect=self._dialect)(headers)
 
 
-def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, partition_values: Mapping[str, Any]) -> DecodeError:
+def _locate_error(
+    error: DecodeError, rows: pa.RecordBatch, row: int, partition_values: Mapping[str, Any]
+) -> DecodeError:
     offset = rows.column("offset")[row].as_py()
-    return replaced(
+    return copy_error(
         error, topic=topic_in_errors(partition_values), partition=partition_values["partition"], offset=offset
     )
 
 
-def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
+def _as_stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
     """Return key and value as stored, with little-endian numbers; in columns they are big-endian."""
     key, value = header["key"], header["value"]
     return (

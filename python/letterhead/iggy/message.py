@@ -93,7 +93,7 @@ class Message(transport.JsonModel):
         ConversionError
             If the format cannot carry a key or a kind.
         """
-        block = message_headers.encoded(self.headers, "iggy-2023")
+        block = message_headers.encode_headers(self.headers, "iggy-2023")
         head = self.id.to_bytes(16, "little") + len(block).to_bytes(4, "little")
         return head + block + len(self.payload).to_bytes(4, "little") + self.payload
 
@@ -120,7 +120,7 @@ class Message(transport.JsonModel):
         """Number of bytes that :meth:`to_bytes` returns."""
         if isinstance(self.headers, HeaderMap):
             return 24 + self.headers.size_bytes("iggy-2023") + len(self.payload)
-        return 24 + len(message_headers.encoded(self.headers, "iggy-2023")) + len(self.payload)
+        return 24 + len(message_headers.encode_headers(self.headers, "iggy-2023")) + len(self.payload)
 
     @classmethod
     def _read(cls, cursor: Cursor) -> Message:
@@ -130,7 +130,7 @@ class Message(transport.JsonModel):
 
     def _frame(self, now: int) -> Frame:
         origin = now if self.origin_timestamp is None else self.origin_timestamp
-        return Frame(self.id, origin, message_headers.encoded(self.headers, "iggy"), self.payload)
+        return Frame(self.id, origin, message_headers.encode_headers(self.headers, "iggy"), self.payload)
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
         tree: dict[str, Any] = {"id": self.id, "payload": transport.to_base64(self.payload)}

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.headers import Headers
-from letterhead.iggy.errors import placed
+from letterhead.iggy.errors import shift_errors
 from letterhead.iggy.formats import Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.wire import Cursor
@@ -15,7 +15,7 @@ from letterhead.iggy.wire import Cursor
 __all__ = [
     "MessageHeaders",
     "normalize_headers",
-    "encoded",
+    "encode_headers",
     "headers_tree",
     "map_or_bytes",
     "read_headers",
@@ -49,11 +49,11 @@ def read_headers(cursor: Cursor) -> HeaderMap | None:
     size = cursor.number(4, "headers length")
     start = cursor.at
     data = cursor.take(size, "headers block")
-    with placed(start, cursor.prefix):
+    with shift_errors(start, cursor.prefix):
         return HeaderMap.from_bytes(data, "iggy-2023") if data else None
 
 
-def encoded(headers: MessageHeaders, format: Format) -> bytes:
+def encode_headers(headers: MessageHeaders, format: Format) -> bytes:
     """Return the headers of a message as bytes."""
     if isinstance(headers, HeaderMap):
         return headers.to_bytes(format)
@@ -67,7 +67,7 @@ def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) ->
     """Return the headers of a message for JSON."""
     if isinstance(headers, HeaderMap):
         return headers._to_tree(format, canonical=canonical)
-    data = encoded(headers, format)
+    data = encode_headers(headers, format)
     return transport.to_base64(data) if data else None
 
 

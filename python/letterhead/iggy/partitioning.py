@@ -28,22 +28,22 @@ def _xxh32(data: bytes) -> int:
         while at + 16 <= len(data):
             for lane in range(4):
                 word = int.from_bytes(data[at + 4 * lane : at + 4 * lane + 4], "little")
-                lanes[lane] = _rotated(lanes[lane] + word * prime_2, 13) * prime_1 & _MASK
+                lanes[lane] = _rotate(lanes[lane] + word * prime_2, 13) * prime_1 & _MASK
             at += 16
-        digest = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+        digest = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
         digest = prime_5
     digest = (digest + len(data)) & _MASK
     while at + 4 <= len(data):
-        digest = _rotated(digest + int.from_bytes(data[at : at + 4], "little") * prime_3, 17) * prime_4 & _MASK
+        digest = _rotate(digest + int.from_bytes(data[at : at + 4], "little") * prime_3, 17) * prime_4 & _MASK
         at += 4
     for byte in data[at:]:
-        digest = _rotated(digest + byte * prime_5, 11) * prime_1 & _MASK
+        digest = _rotate(digest + byte * prime_5, 11) * prime_1 & _MASK
     digest = (digest ^ digest >> 15) * prime_2 & _MASK
     digest = (digest ^ digest >> 13) * prime_3 & _MASK
     return digest ^ digest >> 16
 
 
-def _rotated(value: int, by: int) -> int:
+def _rotate(value: int, by: int) -> int:
     value &= _MASK
     return (value << by | value >> (32 - by)) & _MASK

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.iggy.client import MAX_REPLY_BYTES, POLL_PREFIX_LEN, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
@@ -154,7 +154,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
             for batch, error, end in part:
                 damage = DamagedRange(0, batch.size, False, after, end - 1, (options["start"], options["end"]))
                 if damage.hides_records and reader.keeps_error_rows(options["partition_values"]):
-                    error = present(error, "the error of a batch")
+                    error = require(error, "the error of a batch")
                     text = f"{error.reason}: {damage.missing}"
                     yield reader.error_row(options["partition_values"], error.code, text, 0)
                 after = end

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import letterhead.iggy.json_transport as transport
 import letterhead.iggy.message_headers as message_headers
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.iggy.errors import need_unsigned, placed
+from letterhead.iggy.errors import need_unsigned, shift_errors
 from letterhead.iggy.formats import POLLED, Format, ReadFormat, check_format
 from letterhead.iggy.message_headers import MessageHeaders
 from letterhead.iggy.wire import Cursor, Frame, begins_batch, read_batches, write_batch
@@ -141,7 +141,7 @@ class PolledMessage(transport.JsonModel):
         """
         check_format(format)
         self._check_numbers()
-        headers, identity = message_headers.encoded(self.headers, format), self.id.to_bytes(16, "little")
+        headers, identity = message_headers.encode_headers(self.headers, format), self.id.to_bytes(16, "little")
         if format == "iggy":
             times = self.offset, self.timestamp, self.origin_timestamp or 0
             sizes = len(headers), len(self.payload)
@@ -209,7 +209,7 @@ class PolledMessage(transport.JsonModel):
             "offset": self.offset,
             "timestamp": self.timestamp,
             "origin_timestamp": self.origin_timestamp or 0,
-            "user_headers_length": len(message_headers.encoded(self.headers, "iggy")),
+            "user_headers_length": len(message_headers.encode_headers(self.headers, "iggy")),
             "payload_length": len(self.payload),
             "reserved": 0,
         }
@@ -362,7 +362,7 @@ class PolledMessages(transport.JsonModel):
             Frame(
                 message.id,
                 message.origin_timestamp or 0,
-                message_headers.encoded(message.headers, "iggy"),
+                message_headers.encode_headers(message.headers, "iggy"),
                 message.payload,
             )
             for message in messages
@@ -376,7 +376,7 @@ class PolledMessages(transport.JsonModel):
         partition = None if start == 4 else cursor.number(4, "partition")
         current = None if start == 4 else cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
-        with placed(start):
+        with shift_errors(start):
             messages = _read_2023(data[start:], validate=validate)
         cursor.check_count(count, len(messages), start - 4)
         return cls(messages, partition, current)

@@ -10,7 +10,7 @@ from typing import Any
 import letterhead.iggy.formats as formats
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import EncodeError
-from letterhead.iggy.errors import placed
+from letterhead.iggy.errors import shift_errors
 from letterhead.iggy.formats import MESSAGES, Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.message import Message
@@ -162,7 +162,7 @@ class SendMessages:
             raise EncodeError("the request has no messages", format=MESSAGES[format], code="empty_value")
         if format == "iggy":
             for index, message in enumerate(self.messages):
-                with placed(0, f"message {index}: "):
+                with shift_errors(0, f"message {index}: "):
                     message.validate(format)
             return
         self.stream_id._check_2023("stream", MESSAGES["iggy-2023"])
@@ -186,7 +186,7 @@ def _read_batch(cursor: Cursor, metadata_size: int, *, validate: bool) -> list[M
     if actual_size != metadata_size:
         cursor.refuse("wrong_size", f"metadata of {metadata_size} bytes has {actual_size}", back=cursor.at)
     if validate:
-        with placed(cursor.at):
+        with shift_errors(cursor.at):
             messages = [_from_message(message) for message in messages_of(cursor.data[cursor.at :], MESSAGES["iggy"])]
     else:
         messages = [

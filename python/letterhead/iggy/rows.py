@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from letterhead.errors import HeaderError, replaced, without_message_number
+from letterhead.errors import HeaderError, copy_error, without_message_number
 from letterhead.offsets.output_columns import Dialect
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
@@ -85,7 +85,7 @@ class IggyRowReader(RowReader):
             "partition": partition_values["partition"],
             "offset": offset,
         }
-        return replaced(error, message, **place, row=None)
+        return copy_error(error, message, **place, row=None)
 
 
 def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.errors import without_message_number
 from letterhead.iggy.batch_header import (
     BATCH_HEADER_LEN,
@@ -102,18 +102,20 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         """Return the reason why no batch begins at a position."""
         left = self.size - position
         if self.zeros_from() <= position:
-            return BatchError("truncated", f"{counted(left, 'byte')} of zeros are left")
+            return BatchError("truncated", f"{count_noun(left, 'byte')} of zeros are left")
         head = self.peek(position, position + BATCH_HEADER_LEN)
         if not BatchHeader.is_within(head):
-            return BatchError("truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left")
+            return BatchError(
+                "truncated", f"no whole batch begins here: {count_noun(left, 'byte')} of a batch are left"
+            )
         header = BatchHeader.unpack_from(head)
         if not min_offset <= header.base_offset <= self.max_offset():
             possible = f"the least possible is {min_offset}, the largest {self.max_offset()}"
             return BatchError("not_in_order", f"it begins at offset {header.base_offset}, but {possible}")
         if header.length > left:
-            taken = counted(header.length, "byte")
+            taken = count_noun(header.length, "byte")
             return BatchError("truncated", f"no whole batch begins here: it takes {taken} and {left} are left")
-        content = f"{counted(header.length, 'byte')} for {counted(header.message_count, 'message')}"
+        content = f"{count_noun(header.length, 'byte')} for {count_noun(header.message_count, 'message')}"
         return BatchError("wrong_size", f"no whole batch begins here: {content}")
 
     def with_length(self, data: bytes) -> bytes:
@@ -166,7 +168,7 @@ def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchErr
     if None in frames:
         return BatchError("wrong_size", "its last message does not end where the batch ends")
     if len(frames) != count:
-        return BatchError("wrong_size", f"it announces {counted(count, 'message')} and has {len(frames)}")
+        return BatchError("wrong_size", f"it announces {count_noun(count, 'message')} and has {len(frames)}")
     first = frames[0] or 0
     if checksums and (frames != [*range(first, first + count)] or (first and count == 1)):
         return BatchError("not_in_order", "the offsets of its messages are not consecutive")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
+with install_hint("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
@@ -20,7 +20,7 @@ from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
-from letterhead.offsets.ranges import chosen_partitions, requested_ranges
+from letterhead.offsets.ranges import choose_partitions, resolve_ranges
 from letterhead.offsets.reading import OffsetProgress, read_partitions
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_follow
 from letterhead.reader import Reader
@@ -125,8 +125,8 @@ def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader
     def batches() -> Iterator[pa.RecordBatch]:
         client = IggyClient(server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms)
         with IggyPartitions(client, rows, fetch_bytes) as log:
-            chosen = chosen_partitions(log.client.partitions(topic), topic, request.partitions)
-            ranges = requested_ranges(log, chosen, bounds)
+            chosen = choose_partitions(log.client.partitions(topic), topic, request.partitions)
+            ranges = resolve_ranges(log, chosen, bounds)
             progress.note_deleted(ranges, bounds)
             yield from read_partitions(
                 log, ranges, rows.where, last=request.last, follow=request.follow, progress=progress

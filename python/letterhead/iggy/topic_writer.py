@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._context_managers import Closing
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
+with install_hint("writing to a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -27,7 +27,7 @@ from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 from letterhead.iggy.formats import MAX_PAYLOAD_BYTES
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
-from letterhead.iggy.kafka_mapping import mapped
+from letterhead.iggy.kafka_mapping import map_rows
 from letterhead.iggy.partitioning import partition_of
 from letterhead.iggy.writer import IggyWriter
 from letterhead.offsets.partition_log import TopicPartition
@@ -184,7 +184,7 @@ class IggySink(Closing):
         messages = self._messages(batch)
         appended = []
         for partition, rows in self._by_partition(batch, messages):
-            for piece in _in_pieces(rows):
+            for piece in _yield_messages(rows):
                 appended += self._writer.append(partition, piece)
         self._before += len(batch)
         self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
@@ -206,7 +206,7 @@ class IggySink(Closing):
         parts = []
         for first in range(0, len(batch), BATCH_ROWS):  # objects of some rows at a time
             rows = batch.slice(first, BATCH_ROWS)
-            records = mapped(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
+            records = map_rows(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
             columns = [
                 [record.payload for record in records],
                 [record.headers for record in records],
@@ -285,7 +285,7 @@ class IggySink(Closing):
         return pc.replace_with_mask(numbers, pc.is_null(numbers), pa.array(turns, pa.int64()))
 
 
-def _in_pieces(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
+def _yield_messages(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
     """Yield messages as objects, about as many at a time as a batch has."""
     bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
     step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FRAME, BatchHeader
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 
@@ -33,7 +33,7 @@ class Cursor:
         """Read bytes."""
         if size > self.left:
             left = f"{self.left} {'is' if self.left == 1 else 'are'} left"
-            self.refuse("truncated", f"{field} takes {counted(size, 'byte')} and {left}")
+            self.refuse("truncated", f"{field} takes {count_noun(size, 'byte')} and {left}")
         taken = self.data[self.at : self.at + size]
         self.at += size
         return taken
@@ -62,7 +62,7 @@ class Cursor:
     def end(self, last: str) -> None:
         """Raise if there are bytes left."""
         if self.left:
-            self.refuse("trailing_bytes", f"{counted(self.left, 'byte')} left after the {last}")
+            self.refuse("trailing_bytes", f"{count_noun(self.left, 'byte')} left after the {last}")
 
     def refuse(self, code: str, message: str, *, back: int = 0) -> NoReturn:
         """Raise an error at this place, or some bytes before it."""

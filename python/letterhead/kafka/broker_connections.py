@@ -18,7 +18,7 @@ from typing import Any
 
 from letterhead._context_managers import Closing
 from letterhead._host_addresses import AddressInfo, look_up
-from letterhead._optional_dependencies import how_to_install, needed
+from letterhead._optional_dependencies import how_to_install, install_hint
 from letterhead.errors import ProtocolError
 from letterhead.kafka.oauth import CredentialSource, Tokens
 from letterhead.kafka.reachability import Reachability
@@ -100,7 +100,7 @@ class BrokerConnections(Closing):
             elif settings.login.iam is not None:
                 self._tokens = options["sasl_oauth_token_provider"] = settings.login.iam
             elif settings.login.mechanism == "GSSAPI":
-                with needed("GSSAPI", "gssapi"):
+                with install_hint("GSSAPI", "gssapi"):
                     import gssapi  # noqa: F401
                 options["sasl_oauth_token_provider"] = settings.login.kerberos
         if settings.protocol.endswith("SSL"):

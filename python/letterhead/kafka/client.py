@@ -16,10 +16,10 @@ from letterhead.kafka.responses import (
     Fetched,
     Isolation,
     check_code,
-    fetched_response,
     find_fetch_mismatch,
     find_metadata_mismatch,
     find_offsets_mismatch,
+    unwrap_response,
 )
 from letterhead.kafka.settings import Settings
 from letterhead.offsets.partition_log import TopicPartition
@@ -303,4 +303,4 @@ class KafkaClient(BrokerConnections):
         )
         find_mismatch = partial(find_fetch_mismatch, fetch.partition, fetch.last_epoch)
         response = await self.send(node, request, deadline, find_mismatch)
-        return fetched_response(response, fetch.partition, fetch.isolation)
+        return unwrap_response(response, fetch.partition, fetch.isolation)

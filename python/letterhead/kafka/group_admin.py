@@ -12,7 +12,7 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from letterhead.errors import GroupNotFoundError, TopicNotFoundError
 from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
 from letterhead.kafka.groups import GroupOffsets
-from letterhead.kafka.message_fields import assigned_partitions
+from letterhead.kafka.message_fields import read_assignment
 from letterhead.kafka.responses import check_code
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec, group_of
@@ -165,7 +165,9 @@ def plan_reset(
     """
     committed = {position.partition: position.committed for position in group.positions}
     chosen = (
-        _chosen(client, partitions) if partitions else [place for place in committed if committed[place] is not None]
+        _choose_partitions(client, partitions)
+        if partitions
+        else [place for place in committed if committed[place] is not None]
     )
     if not chosen:
         raise ValueError(f"group {group.name!r} has no committed offsets: name a topic")
@@ -178,23 +180,23 @@ def plan_reset(
             raise ValueError(f"group {group.name!r} has no committed offset of {missing[0]} to shift")
         wanted = {place: (committed[place] or 0) + shift for place in chosen}
     else:
-        wanted = _resolved(client, chosen, point or "latest", first, end)
+        wanted = _resolve_offsets(client, chosen, point or "latest", first, end)
     return [
         OffsetChange(place, committed.get(place), min(max(wanted[place], first[place]), end[place]), wanted[place])
         for place in chosen
     ]
 
 
-def _chosen(client: KafkaClient, topics: Mapping[str, Iterable[int] | None]) -> list[TopicPartition]:
-    from letterhead.offsets.ranges import chosen_partitions
+def _choose_partitions(client: KafkaClient, topics: Mapping[str, Iterable[int] | None]) -> list[TopicPartition]:
+    from letterhead.offsets.ranges import choose_partitions
 
     chosen: list[TopicPartition] = []
     for topic, numbers in topics.items():
-        chosen += chosen_partitions(client.partitions([topic]), topic, numbers)
+        chosen += choose_partitions(client.partitions([topic]), topic, numbers)
     return chosen
 
 
-def _resolved(
+def _resolve_offsets(
     client: KafkaClient,
     partitions: Sequence[TopicPartition],
     spec: OffsetSpec,
@@ -238,7 +240,7 @@ def _positions(
 def _member(member: Any, group: Any) -> Member:
     partitions = []
     if group.protocol_type == _CONSUMER:
-        partitions = [TopicPartition(*place) for place in assigned_partitions(bytes(member.member_assignment or b""))]
+        partitions = [TopicPartition(*place) for place in read_assignment(bytes(member.member_assignment or b""))]
     return Member(
         member.member_id, member.client_id, member.client_host, getattr(member, "group_instance_id", None), partitions
     )

@@ -55,7 +55,7 @@ class GroupOffsets:
     ) -> dict[TopicPartition, int]:
         topics = None if partitions is None else [
             OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
-            for topic, numbers in _by_topic(partitions).items()
+            for topic, numbers in _group_by_topic(partitions).items()
         ]  # fmt: skip
         request = OffsetFetchRequest(group_id=self.group, topics=topics, min_version=2, max_version=7)
         find_mismatch = partial(_find_partitions_mismatch, partitions)
@@ -80,7 +80,7 @@ class GroupOffsets:
         """
         committed = self.committed(partitions)
         if partitions and not committed and not can_be_new:
-            topics = ", ".join(_by_topic(partitions))
+            topics = ", ".join(_group_by_topic(partitions))
             raise GroupNotFoundError(
                 f"{option}: group {self.group!r} has no committed offset of {topics}: check its name; brokers delete the "
                 "offsets of an unused group after offsets.retention.minutes"
@@ -112,7 +112,7 @@ class GroupOffsets:
                     for number in numbers
                 ],
             )
-            for topic, numbers in _by_topic(offsets).items()
+            for topic, numbers in _group_by_topic(offsets).items()
         ]
         # From version 10 on, topics are named by ids instead.
         request = OffsetCommitRequest(
@@ -196,7 +196,7 @@ class OffsetCommits:
             self._group.wait(pending)
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+def _group_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     topics: dict[str, list[int]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition.partition)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from letterhead._names import unknown_name
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 
 __all__ = ["IamIdentity", "IamSettings"]
 
@@ -133,7 +133,7 @@ class IamIdentity:
 
     def payload(self, host: str) -> bytes:
         """Return the message of ``AWS_MSK_IAM`` to a broker."""
-        signed = signed_request(host, self._region(host), self.current())
+        signed = sign_request(host, self._region(host), self.current())
         message = {"version": "2020_10_22", "host": host, "user-agent": _USER_AGENT}
         return json.dumps(message | {name.lower(): value for name, value in signed.items()}).encode()
 
@@ -142,7 +142,7 @@ class IamIdentity:
         credentials = self.current()
         region = self._region(self._named_host())
         host = f"kafka.{region}.amazonaws.com"
-        query = urlencode(signed_request(host, region, credentials) | {"User-Agent": _USER_AGENT})
+        query = urlencode(sign_request(host, region, credentials) | {"User-Agent": _USER_AGENT})
         return base64.urlsafe_b64encode(f"https://{host}/?{query}".encode()).decode().rstrip("=")
 
     def _named_host(self) -> str:
@@ -161,7 +161,7 @@ class IamIdentity:
         return str(region)
 
     def _obtain(self) -> Credentials:
-        with needed("AWS_MSK_IAM", "'letterhead[msk]'"):
+        with install_hint("AWS_MSK_IAM", "'letterhead[msk]'"):
             import botocore.session
             from botocore.exceptions import BotoCoreError, ClientError
         try:
@@ -201,7 +201,7 @@ class IamIdentity:
         return DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
 
 
-def signed_request(host: str, region: str, credentials: Credentials) -> dict[str, str]:
+def sign_request(host: str, region: str, credentials: Credentials) -> dict[str, str]:
     """Return the parameters of a request to connect, with its signature."""
     from botocore.auth import SigV4QueryAuth
     from botocore.awsrequest import AWSRequest

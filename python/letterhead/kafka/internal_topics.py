@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from letterhead.kafka.message_fields import MessageFields, assigned_partitions, subscribed_topics
+from letterhead.kafka.message_fields import MessageFields, read_assignment, read_subscription
 
 __all__ = ["InternalTopic", "internal_topic"]
 
@@ -116,18 +116,18 @@ def _offset_row(key: bytes | None, value: bytes | None) -> Row:
 
 
 def _commit(value: bytes, _: Row) -> Row:
-    version, fields = _versioned(value, 4, flexible=4)
+    version, fields = _read_version(value, 4, flexible=4)
     row: Row = {"committed_offset": fields.int64()}
     if version >= 3:
-        row["leader_epoch"] = _known(fields.int32())
-    row |= {"metadata": fields.string(), "committed_at": _known(fields.int64())}
+        row["leader_epoch"] = _none_if_unknown(fields.int32())
+    row |= {"metadata": fields.string(), "committed_at": _none_if_unknown(fields.int64())}
     if version == 1:
-        row["expires_at"] = _known(fields.int64())
+        row["expires_at"] = _none_if_unknown(fields.int64())
     return row
 
 
 def _group(value: bytes, _: Row) -> Row:
-    version, fields = _versioned(value, 4, flexible=4)
+    version, fields = _read_version(value, 4, flexible=4)
     row = {
         "protocol_type": fields.string(),
         "generation": fields.int32(),
@@ -144,17 +144,17 @@ def _group(value: bytes, _: Row) -> Row:
         subscription, assignment = fields.data(), fields.data()
         fields.tags()
         if row["protocol_type"] == "consumer":
-            found["topics"] = subscribed_topics(subscription)
-            found["partitions"] = [f"{topic}-{partition}" for topic, partition in assigned_partitions(assignment)]
+            found["topics"] = read_subscription(subscription)
+            found["partitions"] = [f"{topic}-{partition}" for topic, partition in read_assignment(assignment)]
         return found
 
     if version >= 2:
-        row["state_since"] = _known(fields.int64())
+        row["state_since"] = _none_if_unknown(fields.int64())
     return row | {"members": fields.array(member)}
 
 
 def _member(value: bytes, row: Row) -> Row:
-    _, fields = _versioned(value, 0, flexible=0)
+    _, fields = _read_version(value, 0, flexible=0)
     instance, _rack = fields.nullable_string(), fields.nullable_string()
     client, host, topics = fields.string(), fields.string(), fields.array(fields.string)
     member = {"member": row["member"], "instance": instance, "client": client, "host": host, "topics": topics}
@@ -175,7 +175,7 @@ def _transaction_row(key: bytes | None, value: bytes | None) -> Row:
 
 
 def _transaction(value: bytes) -> Row:
-    _, fields = _versioned(value, 1, flexible=1)
+    _, fields = _read_version(value, 1, flexible=1)
     row: Row = {
         "assigned_producer_id": fields.int64(),
         "assigned_producer_epoch": fields.int16(),
@@ -190,10 +190,10 @@ def _transaction(value: bytes) -> Row:
         return [f"{topic}-{number}" for number in numbers]
 
     row["partitions"] = [name for names in fields.array(partitions) for name in names]
-    return row | {"updated_at": _known(fields.int64()), "started_at": _known(fields.int64())}
+    return row | {"updated_at": _none_if_unknown(fields.int64()), "started_at": _none_if_unknown(fields.int64())}
 
 
-def _versioned(value: bytes, newest: int, *, flexible: int) -> tuple[int, MessageFields]:
+def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, MessageFields]:
     """Return the version of a message, and its fields; raise ValueError for a version that is not known."""
     version = MessageFields(value).int16()
     if not 0 <= version <= newest:
@@ -203,6 +203,6 @@ def _versioned(value: bytes, newest: int, *, flexible: int) -> tuple[int, Messag
     return version, fields
 
 
-def _known(number: int) -> int | None:
+def _none_if_unknown(number: int) -> int | None:
     """Return a number, of which -1 means that it is unknown."""
     return None if number == -1 else number

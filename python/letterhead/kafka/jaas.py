@@ -68,7 +68,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         elif match["quoted"] is not None:
             quote = match["quoted"][0]
             inner = match["quoted"][1:]
-            yield _Token(_ESCAPE.sub(_unescaped, inner.removesuffix(quote) if _is_closed(inner, quote) else inner), "")
+            yield _Token(_ESCAPE.sub(_unescape, inner.removesuffix(quote) if _is_closed(inner, quote) else inner), "")
         elif match["blank"] is None:
             yield _Token(None, match["other"] or "")
 
@@ -78,6 +78,6 @@ def _is_closed(inner: str, quote: str) -> bool:
     return inner.endswith(quote) and (len(inner) - len(inner[:-1].rstrip("\\")) - 1) % 2 == 0
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     escape = match[1]
     return chr(int(escape, 8)) if escape[0] in "01234567" else _ESCAPES.get(escape, escape)

@@ -29,7 +29,7 @@ _PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)")
 
 def check_rounds(data: bytes, location: str) -> None:
     """Raise ValueError if the encryption of a key, in PEM or DER, takes more than ten million rounds."""
-    parts = [_decoded(match[1]) for match in _PEM.finditer(data)] or [data]
+    parts = [_decode_pem(match[1]) for match in _PEM.finditer(data)] or [data]
     if any(rounds > MOST_ROUNDS for part in parts for rounds in _rounds(part)):
         raise ValueError(
             f"{location}: the encryption of the key takes more than {MOST_ROUNDS:,} rounds: encrypt it again with fewer, as in "
@@ -37,7 +37,7 @@ def check_rounds(data: bytes, location: str) -> None:
         )
 
 
-def _decoded(text: bytes) -> bytes:
+def _decode_pem(text: bytes) -> bytes:
     """Return the bytes of a PEM text; none if it is not base64, which OpenSSL rejects."""
     try:
         return base64.b64decode(text)

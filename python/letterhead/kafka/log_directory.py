@@ -55,7 +55,7 @@ def partitions(path: Paths) -> list[list[LogSegment]]:
         if root.is_dir():
             return _partitions_in(root)
         check_regular(root)
-        return [_ordered([root])]
+        return [_order_segments([root])]
     groups: dict[Path, list[Path]] = {}
     for file in map(Path, path):
         if file.is_dir():
@@ -66,7 +66,7 @@ def partitions(path: Paths) -> list[list[LogSegment]]:
         groups.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
     if not groups:
         raise ValueError("no log segment is named: pass a directory, or .log files")
-    return [_ordered(group) for group in groups.values()]
+    return [_order_segments(group) for group in groups.values()]
 
 
 def _partitions_in(directory: Path) -> list[list[LogSegment]]:
@@ -97,10 +97,10 @@ def _segments(directory: Path) -> list[LogSegment]:
             raise ValueError(
                 f"{printable(str(swap))}: a compaction was not finished: start the broker once, which finishes it"
             )
-    return _ordered(files)
+    return _order_segments(files)
 
 
-def _ordered(files: Iterable[Path]) -> list[LogSegment]:
+def _order_segments(files: Iterable[Path]) -> list[LogSegment]:
     ordered = sorted(map(_segment, files), key=lambda segment: (segment.base_offset, segment.path))
     return [
         *(segment._replace(next_offset=following.base_offset) for segment, following in pairwise(ordered)),

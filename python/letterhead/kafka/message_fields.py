@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["MessageFields", "assigned_partitions", "subscribed_topics"]
+__all__ = ["MessageFields", "read_assignment", "read_subscription"]
 
 T = TypeVar("T")
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
@@ -95,14 +95,14 @@ class MessageFields:
         return part
 
 
-def subscribed_topics(subscription: bytes) -> list[str]:
+def read_subscription(subscription: bytes) -> list[str]:
     """Return the topics of a consumer's subscription, as it sends it to the leader of its group."""
     fields = MessageFields(subscription)
     fields.int16()
     return fields.array(fields.string)
 
 
-def assigned_partitions(assignment: bytes) -> list[tuple[str, int]]:
+def read_assignment(assignment: bytes) -> list[tuple[str, int]]:
     """Return the topics and partitions that the leader of a group has assigned to a consumer; none if it has not."""
     if not assignment:
         return []

@@ -156,9 +156,9 @@ class Tokens:
     def _obtain(self, until: float) -> Token:
         settings = self._settings
         if settings.provider is not None:
-            return _checked_token(settings.provider(), "token_provider")
+            return _check_token(settings.provider(), "token_provider")
         if settings.token is not None:
-            return _checked_token(settings.token, "sasl.oauthbearer.token")
+            return _check_token(settings.token, "sasl.oauthbearer.token")
         endpoint = settings.endpoint or ""
         if endpoint.startswith("file:"):
             path = urllib.request.url2pathname(urllib.parse.urlsplit(endpoint).path)
@@ -168,11 +168,11 @@ class Tokens:
                 raise ValueError(
                     f"the token cannot be read from {path}: {getattr(error, 'strerror', 'it is not ASCII')}"
                 ) from None
-            return _checked_token(text, path)
+            return _check_token(text, path)
         return _request_token(settings, until)
 
 
-def _checked_token(text: object, source: str, expires: float | None = None) -> Token:
+def _check_token(text: object, source: str, expires: float | None = None) -> Token:
     if not isinstance(text, str):
         raise TypeError(f"{source} must return the token as str, not {type(text).__name__}")
     # The characters of a bearer token, RFC 6750; others could end the message of the login.
@@ -275,7 +275,7 @@ def _token_of(body: bytes, place: str) -> Token:
     is_known = isinstance(lifetime, int | float) and lifetime > 0
     expires = time.time() + min(lifetime, _MOST_SECONDS) if is_known else None
     try:
-        return _checked_token(text, place, expires)
+        return _check_token(text, place, expires)
     except (ValueError, TypeError, PermissionError) as error:
         raise ConnectionError(str(error)) from None
 

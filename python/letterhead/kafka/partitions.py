@@ -7,9 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, copy_error, without_message_number
 from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
-from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, aborted_batches, batches_of, leader_epoch
+from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, batches_of, find_aborted_batches, leader_epoch
 from letterhead.kafka.responses import Fetched, Isolation
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 from letterhead.offsets.reading import rows_up_to_error
@@ -100,7 +100,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     def rows(self, records: tuple[Fetched, list[BatchHeader]], remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert a few batches at a time to rows."""
         fetched, batches = records
-        skipped = set(aborted_batches(batches, fetched.aborted))
+        skipped = set(find_aborted_batches(batches, fetched.aborted))
         partition_values = self.partition_values(remaining.partition)
         while batches:
             group, batches = _split(batches, self._pieces * self._batch_bytes)
@@ -128,7 +128,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         except HeaderError as error:
             located = self._reader.located(error, stored, **options)
             # The offset identifies the record.
-            raise replaced(located, without_message_number(located.message), row=None) from None
+            raise copy_error(located, without_message_number(located.message), row=None) from None
 
     def _offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
         return self.client.offsets(times, isolation) if times else {}

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from letterhead._invariants import present
+from letterhead._invariants import require
 
 __all__ = ["expand", "read_client_config", "read_properties"]
 
@@ -58,9 +58,9 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
         raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {reason}") from None
     properties = {}
     for number, line in _logical_lines(text):
-        match = present(_ENTRY.fullmatch(line), "a match of every line")
+        match = require(_ENTRY.fullmatch(line), "a match of every line")
         try:
-            key, value = map(_unescaped, match.groups())
+            key, value = map(_unescape, match.groups())
         except ValueError:
             raise ValueError(
                 rf"{os.fspath(path)}, line {number}: \u is not followed by four hexadecimal digits"
@@ -160,7 +160,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def character(match: re.Match[str]) -> str:
         escape = match[1]
         if escape[0] != "u":

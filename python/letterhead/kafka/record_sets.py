@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, copy_error
 from letterhead.kafka.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
 from letterhead.offsets.output_columns import (
     TIME_DETAIL,
@@ -31,7 +31,7 @@ from letterhead.where.program import Filter, fields_of_format
 
 __all__ = [
     "COLUMNS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
-    "aborted_batches", "batches_of", "leader_epoch",
+    "find_aborted_batches", "batches_of", "leader_epoch",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -129,7 +129,7 @@ class KafkaRowReader(RowReader):
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
-        The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
+        The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`find_aborted_batches`;
         control batches have no rows. ``partition_values`` are the values of :data:`PARTITION_COLUMNS`. If a record is
         invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see :meth:`located`.
         """
@@ -164,13 +164,13 @@ class KafkaRowReader(RowReader):
     ) -> HeaderError:
         """Return an error that a call with these arguments raised, with topic, partition and offset of its record."""
         if error.row is None:
-            return replaced(error, **partition_values)
+            return copy_error(error, **partition_values)
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
             column = binary_column(stored._replace(batches=[batch]), [True])
             offset = self._offset_in_error(column, partition_values, batch.base_offset, start, end)
-        return replaced(error, **partition_values, offset=offset)
+        return copy_error(error, **partition_values, offset=offset)
 
     def _check_times(self, rows: pa.RecordBatch, batches: Sequence[BatchHeader]) -> pa.RecordBatch:
         """Report timestamps that the type of the column cannot hold, as ``errors`` says."""
@@ -209,7 +209,7 @@ def leader_epoch(record_set: Any, batch: BatchHeader) -> int:
     return int(epoch)
 
 
-def aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTransaction]) -> Iterator[int]:
+def find_aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTransaction]) -> Iterator[int]:
     """Yield the base offsets of batches whose transaction was aborted.
 
     ``batches`` are in the order of their offsets; ``aborted`` are the transactions that overlap them.

@@ -11,7 +11,7 @@ from letterhead.kafka.record_sets import AbortedTransaction
 from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
-    "ISOLATION", "Fetched", "FindMismatch", "Isolation", "check_code", "fetched_response", "find_fetch_mismatch",
+    "ISOLATION", "Fetched", "FindMismatch", "Isolation", "check_code", "unwrap_response", "find_fetch_mismatch",
     "find_metadata_mismatch", "find_offsets_mismatch",
 ]  # fmt: skip
 
@@ -40,7 +40,7 @@ def check_code(code: int, where: object) -> None:
         raise kafka_errors.for_code(code)(str(where))
 
 
-def fetched_response(response: Any, partition: TopicPartition, isolation: Isolation) -> Fetched:
+def unwrap_response(response: Any, partition: TopicPartition, isolation: Isolation) -> Fetched:
     """Return what a response has of its only partition; raise the error of kafka-python for an error code."""
     check_code(response.error_code, partition)
     [topic] = response.responses

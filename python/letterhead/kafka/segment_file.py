@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.errors import without_message_number
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
@@ -118,13 +118,13 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         """Return the reason why no batch begins at a position."""
         left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
-            reason = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
+            reason = f"not a log segment: its {count_noun(left, 'byte')} end before the magic byte of a batch"
             return BatchError("truncated", reason, is_not_a_segment=True)
         if position == 0 and not self._begins_as_a_batch():
             reason = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
             return BatchError("bad_magic", reason, is_not_a_segment=True)
         if self.zeros_from() <= position:
-            return BatchError("truncated", f"{counted(left, 'byte')} of zeros are left")
+            return BatchError("truncated", f"{count_noun(left, 'byte')} of zeros are left")
         begin = self.peek(position, position + _MAGIC_AT + 1)
         if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
             return BatchError("bad_magic", "no batch of magic 0, 1 or 2 begins here")
@@ -135,14 +135,14 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
             )
             return BatchError("not_in_order", reason)
         if left < _FRAME_LEN:
-            return BatchError("truncated", f"{counted(left, 'byte')} of a batch are left")
+            return BatchError("truncated", f"{count_noun(left, 'byte')} of a batch are left")
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         if length > left - _FRAME_LEN:
             return BatchError(
-                "truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left"
+                "truncated", f"the batch takes {count_noun(length + _FRAME_LEN, 'byte')} and {left} are left"
             )
         return BatchError(
-            "wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header"
+            "wrong_size", f"a batch of {count_noun(length + _FRAME_LEN, 'byte')} is too short for its header"
         )
 
     def _begins_as_a_batch(self) -> bool:

@@ -14,7 +14,7 @@ from letterhead.errors import ErrorDetail
 from letterhead.kafka.batch_rows import SegmentBatchReader
 from letterhead.kafka.control_rows import ControlRowReader
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, aborted_batches
+from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, find_aborted_batches
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.kafka.transactions import Transactions, read_transactions
 from letterhead.limits import Limits
@@ -167,4 +167,4 @@ class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):
 
     def _arguments(self, batches: Sequence[BatchHeader], context: Transactions) -> Mapping[str, Any]:
         aborted = context.aborted_among(batches)
-        return {"skipped": set(aborted_batches(batches, aborted)) if aborted else ()}
+        return {"skipped": set(find_aborted_batches(batches, aborted)) if aborted else ()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead.kafka.key_rounds import check_rounds
 
 __all__ = ["TlsSettings", "librdkafka_certificates", "ssl_context"]
@@ -94,7 +94,7 @@ def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
         settings["ssl.endpoint.identification.algorithm"] = "none"
     try:
         _check_files(tls)
-        trusted, own = _trusted_store(tls), _own_store(tls)
+        trusted, own = _load_trust_store(tls), _own_store(tls)
     except OSError as error:
         raise _unreadable(tls, error) from None
     if trusted is not None:
@@ -122,7 +122,7 @@ def _check_files(tls: TlsSettings) -> None:
 
 def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
     _check_files(tls)
-    trusted, own = _trusted_store(tls), _own_store(tls)
+    trusted, own = _load_trust_store(tls), _own_store(tls)
     if trusted is not None:
         context.load_verify_locations(cadata=trusted.certificates)
     elif tls.trusted_location is not None and Path(tls.trusted_location).is_dir():
@@ -154,7 +154,7 @@ def _unreadable(tls: TlsSettings, error: OSError) -> ValueError:
     return ValueError(f"a certificate or its key cannot be read ({names or 'from text'}): {error}")
 
 
-def _trusted_store(tls: TlsSettings) -> _PemCertificates | None:
+def _load_trust_store(tls: TlsSettings) -> _PemCertificates | None:
     """Return the authorities of a PKCS12 store; None if the settings name PEM, or nothing."""
     if tls.trusted_location is None or Path(tls.trusted_location).is_dir():
         return None
@@ -198,7 +198,7 @@ def _is_pkcs12(data: bytes, location: str) -> bool:
 
 def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
     check_rounds(data, location)
-    with needed("a PKCS12 store", "'letterhead[pkcs12]'"):
+    with install_hint("a PKCS12 store", "'letterhead[pkcs12]'"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     try:
         return load_pkcs12(data, None if password is None else password.encode())

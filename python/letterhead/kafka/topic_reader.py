@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with needed("reading a topic", "'letterhead[arrow,kafka]'"):
+with install_hint("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow as pa
 
 from letterhead._names import check_name
@@ -24,7 +24,7 @@ from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
-from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
+from letterhead.offsets.ranges import choose_partitions, narrow_ranges, resolve_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
 from letterhead.offsets.rows import POSITION
 from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetSpec, check_follow, check_group, group_of
@@ -125,6 +125,7 @@ def topic(
 
     Read what is new since the last run:
 
+    >>> import letterhead as lh
     >>> options = lh.ReadOptions(commit_group="etl")
     >>> reader = lh.read.topic("orders", start="group:etl", settings="client.properties", options=options)  # doctest: +SKIP
     """
@@ -161,13 +162,13 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
 
     def batches() -> Iterator[pa.RecordBatch]:
         with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
-            chosen = chosen_partitions(log.client.partitions([topic]), topic, request.partitions)
+            chosen = choose_partitions(log.client.partitions([topic]), topic, request.partitions)
             resolved = bounds
             if start_group is not None:
                 group = GroupOffsets(log.client, start_group)
                 points = group.start_points(chosen, "start", can_be_new=start_group == commit_group)
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
-            ranges = requested_ranges(log, chosen, resolved)
+            ranges = resolve_ranges(log, chosen, resolved)
             progress.note_deleted(ranges, bounds)
             if isolation == "read_committed" and not request.follow:
                 to_end = [part for part in ranges if bounds.of_partition(part.partition.partition)[1] == LATEST]
@@ -220,7 +221,7 @@ def _with_marks(
         yield from read_ranges(committed, [part._replace(end=min(part.end, ends))])
         yield from read_ranges(log, [part._replace(start=max(part.start, ends))])
 
-    for narrowed in narrowed_ranges(log, requested, rows.where):
+    for narrowed in narrow_ranges(log, requested, rows.where):
         yield from read(narrowed) if last is None else last_of_range(read, narrowed, last)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with needed("writing to a topic", "'letterhead[arrow,produce]'"):
+with install_hint("writing to a topic", "'letterhead[arrow,produce]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
     from confluent_kafka import KafkaException

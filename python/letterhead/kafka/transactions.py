@@ -116,7 +116,7 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
             _check_checksums(file, [batch for batch in transactional if batch.control])
             yield from transactional
         else:
-            damaged = _damaged_batches(file, transactional)
+            damaged = _find_damaged_batches(file, transactional)
             yield from (None if batch in damaged else batch for batch in transactional)
         if invalid is not None and not invalid[1].truncated:
             if strict:
@@ -133,10 +133,10 @@ def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
 
 def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> None:
     """Raise DecodeError if the checksum of a batch is wrong."""
-    for batch, error in _damaged_batches(file, batches).items():
+    for batch, error in _find_damaged_batches(file, batches).items():
         raise file.error(error, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
 
 
-def _damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchError]:
+def _find_damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchError]:
     """Return the batches whose checksum is wrong, so that their headers mean nothing."""
     return {batch: error for batch, error in zip(batches, file.batch_errors(batches), strict=True) if error is not None}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead._durable_files import make_directory, sync_directory
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.lock import Lock
 from letterhead.kip82.properties import ANYWHERE, Properties, RequestedProperties
@@ -100,7 +100,7 @@ class LogFiles:
             return range(self.next_offset, self.next_offset)
         if self._size and self._size + len(data) > self._segment_bytes:
             self._roll()
-        descriptor = present(self._descriptor, "the open file")
+        descriptor = require(self._descriptor, "the open file")
         if os.fstat(descriptor).st_size != self._size:
             # Remove what an interrupted append wrote.
             os.ftruncate(descriptor, self._size)
@@ -135,7 +135,7 @@ class LogFiles:
         new = SegmentFile(self.path, self.next_offset, self.properties.header_format, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         sync_directory(self.path)
-        os.close(present(self._descriptor, "the open file"))
+        os.close(require(self._descriptor, "the open file"))
         self._descriptor, self._size = descriptor, 0
         self.segments[-1].limit = self.next_offset
         self.segments.append(new)
@@ -145,7 +145,7 @@ class LogFiles:
         if self._is_synced:
             return
         try:
-            os.fsync(present(self._descriptor, "the open file"))
+            os.fsync(require(self._descriptor, "the open file"))
         except OSError as error:
             self._close_after_error(f"closed after a failed sync ({error})")
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from letterhead._formatting import counted, printable
+from letterhead._formatting import count_noun, printable
 from letterhead.offsets.partition_log import LAST_OFFSET
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DamagedRange(NamedTuple):
         first, last = self.offsets
         if last is None:
             return f"the records from offset {first} on are missing"
-        return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
+        return f"offsets {first} to {last} are missing, at most {count_noun(last - first + 1, 'record')}"
 
 
 class TruncatedTail(NamedTuple):
@@ -69,7 +69,7 @@ class TruncatedTail(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{printable(self.file)}: truncated at byte {self.position}, {counted(self.bytes_left, 'byte')} before its end: {self.reason}"
+        return f"{printable(self.file)}: truncated at byte {self.position}, {count_noun(self.bytes_left, 'byte')} before its end: {self.reason}"
 
 
 class DamagedBatches(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "Dialect", "as_times", "check_columns",
-    "first_offset_in_error", "joined_errors", "time_error", "times_outside", "with_errors",
+    "first_offset_in_error", "join_errors", "time_error", "times_outside", "with_errors",
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
@@ -75,7 +75,7 @@ def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) ->
     return pa.array(lists, errors.type)
 
 
-def joined_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
+def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
     """Return the errors of the condition and of the output columns of each row; an error of the row itself occurs once."""
     lists = output.to_pylist()
     for row in pc.indices_nonzero(condition.is_valid()).to_pylist():

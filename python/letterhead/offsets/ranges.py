@@ -1,4 +1,4 @@
-"""Choose, narrow and divide ranges of offsets: :func:`requested_ranges`, :func:`narrowed_ranges`, :func:`divided_ranges`."""
+"""Choose, narrow and divide ranges of offsets: :func:`resolve_ranges`, :func:`narrow_ranges`, :func:`divide_ranges`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from letterhead.where.program import Filter
 
 __all__ = [
-    "EndOfFiles", "TimeInFiles", "check_range_of_files", "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
-    "resolved_offsets",
+    "EndOfFiles", "TimeInFiles", "check_range_of_files", "choose_partitions", "divide_ranges", "limit_ends", "narrow_ranges", "range_of_files", "resolve_ranges",
+    "resolve_offsets",
 ]  # fmt: skip
 
 
-def chosen_partitions(
+def choose_partitions(
     available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None
 ) -> list[TopicPartition]:
     """Return the partitions with these numbers, or all; raise ValueError if the topic does not have one of them."""
@@ -36,7 +36,7 @@ def chosen_partitions(
     return chosen
 
 
-def requested_ranges(
+def resolve_ranges(
     log: PartitionLog[Any], partitions: Sequence[TopicPartition], bounds: OffsetBounds
 ) -> list[OffsetRange]:
     """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
@@ -47,7 +47,7 @@ def requested_ranges(
     points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
     first, last = log.first_offsets(partitions), log.end_offsets(partitions)
     starts, ends = (
-        resolved_offsets(
+        resolve_offsets(
             log, {partition: start_and_end[side] for partition, start_and_end in points.items()}, first, last
         )
         for side in (0, 1)
@@ -116,14 +116,14 @@ def check_range_of_files(
         if start.exact:
             raise ValueError(
                 f"partition {segments[0].partition}: {bounds.names[0]} is offset {start.value}, but the partition ends at "
-                f"{_described(end)}"
+                f"{_describe_end(end)}"
             )
         ends.append(end)
     last = max(ends, key=lambda end: end.offset)
-    raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {_described(last)}")
+    raise bounds.unreachable_error(f"the end of every partition: the last one ends at offset {_describe_end(last)}")
 
 
-def _described(end: EndOfFiles) -> str:
+def _describe_end(end: EndOfFiles) -> str:
     return str(end.offset) if end.truncated is None else f"{end.offset}: {end.truncated}"
 
 
@@ -151,7 +151,7 @@ def range_of_files(
     )
 
 
-def resolved_offsets(
+def resolve_offsets(
     log: PartitionLog[Any],
     points: Mapping[TopicPartition, OffsetPoint],
     first: Mapping[TopicPartition, int],
@@ -175,7 +175,7 @@ def resolved_offsets(
     return {partition: offset_of(partition, point) for partition, point in points.items()}
 
 
-def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
+def narrow_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
     """Narrow ranges to the offsets of records that a condition can select."""
     ranges = list(ranges)
     if where is None:
@@ -196,7 +196,7 @@ def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where
     return narrowed
 
 
-def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
+def divide_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
     """Divide ranges for tasks: one each, or more to have a minimum of ranges or a maximum of offsets in each."""
     ranges = [requested for requested in ranges if requested.start < requested.end]
     sizes = [requested.end - requested.start for requested in ranges]
@@ -215,7 +215,7 @@ def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int
     return divided
 
 
-def limited_ends(
+def limit_ends(
     max_offsets: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Divide the maximum number of offsets among the partitions, in proportion to their unread offsets."""

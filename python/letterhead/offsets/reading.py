@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from letterhead._table_batches import bounded_batches
+from letterhead._table_batches import split_batches
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
-from letterhead.offsets.ranges import narrowed_ranges
+from letterhead.offsets.ranges import narrow_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +90,7 @@ def read_partitions(
 
     ``note_read`` is called as by :func:`read_ranges`.
     """
-    ranges = narrowed_ranges(log, requested, where)
+    ranges = narrow_ranges(log, requested, where)
     if progress is not None:
         progress.begin(ranges, has_end=last is None and not follow)
     if last is None:
@@ -108,7 +108,7 @@ def read_partitions(
             if note_read is not None:
                 note_read(narrowed.partition, narrowed.end)
     if follow:
-        yield from _followed(log, requested, where, note_read)
+        yield from _follow(log, requested, where, note_read)
 
 
 def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
@@ -165,7 +165,7 @@ def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iter
     yield rows
 
 
-def _followed(
+def _follow(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None, note_read: NoteRead | None
 ) -> Iterator[pa.RecordBatch]:
     """Read what is written to partitions after ranges, as it arrives."""
@@ -175,7 +175,7 @@ def _followed(
         new = [OffsetRange(partition, start, ends[partition]) for partition, start in positions.items()]
         new = [written for written in new if written.start < written.end]
         if new:
-            yield from read_ranges(log, narrowed_ranges(log, new, where), note_read=note_read)
+            yield from read_ranges(log, narrow_ranges(log, new, where), note_read=note_read)
             positions |= {written.partition: written.end for written in new}
         else:
             time.sleep(_FOLLOW_PAUSE)
@@ -193,7 +193,7 @@ def read_ranges(
     for remaining, records, position in _replies(log, ranges, skip_lost):
         if records is not None:
             for rows in log.rows(records, remaining):
-                yield from bounded_batches(rows, log.limits)
+                yield from split_batches(rows, log.limits)
         if note_read is not None and position > remaining.start:
             note_read(remaining.partition, min(position, remaining.end))
 
@@ -219,7 +219,7 @@ def _replies(
             if reply.can_follow and time.monotonic() - empty_since < log.timeout:
                 time.sleep(log.pause)
             else:
-                position, lost = _skipped(log, remaining)
+                position, lost = _locate_gap(log, remaining)
         if lost is not None:
             if not skip_lost:
                 raise lost
@@ -236,7 +236,7 @@ def _replies(
         yield remaining, reply.records, position
 
 
-def _skipped(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, OffsetsGone]:
+def _locate_gap(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, OffsetsGone]:
     """Return the offset after the records that are gone, and the error that names these."""
     partition, offset = remaining.partition, remaining.start
     first, end = log.first_offsets([partition])[partition], log.end_offsets([partition])[partition]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead._invariants import present
-from letterhead._optional_dependencies import needed
+from letterhead._invariants import require
+from letterhead._optional_dependencies import install_hint
 from letterhead.errors import DecodeError
 from letterhead.limits import how_to_raise
 from letterhead.offsets.damage import BatchError, DamagedRange, Invalid, TruncatedTail
@@ -159,7 +159,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         for at, batch in enumerate(batches):
             batches[at] = batch = self.with_known_offsets(batch, after)
             if not after <= batch.base_offset <= batch.last_offset <= max_offset:
-                error = present(self._misplaced(batch, after), "the error of a batch")
+                error = require(self._misplaced(batch, after), "the error of a batch")
                 return self._out_of_order(batches[:at], batch, error, is_overlap=batch.base_offset < after)
             after = batch.last_offset + 1
         following = self.batch_at(end)
@@ -372,7 +372,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of bytes that may be the header of a batch."""
-        with needed("finding the end of damage", "'letterhead[arrow]'"):
+        with install_hint("finding the end of damage", "'letterhead[arrow]'"):
             import numpy as np  # only damage needs it
 
         end = min(self.size - self.candidate_len, self.zeros_from())

@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 import pyarrow as pa
 
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, copy_error
 from letterhead.offsets.damage import BatchError, DamagedRange, Invalid
 from letterhead.offsets.partition_log import OffsetRange
 from letterhead.offsets.reading import rows_up_to_error
@@ -98,12 +98,12 @@ class SegmentRowReader(Generic[BatchT]):
             valid = batches if invalid is None else batches[: invalid.number]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):
                 located = self._strict.located(error, file.stored(batches), **options)
-                raise _placed(file, valid[error.row], located) from None
+                raise _locate_error(file, valid[error.row], located) from None
             return self._lax(file.stored(valid), **options, **arguments) if valid else None, invalid
         return (rows if rows is None else self._lax.with_no_errors(rows)), invalid
 
 
-def _placed(file: SegmentFile[Any, BatchT], batch: BatchT, error: HeaderError) -> HeaderError:
+def _locate_error(file: SegmentFile[Any, BatchT], batch: BatchT, error: HeaderError) -> HeaderError:
     """Return the error of a batch with its place in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
-    return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)
+    return copy_error(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

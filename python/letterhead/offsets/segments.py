@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 
-from letterhead._table_batches import bounded_batches
+from letterhead._table_batches import split_batches
 from letterhead._warnings import warn
 from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.damage import BatchError, DamagedBatches, DamagedRange, Invalid, TruncatedTail
@@ -313,7 +313,7 @@ class SegmentsReader(Reader):
             else:
                 batches = self._last_of_partition(segments, requested, self._last)
             for batch in batches:
-                yield from bounded_batches(batch, self._log.segment_rows.limits)
+                yield from split_batches(batch, self._log.segment_rows.limits)
         self.check_ends()
 
     def check_ends(self) -> None:

@@ -18,7 +18,7 @@ from letterhead._header_edits import (
     Hmac,
     Mask,
     NewValue,
-    folded_key,
+    fold_key,
     header_key,
 )
 from letterhead._names import check_name
@@ -27,7 +27,7 @@ from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
 from letterhead.fields import PlainKey, plain_key
 from letterhead.operations.remedies import noting_remedy
-from letterhead.values import Value, of_message
+from letterhead.values import Value, value_from_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,7 +193,7 @@ class Edit:
         typed: list[HeaderKey] = []
         for type in pc.unique(types).drop_null().to_pylist():
             bits = pc.unique(keys.filter(pc.equal(types, type)).cast(pa.binary())).drop_null().to_pylist()
-            typed += [header_key(of_message(type, key)) for key in bits]
+            typed += [header_key(value_from_message(type, key)) for key in bits]
         return typed
 
     def _headers_of(self, messages: pa.Array, options: DecodeOptions, *, views: bool = False) -> pa.ListArray:
@@ -261,19 +261,19 @@ class EditReport:
     def note(self, keys: Iterable[HeaderKey], rows: int) -> None:
         """Note the keys of all headers of some messages."""
         self._has_rows |= rows > 0
-        self._seen.update(folded_key(key) if self._edit.ignore_case else key for key in keys)
+        self._seen.update(fold_key(key) if self._edit.ignore_case else key for key in keys)
 
-    def unseen(self) -> list[HeaderKey]:
+    def unmatched_keys(self) -> list[HeaderKey]:
         """Return the keys that are dropped or get other values, and of which no message had a header."""
         hidden = {*self._edit.drop, *(key for key, _ in self._edit.replace)}
-        unseen = {self._keys[place] for place in self.keys.unseen()}
+        unseen = {self._keys[place] for place in self.keys.unmatched_keys()}
         if self._has_rows:
             unseen |= set(self._keys) - self._seen
         return [key for key in self._keys if key in hidden and key in unseen]
 
     def end(self) -> None:
         """Warn of the keys that no message had."""
-        unseen = self.unseen() if self._warns else []
+        unseen = self.unmatched_keys() if self._warns else []
         if unseen:
             keys = ", ".join(map(repr, unseen[:_MAX_KEYS])) + (", …" if len(unseen) > _MAX_KEYS else "")
             case = (

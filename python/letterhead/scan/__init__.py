@@ -16,9 +16,9 @@ float64:le | unlikely | all 127 values are 8 bytes
   as float64:le 114 of 127 are subnormal, NaN, or beyond 1e±30
 """
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 
-with needed("a scan", "'letterhead[arrow]'"):
+with install_hint("a scan", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from letterhead.scan.key import KeyScan, select_type, tied_types
+from letterhead.scan.key import KeyScan, find_tied_types, select_type
 from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 Surface: TypeAlias = Literal["spark", "arrow", "python"]
 
@@ -63,7 +63,7 @@ def key_code(key: Key) -> str:
     if isinstance(key, int):
         return repr(key)
     type, bits = key
-    return repr(bits) if type == "binary" else f"lh.{of_message(type, bits)!r}"
+    return repr(bits) if type == "binary" else f"lh.{value_from_message(type, bits)!r}"
 
 
 def literal(text: str) -> str:
@@ -76,7 +76,7 @@ def _comment(key: KeyScan, module: str) -> str:
     first, *others = key.guesses
     comment: str = first.confidence
     if first.confidence == "tie":
-        comment = f"tie with {', '.join(tied_types(key)[1:])}"
+        comment = f"tie with {', '.join(find_tied_types(key)[1:])}"
     elif first.confidence == "stated" and others:
         comment = f"stated, but so are {', '.join(guess.type for guess in others)}: rows with those are errors"
     if first.fits < first.values:

@@ -57,7 +57,7 @@ def _pieces(column: Any) -> Iterator[Any]:
         # Bytes that the array keeps in memory, also beyond a slice.
         size = array.get_total_buffer_size()
         if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):
-            yield _joined(waiting)
+            yield _join_arrays(waiting)
             free = (_ROWS, _BYTES)
         if len(array) <= _ROWS and size <= _BYTES:
             waiting.append(array)
@@ -69,10 +69,10 @@ def _pieces(column: Any) -> Iterator[Any]:
         # What is read next replaces it, and may need its memory.
         del array
     if waiting:
-        yield _joined(waiting)
+        yield _join_arrays(waiting)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _join_arrays(parts: list[Any]) -> Any:
     """Return one array of several, and forget them."""
     joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
     parts.clear()

@@ -71,13 +71,13 @@ _SPACE = frozenset(b"\t\n\r")
 
 def _text_cost(values: Sequence[Sampled], stray: int) -> float:
     """Encode the common start and end of all texts, and the rest of each in the best alphabet."""
-    texts = [_decoded(value) for value in values]
+    texts = [_decode(value) for value in values]
     others = sum(_raw_cost(value) + stray for value, text in zip(values, texts, strict=True) if text is None)
     valid_texts = [text for text in texts if text is not None]
     if not valid_texts:
         return others
     # The end of a value that is not kept whole is unknown.
-    start, end = _shared(valid_texts) if all(value.whole for value in values) else ("", "")
+    start, end = _find_common_affixes(valid_texts) if all(value.whole for value in values) else ("", "")
     parts = [*filter(None, (start, end)), *(text[len(start) : len(text) - len(end)] for text in valid_texts)]
     return others + min(
         _ALPHABET_BITS + sum(1 + _alphabet_cost(text, alphabet) for text in parts)
@@ -85,7 +85,7 @@ def _text_cost(values: Sequence[Sampled], stray: int) -> float:
     )
 
 
-def _shared(texts: Sequence[str]) -> tuple[str, str]:
+def _find_common_affixes(texts: Sequence[str]) -> tuple[str, str]:
     """Return the common start and end of several texts."""
     if len(texts) < 2:
         return "", ""
@@ -118,7 +118,7 @@ def _alphabet_cost(text: str, alphabet: frozenset[int]) -> float:
     return bits
 
 
-def _decoded(value: Sampled) -> str | None:
+def _decode(value: Sampled) -> str | None:
     try:
         # The last character of a shortened value may be cut.
         return getincrementaldecoder("utf-8")().decode(value.head, final=value.whole)

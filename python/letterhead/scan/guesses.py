@@ -71,16 +71,16 @@ def guesses_of(statistics: KeyStatistics) -> list[Guess]:
     """Return the types that read most of the values of a key, ranked."""
     total = statistics.headers - statistics.nulls
     if statistics.types:
-        return _stated_types(statistics, total)
+        return _list_stated_types(statistics, total)
     if not statistics.values:
         seen = f"{_share_of(total, total, 'value')} empty" if total else "every value is null"
         return [
             Guess(type, "tie", total, total, None, f"{seen}: there is no evidence") for type in ("string", "binary")
         ]
-    return _ranked_types(statistics, total)
+    return _rank_types(statistics, total)
 
 
-def _stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
+def _list_stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     """Return the types that the format states."""
     types = sorted(statistics.types.items(), key=lambda type_and_count: (-type_and_count[1], type_and_count[0]))
     widest = _type_that_holds(statistics.types) if len(types) > 1 else None
@@ -121,7 +121,7 @@ _EXACT_IN_FLOAT64, _WIDEST = 32, 64
 """Bits of integers that a double holds exactly, and of the widest integer of a column."""
 
 
-def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
+def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     values = [value for value in statistics.sample.commonest() if value.size]
     costs: dict[str, float] = {}
     for type in _rivals(statistics):
@@ -148,7 +148,7 @@ def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
             guesses += [_guess(text_type, tied, None, statistics, total) for text_type, tied in _text_types(statistics)]
     # Tied types come first.
     guesses.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
-    mixed = _mixed_types(statistics, total)
+    mixed = _find_mixed_types(statistics, total)
     if mixed:
         others = [
             guess if guess.confidence == "unlikely" else guess._replace(confidence="possible") for guess in guesses
@@ -159,7 +159,7 @@ def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     return guesses
 
 
-def _mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
+def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     """Return the type that reads values of which some are digits and some are bytes."""
     mixed = {
         type: tally

@@ -12,7 +12,7 @@ from letterhead.one_message import encode, select
 from letterhead.scan.guesses import Guess, guesses_of, moment
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 from letterhead.scan.statistics import Key, KeyStatistics
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 _EXAMPLES = 5
 
@@ -42,7 +42,7 @@ class KeyScan:
         if isinstance(self.key, tuple):
             type, bits = self.key
             try:
-                value = of_message(type, bits).value
+                value = value_from_message(type, bits).value
             except ValueError:
                 value = bits
             return f"{type}:{value.hex() if isinstance(value, bytes) else value}"
@@ -98,7 +98,7 @@ def select_type(key: KeyScan) -> str:
     return f"array<{type}>" if key.statistics.repeated else type
 
 
-def tied_types(key: KeyScan) -> list[str]:
+def find_tied_types(key: KeyScan) -> list[str]:
     """Return the first suggested type, and those that are tied with it."""
     first, *others = key.guesses
     return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
@@ -161,19 +161,19 @@ def percent(part: int, whole: int) -> str:
 def summary(key: KeyScan) -> Mapping[str, str]:
     """Return the fields of a key's row."""
     statistics = key.statistics
-    types = tied_types(key)
+    types = find_tied_types(key)
     return {
         "key": key.name + ("" if statistics.exact else "+"),
         "rows": percent(statistics.rows, key.of_rows),
         "null": percent(statistics.nulls, statistics.headers),
         "repeated": percent(statistics.repeated, statistics.rows),
-        "bytes": _spread(statistics.sizes),
-        "position": _spread(statistics.positions, most=True),
+        "bytes": _format_spread(statistics.sizes),
+        "position": _format_spread(statistics.positions, most=True),
         "type": " or ".join(types[:3]) + (" or …" if len(types) > 3 else "") + f", {key.guesses[0].confidence}",
     }
 
 
-def _spread(histogram: Histogram, *, most: bool = False) -> str:
+def _format_spread(histogram: Histogram, *, most: bool = False) -> str:
     """Format the least and the greatest number; with `most`, only the most frequent one if others are rare."""
     low, high = histogram.low, histogram.high
     if low is None or high is None:

@@ -6,10 +6,10 @@ import html
 import io
 from collections.abc import Sequence
 
-from letterhead._formatting import as_text, printable, quoted, spaced_hex
-from letterhead._optional_dependencies import needed
+from letterhead._formatting import as_text, printable, quote, space_hex
+from letterhead._optional_dependencies import install_hint
 from letterhead.scan.guesses import CONFIDENCES
-from letterhead.scan.key import KeyScan, percent, read_as_guessed, summary, tied_types
+from letterhead.scan.key import KeyScan, find_tied_types, percent, read_as_guessed, summary
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
 _MAX_PLOTTED_KEYS = 100
@@ -100,7 +100,7 @@ def _meter(part: float, whole: float, label: str) -> str:
 
 def _tag(key: KeyScan) -> str:
     confidence = key.guesses[0].confidence
-    return f'<code>{text(" or ".join(tied_types(key)))}</code> <span class="tag {confidence}">{confidence}</span>'
+    return f'<code>{text(" or ".join(find_tied_types(key)))}</code> <span class="tag {confidence}">{confidence}</span>'
 
 
 def _section(place: int, key: KeyScan) -> str:
@@ -173,12 +173,12 @@ def _examples(key: KeyScan) -> str:
 
 def _value(value: Sampled) -> str:
     shown = as_text(value.head)
-    return (spaced_hex(value.head) if shown is None else html.escape(quoted(shown))) + ("" if value.whole else " …")
+    return (space_hex(value.head) if shown is None else html.escape(quote(shown))) + ("" if value.whole else " …")
 
 
 def _histogram(numbers: Histogram, *, quantity: str) -> str:
     """Return a histogram as an SVG element; it needs matplotlib."""
-    with needed("a page with plots", "'letterhead[plots]'"):
+    with install_hint("a page with plots", "'letterhead[plots]'"):
         import matplotlib
         from matplotlib.figure import Figure
     bars = _bars(numbers)

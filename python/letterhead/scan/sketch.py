@@ -75,7 +75,7 @@ def _bucket(number: int) -> int:
     return number // step * step
 
 
-def hashed(value: bytes) -> int:
+def hash_value(value: bytes) -> int:
     """Return the hash by which a sample chooses values."""
     return _native.xxh3_64(value)
 

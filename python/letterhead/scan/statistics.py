@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from letterhead.fields import plain_key
 from letterhead.scan.readings import Tally, Values
-from letterhead.scan.sketch import Histogram, Sample, hashed
-from letterhead.values import of_message
+from letterhead.scan.sketch import Histogram, Sample, hash_value
+from letterhead.values import value_from_message
 
 Key: TypeAlias = str | int | tuple[str, bytes]
 """A key as `select` takes it: text, an int, or a type and bits."""
@@ -160,7 +160,7 @@ class Statistics:
             rows, positions = rows[has_key], positions[has_key]
             parts = {name: part.filter(pa.array(has_key)) for name, part in parts.items()}
         known = not self.more_headers
-        for key, places in _by_key(parts, self._drop, self.max_keys):
+        for key, places in _group_by_key(parts, self._drop, self.max_keys):
             statistics = self.keys.setdefault(key, KeyStatistics(exact=known))
             chosen = pa.array(places)
             types = parts["type"].take(chosen) if "type" in parts else None
@@ -196,7 +196,7 @@ class Statistics:
         """Number of dropped keys; exact up to 255."""
         if not self.more.is_all:
             return self.more.distinct
-        back = sum(hashed(_key_bytes(key)) in self.more.values for key in self.keys)
+        back = sum(hash_value(_key_bytes(key)) in self.more.values for key in self.keys)
         return self.more.distinct - back
 
     def _drop(self, headers: Iterable[tuple[Key, int]]) -> None:
@@ -233,7 +233,7 @@ def _fields(structs: Any) -> dict[str, Any]:
     return columns
 
 
-def _by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[Key, Any]]:
+def _group_by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[Key, Any]]:
     """Return each key and the indexes of its headers; drop keys with the fewest headers if there are too many."""
     keys = parts["key"].dictionary_encode()
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
@@ -252,7 +252,7 @@ def _by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[K
             key: Key = names[code]
             return key
         type, bits = divmod(code, len(names))
-        return plain_key(of_message(type_names[type], names[bits]))
+        return plain_key(value_from_message(type_names[type], names[bits]))
 
     if len(groups) > max_keys:
         groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))

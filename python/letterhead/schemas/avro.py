@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from letterhead._native import AvroReader
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.avro_schemas import common_schema, parsed, written_schema
@@ -88,7 +88,7 @@ class AvroDecoder:
         ConnectionError, PermissionError
             If the registry does not answer, or rejects the request.
         """
-        with needed("letterhead.schemas.AvroDecoder", "'letterhead[arrow]'"):
+        with install_hint("letterhead.schemas.AvroDecoder", "'letterhead[arrow]'"):
             import pyarrow as pa
 
         if self._target is None and self._subject is not None:

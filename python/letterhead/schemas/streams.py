@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._arrow_types import UNUSED_NAME, ArrowStream, OnError
 from letterhead._names import check_name
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import bounded_batches
+from letterhead._table_batches import split_batches
 from letterhead.conventions.schemas import DecodeBySchema
-from letterhead.errors import DecodeError, after_rows, replaced
+from letterhead.errors import DecodeError, after_rows, copy_error
 from letterhead.operations import DecodeOptions
 from letterhead.reader import Reader
 from letterhead.schemas.avro import AvroDecoder
@@ -80,7 +80,7 @@ def decode_values(
     [{'offset': 7, 'value': None}]
     """
     check_name("errors value", errors, ("raise", "null", "column"))
-    with needed("letterhead.schemas.decode_values", "'letterhead[arrow]'"):
+    with install_hint("letterhead.schemas.decode_values", "'letterhead[arrow]'"):
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -123,9 +123,9 @@ def decode_values(
                     result = decoded(batch)
                 except DecodeError as error:
                     if error.row:
-                        yield from bounded_batches(decoded(batch.slice(0, error.row)), None)
+                        yield from split_batches(decoded(batch.slice(0, error.row)), None)
                     raise after_rows(_located(error, batch), rows) from None
-                yield from bounded_batches(result, None)
+                yield from split_batches(result, None)
                 rows += len(batch)
         finally:
             close = getattr(source, "close", None)
@@ -140,4 +140,4 @@ def _located(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
     places: dict[str, Any] = {
         name: batch.column(name)[error.row].as_py() for name in _LOCATIONS if name in batch.schema.names
     }
-    return replaced(error, **places, row=None) if "offset" in places else error
+    return copy_error(error, **places, row=None) if "offset" in places else error

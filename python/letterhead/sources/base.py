@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 from letterhead._row_request import STORE_OPTIONS, RowRequest, check_supported
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 from letterhead.where.conditions import EVERY, col
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Source(ABC):
         return True
 
     @abstractmethod
-    def unseen(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had, once all rows were read."""
 
     @property
@@ -217,7 +217,7 @@ class LogSource(Source):
         of_view = self._view_columns(request) if request.view == "control" else ()
         return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
-    def unseen(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
         """Look for the headers of the condition: reading stops at the first record that has one."""
         if self.internal is not None:
             return []
@@ -276,7 +276,7 @@ def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Conditio
     for spec in specs:
         if spec.type == EVERY:
             continue
-        key = of_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
+        key = value_from_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
         # Without a type, the name of a field would be the field.
         with open_reader(col(key, "binary").exists()) as reader:
             if not any(len(batch) for batch in reader):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
-from letterhead._names import check_name, listed
+from letterhead._names import check_name, join_names
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
@@ -98,10 +98,10 @@ def compare(
         for number, own in enumerate(names):
             if name not in own:
                 raise ValueError(
-                    f"the {('first', 'second')[number]} source has no column {name!r}: it has {listed(own)}"
+                    f"the {('first', 'second')[number]} source has no column {name!r}: it has {join_names(own)}"
                 )
     if not compared:
-        raise ValueError(f"no column is in both sources: they have {listed(names[0])}, and {listed(names[1])}")
+        raise ValueError(f"no column is in both sources: they have {join_names(names[0])}, and {join_names(names[1])}")
     by_offset = "offset" in common if order is None else order == "offset"
     if by_offset and "offset" not in common:
         raise ValueError("both sources need a column 'offset' to meet by it: compare by position")
@@ -211,7 +211,7 @@ def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Sche
             comparison.rows = [side.rows for side in sides]
             for partition in {*sides[0].waiting, *sides[1].waiting} if side.is_ended else partitions:
                 while (met := _meet(sides, partition)) is not None:
-                    yield from _compared(partition, *met, comparison, schema)
+                    yield from _compare_range(partition, *met, comparison, schema)
                 for number, own in enumerate(sides):
                     if sides[1 - number].is_ended:
                         for rows in own.take_all(partition):
@@ -231,7 +231,7 @@ def _meet(sides: Sequence[_Side], partition: int | None) -> tuple[pa.RecordBatch
     return first, second
 
 
-def _compared(
+def _compare_range(
     partition: int | None, first: pa.RecordBatch, second: pa.RecordBatch, comparison: Comparison, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Compare the rows of a range of keys, and yield the differences."""

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest
 from letterhead.sources.base import Logins, LogSource
-from letterhead.sources.kafka import requested_partitions
+from letterhead.sources.kafka import choose_partitions
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -92,5 +92,5 @@ class IggyTopicSource(LogSource):
         from letterhead.iggy.client import IggyTopic
         from letterhead.iggy.topic_reader import read_topic
 
-        request = replace(request, partitions=requested_partitions(self._partition, request))
+        request = replace(request, partitions=choose_partitions(self._partition, request))
         return self.followed(read_topic(self._server, IggyTopic(self._stream, self._topic), request))

@@ -1,4 +1,4 @@
-"""Types of the values of JSON lines: :func:`merged` finds the type of some values, :func:`converted` checks others against it.
+"""Types of the values of JSON lines: :func:`merge_types` finds the type of some values, :func:`convert_value` checks others against it.
 
 A column holds every value exactly, or the value is refused: no integer becomes a double that differs, and no field is left out.
 Numbers that JSON cannot hold everywhere are text in the records that commands print: integers beyond 2^53 - 1, NaN and
@@ -15,7 +15,17 @@ from letterhead.sources.json_values import JsonError, bytes_or_value, json_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Kind", "ListKind", "Misfit", "StructKind", "arrow_type", "converted", "described", "is_bytes", "merged"]
+__all__ = [
+    "Kind",
+    "ListKind",
+    "Misfit",
+    "StructKind",
+    "arrow_type",
+    "convert_value",
+    "describe_type",
+    "is_bytes",
+    "merge_types",
+]
 
 BASE64 = "base64"
 _EXACT = 1 << 53
@@ -70,39 +80,39 @@ def is_bytes(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {BASE64}
 
 
-def described(kind: Kind) -> str:
+def describe_type(kind: Kind) -> str:
     """Return what values of a type are, for errors."""
     return _NAMES[kind] if isinstance(kind, str) else "a list" if isinstance(kind, ListKind) else "an object"
 
 
-def merged(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
+def merge_types(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
     """Return the type of a value and of those that have ``kind``; raise Misfit if no type holds both exactly."""
     if value is None:
         return kind
     if isinstance(value, list):
         lists = ListKind() if kind is None else kind
         if not isinstance(lists, ListKind):
-            raise Misfit(path, "a list", described(lists))
+            raise Misfit(path, "a list", describe_type(lists))
         for element in value:
-            lists.element = merged(lists.element, element, f"{path}[]")
+            lists.element = merge_types(lists.element, element, f"{path}[]")
         return lists
     if isinstance(value, dict) and not is_bytes(value):
         struct = StructKind() if kind is None else kind
         if not isinstance(struct, StructKind):
-            raise Misfit(path, "an object", described(struct))
+            raise Misfit(path, "an object", describe_type(struct))
         for name, field in value.items():
-            struct.fields[name] = merged(struct.fields.get(name), field, f"{path}.{name}")
+            struct.fields[name] = merge_types(struct.fields.get(name), field, f"{path}.{name}")
         return struct
     own = _scalar(value, path)
     if kind is None or kind == own:
         return own
-    widened = _widened(kind, own) if isinstance(kind, str) else None
+    widened = _widen(kind, own) if isinstance(kind, str) else None
     if widened is None:
-        raise Misfit(path, described(own), described(kind))
+        raise Misfit(path, describe_type(own), describe_type(kind))
     return widened
 
 
-def _widened(kind: str, own: str) -> str | None:
+def _widen(kind: str, own: str) -> str | None:
     """Return the type that holds the values of two types; None if there is none."""
     numbers = _WIDENED.get((kind, own)) or _WIDENED.get((own, kind))
     if numbers is not None:
@@ -112,7 +122,7 @@ def _widened(kind: str, own: str) -> str | None:
     return "bytes" if {kind, own} <= _OF_TEXT | {"bytes"} else None
 
 
-def converted(kind: Kind | None, value: Any, path: str = "") -> Any:
+def convert_value(kind: Kind | None, value: Any, path: str = "") -> Any:
     """Return a value as pyarrow takes it for a type; raise Misfit if the type does not hold it exactly."""
     if value is None:
         return None
@@ -120,15 +130,15 @@ def converted(kind: Kind | None, value: Any, path: str = "") -> Any:
         raise Misfit(path, json_type(value), "null")
     if isinstance(kind, ListKind):
         if not isinstance(value, list):
-            raise Misfit(path, _described_value(value, path), described(kind))
-        return [converted(kind.element, element, f"{path}[]") for element in value]
+            raise Misfit(path, _describe_value(value, path), describe_type(kind))
+        return [convert_value(kind.element, element, f"{path}[]") for element in value]
     if isinstance(kind, StructKind):
         if not isinstance(value, dict) or is_bytes(value):
-            raise Misfit(path, _described_value(value, path), described(kind))
+            raise Misfit(path, _describe_value(value, path), describe_type(kind))
         for name in value:
             if name not in kind.fields:
                 raise Misfit(path, "an object with a further field", "others")
-        return {name: converted(kind.fields[name], field, f"{path}.{name}") for name, field in value.items()}
+        return {name: convert_value(kind.fields[name], field, f"{path}.{name}") for name, field in value.items()}
     own = None if isinstance(value, list) or (isinstance(value, dict) and not is_bytes(value)) else _scalar(value, path)
     if own in _OF_TEXT and kind in _OF_TEXT:
         return value
@@ -141,7 +151,7 @@ def converted(kind: Kind | None, value: Any, path: str = "") -> Any:
         return float(value)
     if kind == "bytes" and own in _OF_TEXT:
         return _bytes(value, path)
-    raise Misfit(path, _described_value(value, path), described(kind))
+    raise Misfit(path, _describe_value(value, path), describe_type(kind))
 
 
 def arrow_type(kind: Kind | None) -> pa.DataType:
@@ -170,11 +180,11 @@ def _scalar(value: Any, path: str) -> str:
             raise Misfit(path, "an integer of more than 64 bits, which should be text", "shorter ones")
         return "int" if value < 1 << 63 else "uint"
     if isinstance(value, str):
-        return _of_text(value)
+        return _infer_text_type(value)
     return "float" if isinstance(value, float) else "bytes"
 
 
-def _of_text(text: str) -> str:
+def _infer_text_type(text: str) -> str:
     """Return the type of text, some of which stands for a number where its column has numbers."""
     if text in _NO_NUMBERS:
         return "no number"
@@ -183,10 +193,10 @@ def _of_text(text: str) -> str:
     return "text"
 
 
-def _described_value(value: Any, path: str) -> str:
+def _describe_value(value: Any, path: str) -> str:
     if isinstance(value, list | dict) and not is_bytes(value):
         return json_type(value)
-    return described(_scalar(value, path))
+    return describe_type(_scalar(value, path))
 
 
 def _bytes(value: Any, path: str) -> Any:

@@ -14,12 +14,12 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from letterhead._arrow_types import HEADER_FIELDS
-from letterhead._names import listed
+from letterhead._names import join_names
 from letterhead._table_batches import BATCH_ROWS
 from letterhead._value_text import parse_base64
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
-from letterhead.sources.json_kinds import Misfit, arrow_type, converted, described, is_bytes, merged
+from letterhead.sources.json_kinds import Misfit, arrow_type, convert_value, describe_type, is_bytes, merge_types
 from letterhead.sources.json_values import STRING, JsonError, headers_value, parse_json
 from letterhead.values import Value
 
@@ -92,7 +92,7 @@ def json_lines_table(
     import pyarrow as pa
 
     filled = (limits or Limits()).filled()
-    groups = _grouped(_rows(file, label, filled, "decompressed_bytes" if is_compressed else "message_bytes"))
+    groups = _group_rows(_rows(file, label, filled, "decompressed_bytes" if is_compressed else "message_bytes"))
     first = next(groups, [])
     columns = _columns(first, label, filled.headers or 0)
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
@@ -193,7 +193,7 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
         yield number, rest
 
 
-def _grouped(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+def _group_rows(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
     """Yield the first rows together, and groups of those after them, as few objects at a time as the garbage collector likes."""
     group: list[_Row] = []
     size, rows_of_group = 0, BATCH_ROWS
@@ -218,7 +218,7 @@ def _batch(
         row = next(row for row in rows if not unknown.isdisjoint(row.document))
         raise DamagedTableError(
             f"{label}: line {row.line} has a name {min(unknown & row.document.keys())!r}, which the first {count:,} lines "
-            f"lack: they have {listed(columns)}"
+            f"lack: they have {join_names(columns)}"
         )
     missing: dict[pa.DataType, pa.Array] = {}
     arrays = []
@@ -239,12 +239,12 @@ def _array(name: str, column: _Column, rows: Sequence[_Row], label: str) -> pa.A
     if built is not None:
         return built
     if not column.plain.issuperset(map(type, values)):
-        values = [_converted(name, column, row, label) for row in rows]
+        values = [_convert(name, column, row, label) for row in rows]
     try:
         return pa.array(values, column.type)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
         for row in rows:
-            value = _converted(name, column, row, label)
+            value = _convert(name, column, row, label)
             try:
                 pa.array([value], column.type)
             except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
@@ -253,7 +253,7 @@ def _array(name: str, column: _Column, rows: Sequence[_Row], label: str) -> pa.A
         raise
 
 
-def _converted(name: str, column: _Column, row: _Row, label: str) -> Any:
+def _convert(name: str, column: _Column, row: _Row, label: str) -> Any:
     try:
         return column.convert(row.document.get(name))
     except ValueError as error:
@@ -274,7 +274,7 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
     kind = None
     for line, value in values:
         try:
-            kind = merged(kind, value)
+            kind = merge_types(kind, value)
         except ValueError as error:
             raise _misfit(label, line, name, error) from None
     if arrow_type(kind) == pa.string() and name in BYTE_COLUMNS:
@@ -286,7 +286,7 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
     plain = {pa.bool_(): bool, pa.int64(): int, pa.uint64(): int, pa.float64(): float, pa.string(): str}
     own = plain.get(arrow_type(kind))
     types = {type(None)} if own is None else {own, type(None)}
-    return _Column(arrow_type(kind), frozenset(types), lambda value: converted(kind, value))
+    return _Column(arrow_type(kind), frozenset(types), lambda value: convert_value(kind, value))
 
 
 def _as_headers(value: Any) -> list[dict[str, Any]] | None:
@@ -379,7 +379,7 @@ def _times_column(values: Sequence[str | None]) -> _Column | None:
     def convert(value: Any) -> Any:
         array = build([value])
         if array is None:
-            found = described(merged(None, value) or "text")
+            found = describe_type(merge_types(None, value) or "text")
             raise Misfit(
                 "", found, f"times with {'micro' if is_fine else 'milli'}seconds, such as 2026-01-31T09:30:00.000Z,"
             )
@@ -396,13 +396,13 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
     binary = pa.binary()
     if any(isinstance(part, dict) and "type" in part for header in headers for part in header.values()):
         fields = [("key_type", pa.string()), ("key", binary), ("type", pa.string()), ("value", binary)]
-        return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), _typed_headers)
+        return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), _type_headers)
     is_int = bool(headers) and all(type(header["key"]) is int for header in headers)
     fields = [("key", pa.int32() if is_int else pa.string()), ("value", binary)]
     form = "int" if is_int else "text"
 
     def convert(value: Any) -> Any:
-        headers = headers_value(_listed(value), form, strings_have_types=False)
+        headers = headers_value(_as_header_objects(value), form, strings_have_types=False)
         if headers is None:
             return None
         rows = [{"key": key, "value": value} for key, value in headers]
@@ -413,7 +413,7 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
     return _Column(pa.list_(pa.struct(fields)), frozenset({type(None)}), convert, None if is_int else _text_headers)
 
 
-def _listed(value: Any) -> Any:
+def _as_header_objects(value: Any) -> Any:
     """Return headers as objects with a key and a value; other values pass, so that reading them raises."""
     headers = _as_headers(value)
     if headers is None and isinstance(value, dict):
@@ -421,14 +421,14 @@ def _listed(value: Any) -> Any:
     return value if headers is None else headers
 
 
-def _typed_headers(value: Any) -> Any:
-    headers = headers_value(_listed(value), "typed", strings_have_types=True)
+def _type_headers(value: Any) -> Any:
+    headers = headers_value(_as_header_objects(value), "typed", strings_have_types=True)
     if headers is None:
         return None
-    return [{**_typed("key_type", "key", key), **_typed("type", "value", value)} for key, value in headers]
+    return [{**_type_value("key_type", "key", key), **_type_value("type", "value", value)} for key, value in headers]
 
 
-def _typed(type_name: str, name: str, value: Any) -> dict[str, Any]:
+def _type_value(type_name: str, name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return {type_name: "string", name: value.encode()}
     if isinstance(value, Value):

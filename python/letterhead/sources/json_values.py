@@ -12,9 +12,9 @@ import re
 from typing import Any, NoReturn
 
 import letterhead as lh
-from letterhead._value_text import checked_type, parse_base64, parse_hex, parse_value
+from letterhead._value_text import check_type, parse_base64, parse_hex, parse_value
 from letterhead.headers import HeaderKey
-from letterhead.values import String, Value, of_message
+from letterhead.values import String, Value, value_from_message
 
 __all__ = [
     "INTEGER_TYPE",
@@ -167,18 +167,18 @@ def bytes_or_value(document: Any, place: str, *, types: bool = False) -> bytes |
     if type is not None:
         if not isinstance(type, str):
             raise JsonError(f'{place}: "type" is a string, not {json_type(type)}')
-        type = _naming_place(place, checked_type, type)
+        type = _naming_place(place, check_type, type)
     if type is not None and "value" in document:
-        return _typed_value(type, document["value"], place)
+        return _read_typed_value(type, document["value"], place)
     for name, parse in (("base64", parse_base64), ("hex", parse_hex)):
         if name in document:
             if not isinstance(document[name], str):
                 raise JsonError(f'{place}: "{name}" is a string, not {json_type(document[name])}')
             bits = parse(document[name], f"{place}: {name}")
-    return bits if type is None else of_message(type, bits)
+    return bits if type is None else value_from_message(type, bits)
 
 
-def _typed_value(type: str, document: Any, place: str) -> Value:
+def _read_typed_value(type: str, document: Any, place: str) -> Value:
     """Read the value of an object with a type."""
     is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
     if type == "bool":

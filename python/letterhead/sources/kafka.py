@@ -101,7 +101,7 @@ class KafkaTopics(Source):
         """Return False: nothing of a list of topics is decoded."""
         return False
 
-    def unseen(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
         """Return nothing: a topic has no headers."""
         return []
 
@@ -154,7 +154,7 @@ class KafkaTopic(LogSource):
         """Return a stream of the records."""
         from letterhead.kafka.topic_reader import read_topic
 
-        request = replace(request, partitions=requested_partitions(self._partition, request))
+        request = replace(request, partitions=choose_partitions(self._partition, request))
         return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
@@ -198,7 +198,7 @@ def internal_topic_of(topic: str | None) -> InternalTopic | None:
     return internal_topic(topic)
 
 
-def requested_partitions(partition: int | None, request: RowRequest) -> frozenset[int] | None:
+def choose_partitions(partition: int | None, request: RowRequest) -> frozenset[int] | None:
     """Return the partition in the address, or the requested partitions; None means all."""
     if partition is None:
         return request.partitions

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
+def find_nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
     """Return the path of each field inside of structs, by the names on it with dots between them.
 
     A name that is a column, or that two fields have, is left out. ``headers`` is the only field of headers with this name.

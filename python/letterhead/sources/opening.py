@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import row_request
 from letterhead._shared_parameters import documented
@@ -97,7 +97,7 @@ def open(
     10000
     >>> lh.open("kafka://broker:9092/orders", settings="client.properties", options=lh.ReadOptions(last=10))  # doctest: +SKIP
     """
-    with needed("reading a source", "'letterhead[arrow]'"):
+    with install_hint("reading a source", "'letterhead[arrow]'"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead._row_request import LOG_OPTIONS, RowRequest
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Findings, LogSource
@@ -111,7 +111,7 @@ class LogSegments(LogSource):
             )
         remarks += map(str, reader.damaged[:MAX_DAMAGED_LINES])
         if len(reader.damaged) > MAX_DAMAGED_LINES:
-            remarks.append(counted(len(reader.damaged) - MAX_DAMAGED_LINES, "more damaged range"))
+            remarks.append(count_noun(len(reader.damaged) - MAX_DAMAGED_LINES, "more damaged range"))
         remarks += map(str, reader.truncated)
         return Findings(remarks, bool(reader.truncated or (reader.damaged and self._is_view_of_batches)))
 

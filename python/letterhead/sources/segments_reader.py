@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with needed("reading segments", "'letterhead[arrow]'"):
+with install_hint("reading segments", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name

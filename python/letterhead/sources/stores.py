@@ -53,7 +53,7 @@ class StateStores(Source):
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
-    def unseen(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._rows is None else self._rows.unseen_headers
 

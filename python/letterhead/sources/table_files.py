@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table
-from letterhead._table_batches import checked_batches, damage, plain_schema
+from letterhead._table_batches import check_batches, damage, plain_schema
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
@@ -76,10 +76,10 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
         schema = plain_schema(stream.schema)
-        return Table(schema, lambda columns, last: checked_batches(stream, label, ARROW_ROWS, last, limits))
+        return Table(schema, lambda columns, last: check_batches(stream, label, ARROW_ROWS, last, limits))
     if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
         schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
-        return Table(schema, lambda columns, last: checked_batches(batches, label, limits=limits))
+        return Table(schema, lambda columns, last: check_batches(batches, label, limits=limits))
     raise ValueError(
         f"{label} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
         "(letterhead decode and inspect read one serialized message)"

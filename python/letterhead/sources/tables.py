@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from letterhead._arrow_types import has_headers, is_binary, is_list
 from letterhead._error_policies import has_error_column
-from letterhead._names import listed
+from letterhead._names import join_names
 from letterhead._parquet_files import Table
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch, no_column
-from letterhead.errors import DecodeError, replaced
+from letterhead.errors import DecodeError, copy_error
 from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import Findings, Source
-from letterhead.sources.nested_columns import append_nested_columns, nested_columns, with_nested_columns
+from letterhead.sources.nested_columns import append_nested_columns, find_nested_columns, with_nested_columns
 from letterhead.sources.table_files import open_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class TableFile(Source):
         """Return the names of all columns."""
         self._table = self._table or open_table(self.name, request.limits)
         schema = self._table.schema
-        return [*schema.names, *nested_columns(schema)]
+        return [*schema.names, *find_nested_columns(schema)]
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
@@ -57,7 +57,7 @@ class TableFile(Source):
         """Return whether headers are read."""
         self._table = self._table or open_table(self.name, request.limits)
         schema = self._table.schema
-        tested, _ = _filter(with_nested_columns(schema, nested_columns(schema)), replace(request, errors="raise"))
+        tested, _ = _filter(with_nested_columns(schema, find_nested_columns(schema)), replace(request, errors="raise"))
         return bool(request.headers) or (tested is not None and tested.has_headers)
 
     def findings(self) -> Findings:
@@ -66,7 +66,7 @@ class TableFile(Source):
         name = "standard input" if self.name == "-" else self.name
         return Findings([f"{name} is empty"] if is_empty else [])
 
-    def unseen(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._view is None else self._view.unseen_headers
 
@@ -120,7 +120,7 @@ class TableView:
         from letterhead.operations import DecodeOptions, Select
 
         self._request = request
-        own_names, nested = schema.names, nested_columns(schema)
+        own_names, nested = schema.names, find_nested_columns(schema)
         schema = with_nested_columns(schema, nested)
         counts = Counter(schema.names)
         for name in request.columns or ():
@@ -162,7 +162,7 @@ class TableView:
         is_numbered = last is None and self._decodes
         if self._nested:
             batches = (append_nested_columns(batch, self._nested) for batch in batches)
-        chosen = _up_to_error(self._chosen, _numbered(batches) if is_numbered else batches)
+        chosen = _up_to_error(self._chosen, _number_rows(batches) if is_numbered else batches)
         yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -189,13 +189,13 @@ class TableView:
             if name not in columns:
                 columns[name] = errors
             elif errors.null_count < len(errors):
-                from letterhead.offsets.output_columns import joined_errors
+                from letterhead.offsets.output_columns import join_errors
 
-                columns[name] = joined_errors(errors, columns[name])
+                columns[name] = join_errors(errors, columns[name])
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _number_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Append the number of each row of a table."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -219,7 +219,7 @@ def _up_to_error(
             if row:
                 yield work(batch.slice(0, row))
             is_known = row is not None and _ROW in batch.schema.names
-            raise replaced(error, row=batch.column(_ROW)[row].as_py() if is_known else None) from None
+            raise copy_error(error, row=batch.column(_ROW)[row].as_py() if is_known else None) from None
         yield result
 
 
@@ -228,7 +228,7 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
     import pyarrow as pa
 
     if schema.names.count("headers") != 1:
-        raise ValueError(f"{option} needs a column of headers: there are {listed(schema.names)}")
+        raise ValueError(f"{option} needs a column of headers: there are {join_names(schema.names)}")
     type = schema.field("headers").type
     if is_binary(type):
         raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")

@@ -9,9 +9,11 @@ DataFrame[offset: bigint, tenant: string]
 1390
 """
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 
-with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"):
+with install_hint(
+    "letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"
+):
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 

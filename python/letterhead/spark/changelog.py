@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._names import check_name
-from letterhead.errors import DecodeError, replaced
+from letterhead.errors import DecodeError, copy_error
 from letterhead.offsets.output_columns import KAFKA_HEADERS
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.header_functions import encode_headers
@@ -130,7 +130,9 @@ class ChangelogTable:
             rows = self._without_expired(rows, records)
         rows = rows.where("value is not null")
         if self.store_type == "suppress":
-            return rows.select("partition", "key", "offset", "headers", "value").mapInArrow(_suppressed, _SUPPRESSED)
+            return rows.select("partition", "key", "offset", "headers", "value").mapInArrow(
+                _parse_suppressed, _SUPPRESSED
+            )
         rows = rows.withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
         format, fields = _STORED_FIELDS[self.store_type]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
@@ -158,7 +160,7 @@ class ChangelogTable:
 
     def _without_expired(self, rows: DataFrame, records: DataFrame) -> DataFrame:
         """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
-        interval = self.segment_interval or segment_interval(present(self.retention, "the retention"))
+        interval = self.segment_interval or segment_interval(require(self.retention, "the retention"))
         time = _time_in_key(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
         joined = rows.withColumn("time", time).join(F.broadcast(observed), "partition")
@@ -172,7 +174,7 @@ class ChangelogTable:
         return [key.alias("key"), *(_time_in_key(start).alias(name) for name, start in times.items())]
 
 
-def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parse_suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Parse the rows of the buffer of ``suppress()``."""
     for batch in batches:
         rows = []
@@ -182,7 +184,7 @@ def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 suppressed = read_suppressed(row["value"], headers)
             except DecodeError as error:
                 place = f"partition={row['partition']}, offset={row['offset']}"
-                raise replaced(error, f"{error.message} in the row with {place}") from None
+                raise copy_error(error, f"{error.message} in the row with {place}") from None
             fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": suppressed.time}
             for name in _VALUES:
                 fields |= _fields(name, getattr(suppressed, name))

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from letterhead.spark.sql_text import F, Sql, bound
 
-__all__ = ["Check", "Checked", "check", "chosen", "either", "first_valid", "guarded", "raised", "reported"]
+__all__ = [
+    "Check",
+    "Checked",
+    "check",
+    "case_when",
+    "either",
+    "first_valid",
+    "value_unless_failed",
+    "raise_expression",
+    "error_expression",
+]
 
 ExpressionT = TypeVar("ExpressionT")
 
@@ -34,12 +44,12 @@ def check(when: Sql, code: str, message: str) -> Check:
     return Check(when, code, F.lit(message))
 
 
-def guarded(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
+def value_unless_failed(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
     """Return the value, or what ``fail`` returns for the first check that holds."""
-    return chosen([(check.when, fail(check)) for check in checks], value)
+    return case_when([(check.when, fail(check)) for check in checks], value)
 
 
-def chosen(
+def case_when(
     choices: Sequence[tuple[ExpressionT, ExpressionT]], otherwise: ExpressionT, when: Callable[..., Any] = F.when
 ) -> ExpressionT:
     """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting.
@@ -55,12 +65,12 @@ def chosen(
     return result
 
 
-def raised(prefix: str, check: Check, suffix: str = "") -> Sql:
+def raise_expression(prefix: str, check: Check, suffix: str = "") -> Sql:
     """Return the expression that ends the query with the error of a check, between a prefix and a suffix."""
     return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}){suffix}")))
 
 
-def reported(
+def error_expression(
     code: str,
     message: Sql,
     *,
@@ -99,7 +109,8 @@ def first_valid(results: Sequence[Checked]) -> Checked:
         return last
     no, value = F.lit(False), last.value
     messages = [
-        bound(guarded(result.checks, F.lit(None), lambda check: check.message).cast("string")) for result in before
+        bound(value_unless_failed(result.checks, F.lit(None), lambda check: check.message).cast("string"))
+        for result in before
     ]
     all_bad = reduce(and_, (message.is_not_null() for message in messages))
     for result, message in zip(reversed(before), reversed(messages), strict=True):

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField
 
 from letterhead._names import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
-from letterhead.spark.frame import Input, check_names, kept_names, named, unused_name
+from letterhead.spark.frame import Input, check_names, choose_kept_names, find_unused_name, quoted_column
 from letterhead.spark.transform import Transform
 
 __all__ = ["compact"]
@@ -88,16 +88,16 @@ class _CompactionStep:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the rows that compaction keeps."""
-        kept_names(fields, ("headers", *self.by))
+        choose_kept_names(fields, ("headers", *self.by))
         horizon = F.lit(delete_horizon(self.now, self.delete_retention_ms)).cast("bigint")
         # Each message without a key is a window of its own, so that they are not all processed by one task.
         alone = F.when(F.col("key").isNull(), F.col("offset"))
-        same_key = Window.partitionBy(*map(named, self.by), F.col("key"), alone)
+        same_key = Window.partitionBy(*map(quoted_column, self.by), F.col("key"), alone)
         is_last = F.col("offset") >= F.max("offset").over(same_key)
         no_wrapper = F.col("value").isNull() & F.col("headers").isNull()
         delete = F.coalesce(F.col("tombstone"), F.lit(False)) | no_wrapper
         expired = delete & F.col("timestamp").between(F.lit(0), horizon)
         keyed = F.coalesce(is_last, F.lit(True)) & ~F.coalesce(expired, F.lit(False))
         retained = F.when(F.col("key").isNull(), F.lit(self.keyless == "keep")).otherwise(keyed)
-        mark = unused_name("retained", fields)
+        mark = find_unused_name("retained", fields)
         return df.select("*", retained.alias(mark)).where(F.col(mark)).drop(mark)

@@ -12,11 +12,11 @@ from decimal import Decimal
 from typing import Any
 
 from letterhead.fields import ColumnSpec
-from letterhead.spark.checks import chosen
+from letterhead.spark.checks import case_when
 from letterhead.spark.expressions import RANGES
-from letterhead.spark.header_column import HeaderLists, check_read_by_spark, joined_errors
+from letterhead.spark.header_column import HeaderLists, check_read_by_spark, join_errors
 from letterhead.spark.patterns import java_pattern
-from letterhead.spark.sql_text import F, Sql, bound, combined
+from letterhead.spark.sql_text import F, Sql, bound, combine
 from letterhead.types import base_type
 from letterhead.where.conditions import ANY, EVERY
 from letterhead.where.program import Filter, Node, ResolvedLogic, ResolvedTest
@@ -71,7 +71,7 @@ class HeaderCondition:
 
         They name the condition if it is not true.
         """
-        errors = bound(joined_errors(self.errors))
+        errors = bound(join_errors(self.errors))
         condition = F.when(self.truth, F.lit(None)).otherwise("where")
         located = F.mapped(
             "transform", errors, "e", lambda e: F.struct(**{name: e[name] for name in _LOCATED}, column=condition)
@@ -93,7 +93,7 @@ class HeaderCondition:
                 )
             )  # fmt: skip
 
-        return chosen([(errors.is_not_null(), fail(errors)) for errors in self.errors], self.truth)
+        return case_when([(errors.is_not_null(), fail(errors)) for errors in self.errors], self.truth)
 
     def _value(self, spec: ColumnSpec) -> Sql:
         """Return the value of a header, or of one that is only tested for being there, whether it is."""
@@ -113,7 +113,7 @@ class HeaderCondition:
     def _truth(self, node: Node) -> Sql:
         if isinstance(node, ResolvedLogic):
             parts = [self._truth(part) for part in node.parts]
-            return ~parts[0] if node.name == "not" else combined("and" if node.name == "and" else "or", parts)
+            return ~parts[0] if node.name == "not" else combine("and" if node.name == "and" else "or", parts)
         if not isinstance(node, ResolvedTest) or isinstance(node.operand, str):
             return F.lit(None if not isinstance(node, bool) else node).cast("boolean")
         spec, value = node.operand, self._values[node.operand]
@@ -150,21 +150,21 @@ def _holds(name: str, literals: Sequence[Any], value: Sql, type: str) -> Sql:
     low, high = _range(type)
     if name == "in":
         within = [_constant(literal, type) for literal in literals if low is None or low <= literal <= high]
-        return value.isin(*within) if within else _known(value, False)
+        return value.isin(*within) if within else _true_unless_null(value, False)
     [literal] = literals
     if low is not None and not low <= literal <= high:
-        return _known(value, name == "!=" or ((name in ("<", "<=")) == (literal > high) and name != "=="))
-    return _compared(name, value, _constant(literal, type))
+        return _true_unless_null(value, name == "!=" or ((name in ("<", "<=")) == (literal > high) and name != "=="))
+    return _compare(name, value, _constant(literal, type))
 
 
-def _compared(name: str, value: Sql, literal: object) -> Sql:
+def _compare(name: str, value: Sql, literal: object) -> Sql:
     comparisons = {
         "==": value.__eq__, "!=": value.__ne__, "<": value.__lt__, "<=": value.__le__, ">": value.__gt__, ">=": value.__ge__,
     }  # fmt: skip
     return comparisons[name](literal)
 
 
-def _known(value: Sql, truth: bool) -> Sql:
+def _true_unless_null(value: Sql, truth: bool) -> Sql:
     """Return a truth for every value but null."""
     return F.when(value.is_not_null(), truth).otherwise(None)
 
@@ -198,8 +198,12 @@ def _float_holds(name: str, literals: Sequence[float], value: Sql) -> Sql:
     if name == "in":
         # Both zeros are equal, but not in a set of Java.
         signs = (0.0, -0.0) if 0.0 in numbers else ()
-        return value.isin(*(number for number in numbers if number), *signs) if numbers else _known(value, False)
+        return (
+            value.isin(*(number for number in numbers if number), *signs)
+            if numbers
+            else _true_unless_null(value, False)
+        )
     if not numbers:
-        return _known(value, name == "!=")
-    compared = _compared(name, value, numbers[0])
+        return _true_unless_null(value, name == "!=")
+    compared = _compare(name, value, numbers[0])
     return compared & ~is_nan if name in (">", ">=") else compared

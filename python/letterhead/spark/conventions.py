@@ -20,7 +20,7 @@ from letterhead.conventions.columns import ParseAmqp
 from letterhead.conventions.trace_links import PARENT_FORM
 from letterhead.limits import Limits
 from letterhead.operations.remedies import KEEP_ROWS
-from letterhead.spark.checks import Check, check, guarded, raised, reported
+from letterhead.spark.checks import Check, check, error_expression, raise_expression, value_unless_failed
 from letterhead.spark.frame import check_column, check_names
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
@@ -69,7 +69,7 @@ def amqp(
     >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
     Row(tenant='acme')
     """
-    return _parsed("amqp", ParseAmqp(type, errors, dialect="spark"), column, identify)
+    return _parse("amqp", ParseAmqp(type, errors, dialect="spark"), column, identify)
 
 
 @documented
@@ -99,7 +99,7 @@ def traceparent(
     Row(parent_id='b7ad6b7169203331', sampled=True)
     """
     if identify or active_is_sail():
-        return _parsed("traceparent", partial(lha.traceparent, errors=errors), column, identify)
+        return _parse("traceparent", partial(lha.traceparent, errors=errors), column, identify)
     check_column("column", column)
     check_name("errors value", errors, ("raise", "null", "column"))
     read = _traceparent(attribute(column), errors).column
@@ -141,7 +141,7 @@ def trace_links(
     (9700, 10000)
     """
     links = partial(lha.trace_links, format=format, baggage=baggage, errors=errors, limits=limits)
-    return _parsed("trace_links", links, column, identify)
+    return _parse("trace_links", links, column, identify)
 
 
 @documented
@@ -168,7 +168,7 @@ def schema_id(
     >>> spark.range(1).select(lhs.schema_id(F.unhex(F.lit("0000000007"))).alias("schema")).select("schema.id").first()
     Row(id=7)
     """
-    return _parsed("schema_id", partial(lha.schema_id, errors=errors), column, identify)
+    return _parse("schema_id", partial(lha.schema_id, errors=errors), column, identify)
 
 
 @documented
@@ -196,10 +196,10 @@ def rfc3339(
     >>> spark.range(1).select(time.cast("long").alias("seconds")).first()
     Row(seconds=1767225600)
     """
-    return _parsed("rfc3339", partial(lha.rfc3339, unit="us", errors=errors), column, identify)
+    return _parse("rfc3339", partial(lha.rfc3339, unit="us", errors=errors), column, identify)
 
 
-def _parsed(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Column, identify: Sequence[str]) -> Column:
+def _parse(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Column, identify: Sequence[str]) -> Column:
     """Return the result of a function on a column."""
     check_column("column", column)
     # A call without rows returns the type, and rejects misspelt names before a job runs.
@@ -232,15 +232,17 @@ def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql
 
     def fail(check: Check) -> Sql:
         if errors == "raise":
-            return raised(
+            return raise_expression(
                 "traceparent: ", check._replace(code=f"{check.code}, byte {byte_of[check]}"), f": {KEEP_ROWS}"
             )
         return F.lit(None)
 
-    result = guarded([*byte_of], value, fail)
+    result = value_unless_failed([*byte_of], value, fail)
     if errors == "column":
-        reports = guarded(
-            [*byte_of], F.lit(None), lambda check: F.array(reported(check.code, check.message, byte=byte_of[check]))
+        reports = value_unless_failed(
+            [*byte_of],
+            F.lit(None),
+            lambda check: F.array(error_expression(check.code, check.message, byte=byte_of[check])),
         )
         result = F.struct(value=result, error=reports)
     return F.when(column_type.rlike("^(string|binary)"), result).otherwise(wrong_type)

@@ -15,24 +15,24 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, StructField, TimestampNTZType
 
 from letterhead._header_edits import Constant, Function, HeaderEdit, Hmac, Lit, Mask, NewValue
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._names import check_name, unknown_name
 from letterhead._shared_parameters import documented
 from letterhead.spark import sql_text
-from letterhead.spark.checks import chosen, guarded, raised
+from letterhead.spark.checks import case_when, raise_expression, value_unless_failed
 from letterhead.spark.frame import (
     HEADERS,
     Input,
     check_replaced,
     check_str,
+    find_unused_name,
     is_column,
     name_of_result,
-    named,
-    unused_name,
+    quoted_column,
 )
 from letterhead.spark.runner import ArrowFunction
-from letterhead.spark.sail import is_sail, not_on_sail, unfiltered, written_values
-from letterhead.spark.schemas import spelled
+from letterhead.spark.sail import block_pushdown, is_sail, not_on_sail, write_values
+from letterhead.spark.schemas import ddl
 from letterhead.spark.transform import Transform
 from letterhead.spark.writing import GIVE_ZONE, writer, written_from
 from letterhead.types import is_only_read, split_type, type_name
@@ -198,22 +198,22 @@ class _EditStep:
             if isinstance(value, Function):
                 _check_function(df, key, value)
         if self.observe is not None:
-            df = self._observed(df, named(inputs[0].name))
+            df = self._observed(df, quoted_column(inputs[0].name))
         df, pads = _with_pads(df, fields, self.replaced)
         # New values become columns first: a random expression, which is used several times, is drawn once.
         added = [*self.set, *self.appended]
-        columns = {unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}
+        columns = {find_unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}
         wide = df.select("*", *(_column_of(header, fields).alias(name) for name, header in columns.items()))
         types = {field.name: field.dataType for field in wide.schema.fields}
         new = [
             F.struct(
                 F.lit(header.key).alias("key"),
-                _written(header, name, types[name], self.truncate, on_sail).alias("value"),
+                _write_value(header, name, types[name], self.truncate, on_sail).alias("value"),
             )
             for name, header in columns.items()
         ]
         set_values = dict(zip((header.key for header in self.set), new, strict=False))
-        headers = named(inputs[0].name)
+        headers = quoted_column(inputs[0].name)
         if new:
             # Sail concatenates only arrays that agree in what may be null.
             headers = headers.cast(HEADERS)
@@ -224,9 +224,11 @@ class _EditStep:
             edited = _with_appended(edited, appended, self.skip_nulls)
         headers = edited
         if on_sail:
-            headers = unfiltered(headers)
+            headers = block_pushdown(headers)
         names = dict.fromkeys([*fields, self.result_name])
-        return wide.select(*(headers.alias(name) if name == self.result_name else named(name) for name in names))
+        return wide.select(
+            *(headers.alias(name) if name == self.result_name else quoted_column(name) for name in names)
+        )
 
     def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
         """Return the headers that are not dropped; of each key that is set, only the first header stays."""
@@ -241,7 +243,7 @@ class _EditStep:
                     if self.skip_nulls:
                         kept = kept | value["value"].isNull()
                     choices.append((header["key"] == key, kept))
-                return chosen(choices, F.lit(True), F.when)
+                return case_when(choices, F.lit(True), F.when)
 
             headers = F.filter(headers, is_kept)
         only, drop = self.only, self.drop
@@ -266,27 +268,27 @@ class _EditStep:
         def changed(header: Column) -> Column:
             key, old = header["key"], header["value"]
             name = self._name(key)
-            new_key = _renamed(key, name, self.rename) if self.rename else key
+            new_key = _rename(key, name, self.rename) if self.rename else key
             if callable(self.rename) and set_values:
                 new_key = F.when(key.isin(*set_values), key).otherwise(new_key)
             values = [
-                ((name == replaced) & old.isNotNull(), _replaced(new, old, pads.get(replaced)))
+                ((name == replaced) & old.isNotNull(), _replace(new, old, pads.get(replaced)))
                 for replaced, new in self.replaced
             ]
             for set_key, struct in set_values.items():
                 written = struct["value"]
                 values.append((key == set_key, F.coalesce(written, old) if self.skip_nulls else written))
-            return F.struct(new_key.alias("key"), chosen(values, old, F.when).alias("value"))
+            return F.struct(new_key.alias("key"), case_when(values, old, F.when).alias("value"))
 
         return F.transform(headers, changed)
 
     def _name(self, key: Column) -> Column:
-        """Return a key as keys are compared; see :func:`letterhead._header_edits.folded_key`."""
+        """Return a key as keys are compared; see :func:`letterhead._header_edits.fold_key`."""
         return F.translate(key, ascii_uppercase, ascii_lowercase) if self.ignore_case else key
 
     def _matches(self, key: Column, keys: Any, parameter: str) -> Column:
         if callable(keys):
-            return _checked_column(parameter, keys(key))
+            return _check_column(parameter, keys(key))
         return self._name(key).isin(*keys) if keys else F.lit(False)
 
     def _observed(self, df: DataFrame, headers: Column) -> DataFrame:
@@ -319,7 +321,7 @@ def _keys(parameter: str, keys: Any) -> Any:
         return keys
     if isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
         raise TypeError(f"{parameter} must be a list of keys or a function of a Column, not {keys.__class__.__name__}")
-    return [_checked_key(parameter, key) for key in keys]
+    return [_check_key(parameter, key) for key in keys]
 
 
 def _renames(rename: Any) -> Any:
@@ -328,10 +330,10 @@ def _renames(rename: Any) -> Any:
     if not isinstance(rename, Mapping):
         name = rename.__class__.__name__
         raise TypeError(f"rename must be a mapping of old key to new or a function of a Column, not {name}")
-    return {_checked_key("rename", old): _checked_key("rename", new) for old, new in rename.items()}
+    return {_check_key("rename", old): _check_key("rename", new) for old, new in rename.items()}
 
 
-def _checked_key(parameter: str, key: Any) -> Any:
+def _check_key(parameter: str, key: Any) -> Any:
     check_str(f"a key of {parameter}", key)
     return key
 
@@ -359,7 +361,7 @@ def _added(parameter: str, added: Any) -> tuple[_AddedHeader, ...]:
         return ()
     pairs = list(added.items()) if isinstance(added, Mapping) else list(added)
     for key, _ in pairs:
-        _checked_key(parameter, key)
+        _check_key(parameter, key)
     return tuple(_added_header(key, value) for key, value in pairs)
 
 
@@ -404,7 +406,7 @@ def _missing(headers: Column, key: str, value: Column) -> Column:
 def _check_function(df: DataFrame, key: str, function: Function) -> None:
     """Reject a function that does not return strings or bytes; the query is analyzed and does not run."""
     values = F.array(F.lit(b"").cast("binary"))
-    changed = F.transform(values, lambda value: _checked_column("replace", function.function(value)))
+    changed = F.transform(values, lambda value: _check_column("replace", function.function(value)))
     try:
         type = df.select(changed.alias("values")).schema[0].dataType.elementType
     except AnalysisException as error:
@@ -415,7 +417,7 @@ def _check_function(df: DataFrame, key: str, function: Function) -> None:
             "function of Spark's own expressions, such as lambda value: F.sha2(value, 256), or a mask, 'hash' or lh.hmac(key)"
         ) from None
     if not isinstance(type, StringType | BinaryType):
-        raise TypeError(f"header {key!r}: the function of replace returns {spelled(type)}: cast it to string or binary")
+        raise TypeError(f"header {key!r}: the function of replace returns {ddl(type)}: cast it to string or binary")
 
 
 class _Pads(NamedTuple):
@@ -436,7 +438,8 @@ def _with_pads(
     if not masks:
         return df, {}
     pads = {
-        key: _Pads(*(unused_name(f"{name}_{n}", fields) for name in _Pads._fields)) for n, (key, _) in enumerate(masks)
+        key: _Pads(*(find_unused_name(f"{name}_{n}", fields) for name in _Pads._fields))
+        for n, (key, _) in enumerate(masks)
     }
     names = [name for pad in pads.values() for name in pad]
     row = tuple(key for _, mask in masks for key in _hmac_keys(mask))
@@ -455,15 +458,15 @@ def _hmac_keys(mask: Hmac) -> tuple[bytes, bytes]:
 _BLOCK_BYTES = 64
 
 
-def _replaced(new: NewValue, value: Column, pads: _Pads | None) -> Column:
+def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
     """Return the new value for a value that is not null; ``pads`` are those of HMAC."""
     match new:
         case Hmac():
-            inner, outer = map(named, present(pads, "the keys of HMAC"))
+            inner, outer = map(quoted_column, require(pads, "the keys of HMAC"))
             hashed = F.unhex(F.sha2(F.concat(inner, value), 256))
             return F.sha2(F.concat(outer, hashed), 256).cast("binary")
         case Function():
-            return _checked_column("replace", new.function(value)).cast("binary")
+            return _check_column("replace", new.function(value)).cast("binary")
         case Mask("hash"):
             return F.sha2(value, 256).cast("binary")
         case Mask("redact"):
@@ -480,15 +483,15 @@ def _replaced(new: NewValue, value: Column, pads: _Pads | None) -> Column:
             raise AssertionError(new)
 
 
-def _renamed(key: Column, name: Column, rename: Any) -> Column:
+def _rename(key: Column, name: Column, rename: Any) -> Column:
     if callable(rename):
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
-        return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
-    return chosen([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key, F.when)
+        return F.coalesce(_check_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
+    return case_when([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key, F.when)
 
 
-def _checked_column(parameter: str, result: Any) -> Column:
+def _check_column(parameter: str, result: Any) -> Column:
     if not is_column(result):
         raise TypeError(f"the function of {parameter} must return a Column, not {result.__class__.__name__}")
     column: Column = result
@@ -508,16 +511,16 @@ def _column_of(header: _AddedHeader, fields: Mapping[str, StructField]) -> Colum
         return header.column if is_column(header.column) else F.lit(header.column).cast("binary")
     if header.column not in fields:
         raise ValueError(f"header {header.key!r}: {unknown_name('column', header.column, fields)}")
-    return named(header.column)
+    return quoted_column(header.column)
 
 
-def _written(header: _AddedHeader, name: str, column_type: DataType, truncate: bool, on_sail: bool) -> Column:
+def _write_value(header: _AddedHeader, name: str, column_type: DataType, truncate: bool, on_sail: bool) -> Column:
     """Return the bytes of a header, whose value is in the column ``name``."""
     column = f"column {header.column!r}" if isinstance(header.column, str) else "the column"
     where = f"header {header.key!r}: {column}"
     type = header.type
     if type is None:
-        type = spelled(column_type)
+        type = ddl(column_type)
         if type not in ("string", "binary"):
             raise TypeError(
                 f"{where} is {type}, which needs a type to be written: pass a pair such as (column, 'int64')"
@@ -525,12 +528,14 @@ def _written(header: _AddedHeader, name: str, column_type: DataType, truncate: b
     accepted = written_from(type, column_type)
     if accepted is not None:
         hint = f": {GIVE_ZONE}" if isinstance(column_type, TimestampNTZType) and accepted == "timestamp" else ""
-        raise TypeError(f"{where} is {spelled(column_type)}, and {type} is written from {accepted}{hint}")
+        raise TypeError(f"{where} is {ddl(column_type)}, and {type} is written from {accepted}{hint}")
     if on_sail:
         if type in ("string", "binary"):
-            return named(name).cast("binary")
-        write = partial(written_values, key=header.key, type=type, truncate=truncate)
-        return ArrowFunction("written_values", write).column(named(name), BinaryType())
+            return quoted_column(name).cast("binary")
+        write = partial(write_values, key=header.key, type=type, truncate=truncate)
+        return ArrowFunction("written_values", write).column(quoted_column(name), BinaryType())
     scale = column_type.scale if isinstance(column_type, DecimalType) else 0
-    written = writer(type, scale=scale, truncate=truncate)(sql_text.named(name))
-    return guarded(written.checks, written.value, lambda check: raised(f"header {header.key}: ", check)).column
+    written = writer(type, scale=scale, truncate=truncate)(sql_text.quoted_column(name))
+    return value_unless_failed(
+        written.checks, written.value, lambda check: raise_expression(f"header {header.key}: ", check)
+    ).column

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TypeAlias
 
 from letterhead import _native
-from letterhead.spark.checks import Check, Checked, check, chosen, either, first_valid
+from letterhead.spark.checks import Check, Checked, case_when, check, either, first_valid
 from letterhead.spark.sql_text import F, Sql, bound
 from letterhead.spark.text_forms import base_parser, form_parser, signed_digits
 from letterhead.types import CHARSETS, split_type
@@ -111,7 +111,7 @@ def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Field
         parsed = plain(data) if big_endian is plain else either(is_plain, plain(data), big_endian(data))
         if fitting:
             is_other = F.coalesce(header_type.isin(*fitting), F.lit(False))
-            parsed = either(is_other, _of_fitting_type(name, fitting, header_type, data), parsed)
+            parsed = either(is_other, _parse_as_fitting_type(name, fitting, header_type, data), parsed)
         return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
@@ -133,21 +133,21 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
     return [type for type in others if type != stored_type]
 
 
-def _of_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql) -> Checked:
+def _parse_as_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql) -> Checked:
     """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
     checks: list[Check] = []
     values: list[tuple[Sql, Sql]] = []
     for stored in types:
-        parsed = _widened(name, stored, data)
+        parsed = _widen(name, stored, data)
         is_stored = type == stored
         checks += [
             check._replace(when=F.when(is_stored, check.when).otherwise(F.lit(False))) for check in parsed.checks
         ]
         values.append((is_stored, parsed.value))
-    return Checked(checks, chosen(values, F.lit(None)))
+    return Checked(checks, case_when(values, F.lit(None)))
 
 
-def _widened(name: str, stored: str, data: Sql) -> Checked:
+def _widen(name: str, stored: str, data: Sql) -> Checked:
     """Parse bytes as a type, and return the value as another type."""
     if stored not in RANGES:
         checks, value = parser(stored)(data) if stored != "string" else Checked([], data)
@@ -193,14 +193,14 @@ def _binary(name: str, little: bool, data: Sql) -> Checked:
 
 
 def _bool(name: str, little: bool, data: Sql) -> Checked:
-    byte = bound(_unsigned(F.substring(F.hex(data), 1, 2)))
+    byte = bound(_parse_unsigned(F.substring(F.hex(data), 1, 2)))
     not_bool = check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
     return Checked([_wrong_size(name, data), not_bool], byte == 1)
 
 
 def _char(name: str, little: bool, data: Sql) -> Checked:
     # Java's own UTF-16 decoder rejects U+FFFE, so the character is encoded in UTF-8 here.
-    unit = bound(_unsigned(F.substring(hex_digits(data, 2, little), 1, 4)))
+    unit = bound(_parse_unsigned(F.substring(hex_digits(data, 2, little), 1, 4)))
     surrogate = unit.between(0xD800, 0xDFFF)
     is_half = check(surrogate, "out_of_range", "half of a surrogate pair is no character")
     return Checked([_wrong_size(name, data), is_half], _utf8_of(unit))
@@ -227,7 +227,7 @@ def _timestamp_ms(name: str, little: bool, data: Sql) -> Checked:
 
 def _float(name: str, little: bool, data: Sql) -> Checked:
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
-    bits = bound(_signed(F.substring(hex_digits(data, width, little), 1, 2 * width)))
+    bits = bound(_parse_signed(F.substring(hex_digits(data, width, little), 1, 2 * width)))
     top = 2 * bias + 1
     exponent = F.shiftright(bits, mantissa_bits).bits_and(F.lit(top))
     fraction = bits.bits_and(F.lit((1 << mantissa_bits) - 1))
@@ -408,12 +408,12 @@ def complement(digits: Sql) -> Sql:
     return F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")
 
 
-def _unsigned(digits: Sql) -> Sql:
+def _parse_unsigned(digits: Sql) -> Sql:
     """Return up to seven bytes as a long."""
     return F.conv(digits, 16, 10).cast("bigint")
 
 
-def _signed(digits: Sql) -> Sql:
+def _parse_signed(digits: Sql) -> Sql:
     """Return up to eight bytes as a long, in which eight bytes are its 64 bits."""
     return F.conv(digits, 16, -10).cast("bigint")
 
@@ -423,11 +423,11 @@ def _number(name: str, digits: Sql) -> Sql:
     if name == "uint64":
         return F.conv(digits, 16, 10).cast("decimal(20,0)")
     if name == "int64":
-        return _signed(digits)
+        return _parse_signed(digits)
     if name.startswith("u"):
-        return _unsigned(digits)
+        return _parse_unsigned(digits)
     unused = 64 - 8 * WIDTHS[name]
-    return F.shiftright(F.shiftleft(_unsigned(digits), unused), unused)
+    return F.shiftright(F.shiftleft(_parse_unsigned(digits), unused), unused)
 
 
 def _past_38_digits(name: str, digits: Sql) -> Sql:

@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from letterhead._arrow_types import HEADER_FIELDS, has_headers
 from letterhead._names import unknown_name
-from letterhead.spark.schemas import arrow_schema, same_but_for_case, spelled
+from letterhead.spark.schemas import arrow_schema, ddl, same_but_for_case
 
 __all__ = [
     "HEADERS",
@@ -29,12 +29,12 @@ __all__ = [
     "headers_expression",
     "identifying_names",
     "is_column",
-    "kept_names",
+    "choose_kept_names",
     "name_of_result",
-    "named",
+    "quoted_column",
     "spark_reads",
-    "transferred_columns",
-    "unused_name",
+    "select_transferred",
+    "find_unused_name",
     "with_inputs",
     "with_shapes",
 ]
@@ -124,7 +124,7 @@ def with_inputs(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list
     named_inputs = []
     for column in inputs:
         if not isinstance(column.name, str) or _is_nested(df, column.name):
-            name = unused_name("computed_column", df.columns)
+            name = find_unused_name("computed_column", df.columns)
             df = df.withColumn(name, F.col(column.name) if isinstance(column.name, str) else column.name)
             column = column._replace(name=name)
         named_inputs.append(column)
@@ -153,7 +153,7 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
     return fields
 
 
-def kept_names(
+def choose_kept_names(
     fields: Mapping[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()
 ) -> list[str]:
     """Return the columns to keep: those requested, which must exist, or by default all that are not read."""
@@ -172,7 +172,7 @@ def identifying_names(fields: Mapping[str, StructField], kept: Sequence[str], id
         if name not in fields:
             raise unknown_name("column", name, fields)
     # A column of another type has such a name by chance.
-    positions = [name for name in kept if spelled(fields[name].dataType) in _POSITION_TYPES.get(name, ())]
+    positions = [name for name in kept if ddl(fields[name].dataType) in _POSITION_TYPES.get(name, ())]
     return list(dict.fromkeys([*positions, *identify]))
 
 
@@ -183,7 +183,7 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
             error = unknown_name("column", column.name, fields)
             raise ValueError(f"{error}: {column.hint}") if column.hint else error
         field = fields[column.name]
-        type = spelled(field.dataType)
+        type = ddl(field.dataType)
         if type not in column.types:
             expression = headers_expression(column.name, field.dataType) if HEADERS in column.types else None
             hint = _CASTS.get((type, column.types[0]), "") if expression is None else f": {expression} makes it one"
@@ -198,13 +198,8 @@ def with_shapes(
     shaped = []
     for column in inputs:
         field = fields.get(column.name)
-        if (
-            field is not None
-            and HEADERS in column.types
-            and spelled(field.dataType) not in column.types
-            and reads(field)
-        ):
-            column = column._replace(types=(*column.types, spelled(field.dataType)))
+        if field is not None and HEADERS in column.types and ddl(field.dataType) not in column.types and reads(field):
+            column = column._replace(types=(*column.types, ddl(field.dataType)))
         shaped.append(column)
     return shaped
 
@@ -235,10 +230,10 @@ def headers_expression(name: str, type: DataType) -> str | None:
         return None
     parts = []
     for part, source, wanted in zip(("key", "value"), names, ("string", "binary"), strict=True):
-        if spelled(element[source]) not in ("string", "binary"):
+        if ddl(element[source]) not in ("string", "binary"):
             return None
         value = f"h.{source}"
-        if spelled(element[source]) != wanted:
+        if ddl(element[source]) != wanted:
             # A cast of bytes to text leaves what is not UTF-8.
             value = f"cast({value} as {wanted})" if wanted == "binary" else f"validate_utf8(cast({value} as string))"
         parts.append(f"{value} as {part}")
@@ -269,22 +264,22 @@ def _is_case_sensitive(df: DataFrame) -> bool:
     return bool(df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true")
 
 
-def transferred_columns(names: Iterable[str]) -> list[Column]:
+def select_transferred(names: Iterable[str]) -> list[Column]:
     """Return the columns to transfer to Python, whatever characters their names contain."""
     columns = []
     for position, name in enumerate(names):
-        column = named(name)
+        column = quoted_column(name)
         # `mapInArrow` of Spark 4.2 reads a dot in a name as the field of a struct.
         columns.append(column.alias(f"column_{position}") if "." in name or "`" in name else column)
     return columns
 
 
-def named(name: str) -> Column:
+def quoted_column(name: str) -> Column:
     """Return a column by its whole name, whatever characters the name contains."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def unused_name(name: str, fields: Iterable[str]) -> str:
+def find_unused_name(name: str, fields: Iterable[str]) -> str:
     """Return a name that no column has, in any case."""
     taken = {field.lower() for field in fields}
     while name in taken:

@@ -15,12 +15,12 @@ from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import DecodeOptions, Select
-from letterhead.spark.checks import Check, Checked, chosen, guarded, raised, reported
+from letterhead.spark.checks import Check, Checked, case_when, error_expression, raise_expression, value_unless_failed
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
-from letterhead.spark.schemas import declared, spelled
+from letterhead.spark.schemas import ddl, output_schema
 from letterhead.spark.sql_text import F, Sql, attribute, bound
 from letterhead.types import CHARSETS, ValueType, base_type, is_only_read, is_text_suffix, split_type
 
@@ -37,7 +37,7 @@ __all__ = [
     "header",
     "header_values",
     "is_read_by_spark",
-    "joined_errors",
+    "join_errors",
 ]
 
 
@@ -149,9 +149,9 @@ def header(
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        [value] = header_values(column, format, {name: field}, errors, declared(select).spark).values()
+        [value] = header_values(column, format, {name: field}, errors, output_schema(select).spark).values()
         return check_column_type(column, format, value).column.alias(name)
-    type_in_spark = declared(select).spark[0].dataType
+    type_in_spark = output_schema(select).spark[0].dataType
     function = ArrowFunction("header", select.apply, first_field=True)
     return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
 
@@ -264,7 +264,7 @@ class HeaderLists:
         for spec in specs:
             errors_of_column, values[spec.name] = self.reported(spec)
             errors.append(errors_of_column)
-        return {**values, result[-1].name: joined_errors(errors).cast(spelled(result[-1].dataType))}
+        return {**values, result[-1].name: join_errors(errors).cast(ddl(result[-1].dataType))}
 
     def value(self, spec: ColumnSpec) -> Sql:
         """Return the value of a header in each list; the text of an error ends with ``row``."""
@@ -280,7 +280,7 @@ class HeaderLists:
             return F.raise_error(text)
 
         # Not one error for all checks: without projections each would be evaluated twice.
-        return guarded(checked.checks, checked.value, fail)
+        return value_unless_failed(checked.checks, checked.value, fail)
 
     def _read(self, spec: ColumnSpec) -> tuple[Checked, _Found]:
         """Return the value of a header in each list with its checks, and the headers that have the key."""
@@ -320,11 +320,13 @@ class HeaderLists:
         checked, found = self._read(spec)
 
         def report(check: Check, header: Sql | None) -> Sql:
-            return reported(check.code, check.message, header=header, key=str(spec.key), column=spec.name)
+            return error_expression(check.code, check.message, header=header, key=str(spec.key), column=spec.name)
 
         def first_error(otherwise: Sql) -> Sql:
             position = found.position_of
-            return bound(guarded(checked.checks, otherwise, lambda check: F.array(report(check, position(check)))))
+            return bound(
+                value_unless_failed(checked.checks, otherwise, lambda check: F.array(report(check, position(check))))
+            )
 
         if spec.repeat != "all":
             return first_error(F.lit(None)), checked.value
@@ -338,7 +340,7 @@ class HeaderLists:
             matching = _elements(matching, spec.split, self.type, ("index",))
 
         def errors_of(header: Sql) -> Sql:
-            return guarded(parse(header).checks, F.lit(None), lambda check: report(check, header["index"]))
+            return value_unless_failed(parse(header).checks, F.lit(None), lambda check: report(check, header["index"]))
 
         bad = F.mapped("transform", matching, "h", errors_of)
         bad = F.mapped("filter", bad, "error", lambda error: error.is_not_null())
@@ -351,7 +353,9 @@ class HeaderLists:
         message = F.lit("the key is null")
         errors = F.numbered(
             self.keys,
-            lambda key, index: F.when(key.is_null(), reported("null_key", message, header=index)).otherwise(None),
+            lambda key, index: F.when(key.is_null(), error_expression("null_key", message, header=index)).otherwise(
+                None
+            ),
         )
         errors = F.mapped("filter", errors, "error", lambda error: error.is_not_null())
         return bound(F.when(self.has_null_key(), errors).otherwise(None))
@@ -364,10 +368,12 @@ class HeaderLists:
 
         def element(header: Sql) -> Sql:
             parsed = parse(header)
-            return guarded(parsed.checks, parsed.value, lambda check: raised(column, check) if strict else F.lit(None))
+            return value_unless_failed(
+                parsed.checks, parsed.value, lambda check: raise_expression(column, check) if strict else F.lit(None)
+            )
 
         def is_bad(header: Sql) -> Sql:
-            bad = guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
+            bad = value_unless_failed(parse(header).checks, F.lit(False), lambda _: F.lit(True))
             # These checks accept a null value, whose type may still be unknown.
             return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if self.type.types else bad
 
@@ -380,7 +386,7 @@ class HeaderLists:
         return F.when(F.mapped("exists", matching, "h", is_bad), F.lit(None)).otherwise(values)
 
 
-def joined_errors(errors: Sequence[Sql]) -> Sql:
+def join_errors(errors: Sequence[Sql]) -> Sql:
     """Return the elements of lists of errors as one list, null if all lists are null."""
     lists = F.mapped("filter", F.array(*errors), "list", lambda list: list.is_not_null())
     return F.when(F.coalesce(*errors).is_not_null(), F.flatten(lists)).otherwise(None)
@@ -495,7 +501,7 @@ def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> C
             (when, F.raise_error(F.lit(f"{header_list.format}: {text}")))
             for when, text in _malformed(header, header_list)
         ]
-        return chosen(errors, same)
+        return case_when(errors, same)
 
     return is_requested
 
@@ -540,7 +546,7 @@ def check_column_type(column: str | Column, format: str, value: Sql) -> Sql:
     own_name = column if isinstance(column, str) else "headers"
     as_bytes = F.lit(f": {VALUES_AS_BYTES.format(own_name)} has the values as bytes")
     is_text = F.replace(column_type, F.lit("value:string"), F.lit("value:binary")) == header_list.type
-    remedy = chosen([*remedies, (is_text, as_bytes)], F.lit(""))
+    remedy = case_when([*remedies, (is_text, as_bytes)], F.lit(""))
     expected = F.lit(f", and a header of {header_list.format} is read from {header_list.type}")
     error = F.raise_error(F.concat(F.lit("the column is "), column_type, expected, remedy))
     return F.when(column_type != header_list.type, error).otherwise(value)

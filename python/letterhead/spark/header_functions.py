@@ -11,7 +11,7 @@ from pyspark.sql import Column
 
 from letterhead import operations
 from letterhead._formats import format_table
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
 from letterhead.fields import Columns, normalise
@@ -26,11 +26,11 @@ from letterhead.operations import (
     Select,
     WriteOptions,
 )
-from letterhead.results import Types, plain_types
+from letterhead.results import Types, to_native_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
-from letterhead.spark.schemas import declared, header_lists, message_fields, spark_type, spelled
+from letterhead.spark.schemas import ddl, header_lists, message_fields, output_schema, spark_type
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
-from letterhead.spark.transform import ArrowStep, Transform, hidden_columns
+from letterhead.spark.transform import ArrowStep, Transform, control_column_count
 from letterhead.where.conditions import Where
 from letterhead.where.program import filter_of
 
@@ -158,7 +158,7 @@ def select_headers(
 
     def by_expressions() -> SelectByExpressions:
         # Rejects misspelt names, batch formats, and keys that the format does not have.
-        result = declared(select).spark
+        result = output_schema(select).spark
         specs = tuple(normalise(headers, sql=True))
         return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
 
@@ -313,7 +313,7 @@ def explode_batches(
     source = _bytes_input(column, format)
     fields = check_names("columns", columns)
     if fields is None:
-        fields = tuple(field.name for field in declared(ExplodeBatches(format)).spark[1:])
+        fields = tuple(field.name for field in output_schema(ExplodeBatches(format)).spark[1:])
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
         limits=limits,
@@ -373,12 +373,12 @@ def where_headers(
     _check_engine(engine, identify)
     operation, condition_filter = (
         operations.Where(format, where, options),
-        present(filter_of(where, format), "the condition"),
+        require(filter_of(where, format), "the condition"),
     )
 
     def by_expressions() -> FilterByExpressions:
         errors_of_rows = operations.Where(format, where, DecodeOptions(errors="column"))
-        error_type = spelled(declared(errors_of_rows).spark[-1].dataType)
+        error_type = ddl(output_schema(errors_of_rows).spark[-1].dataType)
         return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
 
     if engine == "spark":
@@ -407,8 +407,8 @@ def _step(
     null_fields: Mapping[str, pa.DataType] | None = None,
 ) -> ArrowStep:
     """Return the step of an operation; ``result_name`` replaces the name of the first column that it returns."""
-    result = declared(operation)
-    names = [field.name for field in result.spark[hidden_columns(operation) :]]
+    result = output_schema(operation)
+    names = [field.name for field in result.spark[control_column_count(operation) :]]
     if result_name is not None:
         names[0] = result_name
     return ArrowStep(
@@ -420,7 +420,7 @@ def _write_options(
     on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["skip", "raise"], canonical: bool
 ) -> WriteOptions:
     # Errors list the names that types have in Spark.
-    plain_types(types, sql=True)
+    to_native_types(types, sql=True)
     return WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
 
 
@@ -474,7 +474,7 @@ def _field_inputs(
             null_fields[field] = types[field]
             continue
         hint = "" if field in fields else f"pass fields={{{field!r}: ...}} with another column, or None for null"
-        type = spelled(spark_type(types[field]))
+        type = ddl(spark_type(types[field]))
         inputs.append(Input(name, f"the {field} of {format} is written from", (type,), hint, field))
     return tuple(inputs), null_fields
 

@@ -13,13 +13,13 @@ from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
 from letterhead.operations import DecodeOptions, Pack, Select
-from letterhead.spark.checks import guarded, raised
+from letterhead.spark.checks import raise_expression, value_unless_failed
 from letterhead.spark.frame import check_column, check_str
 from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
-from letterhead.spark.schemas import declared, header_lists
-from letterhead.spark.sql_text import F, Sql, as_subquery, attribute, quoted
+from letterhead.spark.schemas import header_lists, output_schema
+from letterhead.spark.sql_text import F, Sql, as_subquery, attribute, quote
 from letterhead.spark.writing import accepted_types, writer
 from letterhead.types import ValueType, base_type
 
@@ -85,7 +85,7 @@ def header_columns(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     select = Select("kafka" if format is None else format, headers, options, dialect="spark")
-    result = declared(select).spark
+    result = output_schema(select).spark
     is_plain = options == DecodeOptions(errors=errors, error_column=error_column)
     is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True))
     on_sail = active_is_sail()
@@ -203,14 +203,14 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     headers = []
     for name, type in columns_of(columns).items():
         check_str("column", name)
-        key, value = _written(name, column_spec(name, type, sql=True))
+        key, value = _write_pair(name, column_spec(name, type, sql=True))
         header = F.struct(key=F.lit(key), value=value)
         headers.append(header if nulls == "keep" else F.when(attribute(name).is_not_null(), header).otherwise(None))
     header_list = F.array(*headers)
     return as_subquery(header_list if nulls == "keep" else F.array_compact(header_list))
 
 
-def _written(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
+def _write_pair(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
     """Return the key of a header, and the bytes of its column; a column of a type that it is not written from is an error."""
     remedy = "pack_headers writes it in Python"
     if spec.repeat == "all":
@@ -231,18 +231,18 @@ def _written(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
     message = f"column {name}: {type} is written from {accepted}, not from "
     other = F.raise_error(F.concat(F.lit(message), column_type))
     checks, value = writer(type, scale=scale)(column)
-    written = guarded(checks, value, lambda check: raised(f"header {spec.key}: ", check))
+    written = value_unless_failed(checks, value, lambda check: raise_expression(f"header {spec.key}: ", check))
     return str(spec.key), F.when(fits, written).otherwise(other)
 
 
 def select_items(column: str, columns: Columns, format: str, options: DecodeOptions) -> list[str]:
     """Return the items of a SELECT list that read some headers, each an expression with its name."""
-    return [f"{text} as {quoted(name)}" for name, text in _texts(column, columns, format, options).items()]
+    return [f"{text} as {quote(name)}" for name, text in _texts(column, columns, format, options).items()]
 
 
 def _texts(column: str, columns: Columns, format: str, options: DecodeOptions) -> dict[str, str]:
     """Return the texts of columns, each of which rejects lists of another type."""
-    result = declared(Select(format, columns, options, dialect="spark")).spark
+    result = output_schema(Select(format, columns, options, dialect="spark")).spark
     values = header_values(column, format, columns, options.errors, result, "select_headers reads it in Python")
     type = header_lists(format)[0]
     # Spark Connect writes out the default collation of strings.

@@ -63,7 +63,7 @@ def _branches(text: str, ignores_case: bool, any_is_all: bool) -> list[str] | No
             continue
         atom = _ATOM.match(text, index)
         repeat = _REPEAT.match(text, atom.end()) if atom else None
-        part = _translated(atom, ignores_case, any_is_all) if atom and repeat else None
+        part = _translate(atom, ignores_case, any_is_all) if atom and repeat else None
         if repeat is None or part is None:
             return None
         parts.append(part + repeat[0])
@@ -71,7 +71,7 @@ def _branches(text: str, ignores_case: bool, any_is_all: bool) -> list[str] | No
     return [*branches, "".join(parts)]
 
 
-def _translated(atom: re.Match[str], ignores_case: bool, any_is_all: bool) -> str | None:
+def _translate(atom: re.Match[str], ignores_case: bool, any_is_all: bool) -> str | None:
     if atom["any"]:
         return r"[\s\S]" if any_is_all else r"[^\n]"
     if atom["class"]:

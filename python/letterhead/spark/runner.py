@@ -15,12 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from letterhead._formatting import as_text, printable
-from letterhead._table_batches import bounded_batches
+from letterhead._table_batches import split_batches
 from letterhead.conventions.schemas import DecodeBySchema
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, copy_error
 from letterhead.limits import Limits
 from letterhead.operations import ColumnOperation, ExplodeBatches, Pack, Where
-from letterhead.spark.frame import named
+from letterhead.spark.frame import quoted_column
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -67,7 +67,7 @@ class Runner:
             for chunk in self.operation.chunks(self._input(batch)):
                 columns = self._columns(chunk)
                 if isinstance(self.operation, ExplodeBatches):
-                    parts = _repeated(kept, columns[0], columns[1:])
+                    parts = _repeat_kept(kept, columns[0], columns[1:])
                 else:
                     columns = [*(column.slice(row, len(chunk)) for column in kept), *columns]
                     if isinstance(self.operation, Where):
@@ -76,10 +76,10 @@ class Runner:
                     parts = iter([columns])
                 for part in parts:
                     result = pa.RecordBatch.from_arrays(part, [*self.kept, *self.names])
-                    yield from bounded_batches(result, self._limits)
+                    yield from split_batches(result, self._limits)
                 row += len(chunk)
         except HeaderError as error:
-            raise _in_row(error, batch, self.identify) from None
+            raise _locate_error(error, batch, self.identify) from None
 
     @property
     def _limits(self) -> Limits | None:
@@ -138,7 +138,7 @@ class ArrowFunction:
             result = self.function(values)
         except HeaderError as error:
             batch = pa.RecordBatch.from_arrays([*identify], [*names])
-            raise _in_row(error, batch, dict(zip(names, range(len(names)), strict=True))) from None
+            raise _locate_error(error, batch, dict(zip(names, range(len(names)), strict=True))) from None
         return pa.array(result).flatten()[0] if self.first_field else result
 
     def column(self, column: str | Column, type: DataType, remedy: str = "", identify: Sequence[str] = ()) -> Column:
@@ -156,7 +156,7 @@ class ArrowFunction:
             return self.evaluate(values, *identifying, names=identify)
 
         evaluate.__name__ = self.name
-        return F.arrow_udf(evaluate, type)(column, *map(named, identify))
+        return F.arrow_udf(evaluate, type)(column, *map(quoted_column, identify))
 
 
 @dataclass(frozen=True)
@@ -178,15 +178,15 @@ _BYTES_KEPT = 256 << 20
 """Bytes of the kept columns of a batch that is returned, at most."""
 
 
-def _repeated(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iterator[list[pa.Array]]:
+def _repeat_kept(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iterator[list[pa.Array]]:
     """Repeat the kept columns for each message of their row, split into parts so that they stay small."""
     if len(rows) > 1:
         first, last = rows[0].as_py(), rows[-1].as_py()
         # Rows are in order, and none is repeated more often than there are messages.
         if sum(column.slice(first, last - first + 1).nbytes for column in kept) * len(rows) > _BYTES_KEPT:
             half = len(rows) // 2
-            yield from _repeated(kept, rows[:half], [column[:half] for column in new])
-            yield from _repeated(kept, rows[half:], [column[half:] for column in new])
+            yield from _repeat_kept(kept, rows[:half], [column[:half] for column in new])
+            yield from _repeat_kept(kept, rows[half:], [column[half:] for column in new])
             return
     yield [*(column.take(rows) for column in kept), *new]
 
@@ -196,16 +196,16 @@ def _repeated(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iter
 _MAX_CHARACTERS = 40
 
 
-def _in_row(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[str, int]) -> HeaderError:
+def _locate_error(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[str, int]) -> HeaderError:
     """Return an error with the columns that identify its row, as its number in an Arrow batch does not identify it."""
     message = error.message
     if error.row is not None and identify:
-        values = [f"{name}={_formatted(batch.column(position)[error.row])}" for name, position in identify.items()]
+        values = [f"{name}={_format_value(batch.column(position)[error.row])}" for name, position in identify.items()]
         message = f"{message} in the row with {', '.join(values)}"
-    return replaced(error, message, row=None)
+    return copy_error(error, message, row=None)
 
 
-def _formatted(value: pa.Scalar) -> str:
+def _format_value(value: pa.Scalar) -> str:
     """Format a value for a message: shortened, without control characters, and nested values by their types only."""
     if not value.is_valid:
         return "null"

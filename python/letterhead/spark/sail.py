@@ -22,7 +22,7 @@ from letterhead.spark.frame import HEADERS
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
 
-__all__ = ["active_is_sail", "is_sail", "not_on_sail", "unfiltered", "with_arrow_schema", "written_values"]
+__all__ = ["active_is_sail", "is_sail", "not_on_sail", "block_pushdown", "with_arrow_schema", "write_values"]
 
 _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
@@ -65,19 +65,19 @@ def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:
     return ArrowSchemaSource
 
 
-def unfiltered(headers: Column) -> Column:
+def block_pushdown(headers: Column) -> Column:
     """Return the same headers, by a function that Sail does not push down.
 
     It cannot evaluate a filter with a lambda, such as `filter(headers, h -> …)`, while it reads Parquet.
     """
-    return F.arrow_udf(_unchanged, HEADERS).asNondeterministic()(headers)
+    return F.arrow_udf(_return_values, HEADERS).asNondeterministic()(headers)
 
 
-def _unchanged(values: pa.Array) -> pa.Array:
+def _return_values(values: pa.Array) -> pa.Array:
     return values
 
 
-def written_values(values: pa.Array, key: str, type: str, truncate: bool) -> pa.Array:
+def write_values(values: pa.Array, key: str, type: str, truncate: bool) -> pa.Array:
     """Write a column as the bytes of a type, by the native module."""
     rows = pa.RecordBatch.from_arrays([values], ["value"])
     lists = Pack("kafka", {"value": Field(type, key)}, "keep", truncate)(rows)

@@ -21,7 +21,7 @@ from letterhead.spark.frame import (
     check_types,
     core_reads,
     fields_of,
-    transferred_columns,
+    select_transferred,
     with_inputs,
     with_shapes,
 )
@@ -108,7 +108,7 @@ def scan_headers(
     scanner = partial(
         _scan_partition, format=format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
     )
-    parts = df.select(*transferred_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
+    parts = df.select(*select_transferred([inputs[0].name])).mapInArrow(scanner, "part binary")
     merged = Statistics(max_keys=max_keys)
     for row in parts.repartition(_MERGED_ROWS).mapInArrow(_merge, "part binary").collect():
         merged.merge(pickle.loads(row["part"]))

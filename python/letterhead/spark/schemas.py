@@ -1,4 +1,4 @@
-"""Types of the columns that operations read and return, in Arrow and in Spark; :func:`declared` is the entry point."""
+"""Types of the columns that operations read and return, in Arrow and in Spark; :func:`output_schema` is the entry point."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = [
     "arrow_schema",
     "check_case",
     "check_schema",
-    "declared",
+    "output_schema",
     "header_lists",
     "message_fields",
     "same_but_for_case",
     "spark_schema",
     "spark_type",
-    "spelled",
+    "ddl",
 ]
 
 
@@ -36,7 +36,7 @@ class Declared(NamedTuple):
     spark: list[StructField]
 
 
-def declared(operation: ColumnOperation) -> Declared:
+def output_schema(operation: ColumnOperation) -> Declared:
     """Return the columns that workers will return; raises any error that does not depend on rows."""
     result = operation.result_type()
     columns = list(result) if pa.types.is_struct(result) else [pa.field(type(operation).__name__.lower(), result)]
@@ -44,7 +44,7 @@ def declared(operation: ColumnOperation) -> Declared:
 
 
 def header_lists(format: str) -> tuple[str, ...]:
-    """Return the types that a column of a format's headers may have, as :func:`spelled` writes them.
+    """Return the types that a column of a format's headers may have, as :func:`ddl` writes them.
 
     The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
     and absent where the operation adds types.
@@ -54,11 +54,11 @@ def header_lists(format: str) -> tuple[str, ...]:
     lists = []
     for text_keys, types in product((False, True), (has_types, not has_types)):
         *keys, value = (field for field in _header_type(format, text_keys) if field.name != "type")
-        lists.append(spelled(T.ArrayType(T.StructType([*keys, *([type] if types else []), value]))))
+        lists.append(ddl(T.ArrayType(T.StructType([*keys, *([type] if types else []), value]))))
     return tuple(dict.fromkeys(lists))
 
 
-def spelled(type: DataType) -> str:
+def ddl(type: DataType) -> str:
     """Write a type of Spark as DDL does, without its nullability."""
     spelling: str = type.simpleString()
     return spelling

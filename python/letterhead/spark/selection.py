@@ -19,15 +19,15 @@ from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
+    choose_kept_names,
+    find_unused_name,
     headers_expression,
     identifying_names,
-    kept_names,
-    unused_name,
 )
 from letterhead.spark.header_column import HeaderLists, check_read_by_spark, check_reported_by_spark
 from letterhead.spark.sail import not_on_sail
-from letterhead.spark.schemas import header_lists, spelled
-from letterhead.spark.sql_text import F, Sql, named, projections, quoted
+from letterhead.spark.schemas import ddl, header_lists
+from letterhead.spark.sql_text import F, Sql, projections, quote, quoted_column
 from letterhead.spark.text_forms import form_parser
 from letterhead.types import split_type
 from letterhead.where.program import Filter
@@ -72,13 +72,13 @@ class SelectByExpressions:
         """Return the kept columns of a frame, then the new ones."""
         not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
         [column] = inputs
-        kept = kept_names(fields, self.keep, inputs)
+        kept = choose_kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [field.name for field in self.result])
         row = _row(fields, identifying_names(fields, kept, ()))
         df, name = _with_lists(df, column.name, self.format)
-        lists = HeaderLists(named(name), self.format, self.options.errors, row)
+        lists = HeaderLists(quoted_column(name), self.format, self.options.errors, row)
         new = lists.columns(self.specs, self.result)
-        return _projected(df, kept, new)
+        return _project(df, kept, new)
 
 
 @dataclass(frozen=True)
@@ -114,24 +114,24 @@ class FilterByExpressions:
         """Return the kept columns of the rows, then their errors."""
         not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
         [column] = inputs
-        kept = list(fields) if self.keep is None else kept_names(fields, self.keep, inputs)
+        kept = list(fields) if self.keep is None else choose_kept_names(fields, self.keep, inputs)
         errors = self.options.errors
         new = [self.options.error_column] if errors == "column" else []
         check_no_collision(df, kept, new)
         if not kept and not new:
             raise ValueError("no columns would be left: name columns in keep=")
         df, name = _with_lists(df, column.name, self.format)
-        lists = HeaderLists(named(name), self.format, "null" if errors == "null" else "column", is_tested=True)
+        lists = HeaderLists(quoted_column(name), self.format, "null" if errors == "null" else "column", is_tested=True)
         condition = HeaderCondition(self.filter, lists)
         is_selected, results = condition.truth, {}
         if errors == "column":
             is_selected, results[new[0]] = condition.selected_with_errors(self.error_type)
         elif errors == "raise":
             is_selected = condition.raising(self.error_type, _row(fields, identifying_names(fields, kept, ())))
-        selected = unused_name("selected", [*df.columns, *new])
+        selected = find_unused_name("selected", [*df.columns, *new])
         # Spark writes the columns that a filter reads into it, each as often as it is used, but not those of a generator.
-        rows = _projected(df, kept, {**results, selected: F.explode(F.array(is_selected))})
-        return rows.where(quoted(selected)).select(*map(quoted, [*kept, *new]))
+        rows = _project(df, kept, {**results, selected: F.explode(F.array(is_selected))})
+        return rows.where(quote(selected)).select(*map(quote, [*kept, *new]))
 
 
 def reads_fast(specs: Sequence[ColumnSpec]) -> bool:
@@ -153,13 +153,13 @@ def _check_options(options: DecodeOptions) -> None:
 def _with_lists(df: DataFrame, name: str, format: str) -> tuple[DataFrame, str]:
     """Return a frame with headers as lists, and the name of their column: headers of other shapes are converted."""
     type = df.schema[name].dataType
-    if spelled(type) in header_lists(format):
+    if ddl(type) in header_lists(format):
         return df, name
-    lists = unused_name("computed_column", df.columns)
-    return df.withColumn(lists, functions.expr(headers_expression(name, type) or quoted(name))), lists
+    lists = find_unused_name("computed_column", df.columns)
+    return df.withColumn(lists, functions.expr(headers_expression(name, type) or quote(name))), lists
 
 
-def _projected(df: DataFrame, kept: list[str], new: Mapping[str, Sql]) -> DataFrame:
+def _project(df: DataFrame, kept: list[str], new: Mapping[str, Sql]) -> DataFrame:
     """Return the kept columns of a frame, then new ones, by projections one after the other."""
     columns = df.columns
     *steps, last = projections(new, columns)
@@ -172,7 +172,7 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
     """Return the parts of the text behind an error: columns with the position of the record, and the remedy."""
     values = []
     for name in names:
-        type, text = spelled(fields[name].dataType), named(name).cast("string")
+        type, text = ddl(fields[name].dataType), quoted_column(name).cast("string")
         if type == "string":
             # Nothing that could change the terminal.
             text = F.concat(F.lit("'"), F.regexp_replace(F.substring(text, 1, 40), "[^ -~]", "?"), F.lit("'"))
@@ -185,5 +185,5 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:
     """Return the items of a SELECT list: the kept columns, then the new ones. A column that is repeated needs no alias."""
-    items = (name if text == name else f"{text} as {quoted(name)}" for name, text in new.items())
-    return [*map(quoted, kept), *items]
+    items = (name if text == name else f"{text} as {quote(name)}" for name, text in new.items())
+    return [*map(quote, kept), *items]

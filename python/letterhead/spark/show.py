@@ -11,10 +11,18 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import StructField
 
-from letterhead._formatting import as_text, key_text, printable, quoted, spaced_hex
+from letterhead._formatting import as_text, key_text, printable, quote, space_hex
 from letterhead._names import unknown_name
-from letterhead.spark.frame import HEADERS, Input, check_column, fields_of, kept_names, named, with_inputs
-from letterhead.spark.schemas import spelled
+from letterhead.spark.frame import (
+    HEADERS,
+    Input,
+    check_column,
+    choose_kept_names,
+    fields_of,
+    quoted_column,
+    with_inputs,
+)
+from letterhead.spark.schemas import ddl
 
 __all__ = ["show_headers"]
 
@@ -78,10 +86,10 @@ def show_headers(
     fields = fields_of(df)
     df, [headers] = with_inputs(df, [Input(column, "headers are printed from", ())])
     parts = _header_fields(headers.name, fields_of(df))
-    keep = kept_names(
+    keep = choose_kept_names(
         fields, [name for name in ("topic", "partition", "offset") if name in fields] if keep is None else keep
     )
-    selected = [*(named(name).cast("string") for name in keep), _as_bytes(headers.name, parts)]
+    selected = [*(quoted_column(name).cast("string") for name in keep), _as_bytes(headers.name, parts)]
     # By position, as two kept columns may be the same.
     rows = (
         df.select(*(value.alias(f"column_{position}") for position, value in enumerate(selected)))
@@ -90,7 +98,7 @@ def show_headers(
     )
     head = [*map(printable, keep), "header", *(part.replace("_", " ") for part in parts), "bytes"]
     table = [line for row in rows[:n] for line in _lines([_text(value, width) for value in row[:-1]], row[-1], width)]
-    for line in _aligned(head, table):
+    for line in _align(head, table):
         print(line)
     if len(rows) > n:
         print(f"only the first {n} {'message is' if n == 1 else 'messages are'} shown: raise n= for more")
@@ -104,8 +112,8 @@ def _header_fields(column: str, fields: dict[str, StructField]) -> list[str]:
     header = type.elementType if isinstance(type, T.ArrayType) else None
     names = header.names if isinstance(header, T.StructType) else []
     if not {"key", "value"} <= set(names) <= {"key_type", "key", "type", "value"}:
-        hint = ": decode_headers reads headers from it" if spelled(type) == "binary" else ""
-        raise TypeError(f"column {column!r} is {spelled(type)}, and headers are {HEADERS}{hint}")
+        hint = ": decode_headers reads headers from it" if ddl(type) == "binary" else ""
+        raise TypeError(f"column {column!r} is {ddl(type)}, and headers are {HEADERS}{hint}")
     return list(names)
 
 
@@ -118,7 +126,7 @@ def _as_bytes(column: str, parts: list[str]) -> Column:
             *(header[part].cast("binary" if part == "value" else "string").cast("binary") for part in parts)
         )
 
-    return F.transform(named(column), as_binary)
+    return F.transform(quoted_column(column), as_binary)
 
 
 def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Iterator[list[str]]:
@@ -144,9 +152,9 @@ def _value(data: bytes | None, width: int | None) -> str:
         return "null"
     text = as_text(data)
     if text is not None:
-        return _cut(quoted(text), width)
+        return _cut(quote(text), width)
     byte_count = len(data) if width is None else max(1, width // 3)
-    return spaced_hex(data[:byte_count]) + (" …" if len(data) > byte_count else "")
+    return space_hex(data[:byte_count]) + (" …" if len(data) > byte_count else "")
 
 
 def _text(value: str | None, width: int | None) -> str:
@@ -157,7 +165,7 @@ def _cut(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else text[: max(1, width - 1)] + "…"
 
 
-def _aligned(head: list[str], table: list[list[str]]) -> Iterator[str]:
+def _align(head: list[str], table: list[list[str]]) -> Iterator[str]:
     lines = [line + [""] * (len(head) - len(line)) for line in table]
     widths = [max(map(_screen_width, texts)) for texts in zip(head, *lines, strict=True)]
     for line in [head, ["─" * width for width in widths], *lines]:

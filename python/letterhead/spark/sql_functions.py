@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from letterhead import _native
 from letterhead._arrow_types import has_headers, is_text, to_pyarrow
-from letterhead._formatting import counted
-from letterhead.errors import HeaderError, replaced
+from letterhead._formatting import count_noun
+from letterhead.errors import HeaderError, copy_error
 from letterhead.fields import field
 from letterhead.operations import DecodeOptions, Pack, Select
 from letterhead.spark.frame import HEADERS
@@ -60,7 +60,7 @@ class _ReadHeader:
         """Return the values of a batch; the key and the type are the same in all its rows."""
         usage = f"{self.name}(headers, 'key') or {self.name}(headers, 'key', 'type')"
         if len(arguments) not in (2, 3):
-            raise TypeError(f"{self.name} has {counted(len(arguments), 'argument')}: write {usage}")
+            raise TypeError(f"{self.name} has {count_noun(len(arguments), 'argument')}: write {usage}")
         headers, keys, *types = arguments
         if not has_headers(headers.type, drops_fields=True):
             raise TypeError(f"{self.name} reads headers, not {headers.type}: write {usage}")
@@ -79,7 +79,7 @@ class _ReadHeader:
         except HeaderError as error:
             # Rows are counted in a batch, so the number does not identify a row of the query. The column has no name.
             message = f"header {key}: {error.message}: try_{self.name} returns null"
-            raise replaced(error, message, row=None, column=None) from None
+            raise copy_error(error, message, row=None, column=None) from None
         return selected.field("value")
 
     def _remedy(self, returned: str) -> str:
@@ -101,29 +101,29 @@ def pack_headers(*arguments: pa.Array) -> pa.Array:
     """Return lists of headers: of a struct, its fields that are not null, and of a map, all its entries."""
     usage = "header_pack(struct(tenant, retry)) or header_pack(map('tenant', tenant))"
     if len(arguments) != 1:
-        raise TypeError(f"header_pack has {counted(len(arguments), 'argument')}: write {usage}")
+        raise TypeError(f"header_pack has {count_noun(len(arguments), 'argument')}: write {usage}")
     [values] = arguments
     try:
         if pa.types.is_struct(values.type):
-            return _packed_structs(values)
+            return _pack_structs(values)
         if pa.types.is_map(values.type) and is_text(values.type.key_type):
-            return _packed_maps(values)
+            return _pack_maps(values)
     except HeaderError as error:
         # Rows are counted in a batch, so the number does not identify a row of the query.
-        raise replaced(error, f"header_pack: {error.message}", row=None) from None
+        raise copy_error(error, f"header_pack: {error.message}", row=None) from None
     raise TypeError(
         f"header_pack takes a struct, or a map whose keys are strings, and not {values.type}: write {usage}"
     )
 
 
-def _packed_structs(structs: pa.StructArray) -> pa.Array:
+def _pack_structs(structs: pa.StructArray) -> pa.Array:
     for child in structs.type:
         _check_zone(child.name, child.type)
     lists = Pack("kafka")(structs)
     return pc.if_else(structs.is_valid(), lists, pa.scalar(None, lists.type))
 
 
-def _packed_maps(maps: pa.MapArray) -> pa.Array:
+def _pack_maps(maps: pa.MapArray) -> pa.Array:
     """Write the values of maps as one column; a null value is a header with a null value."""
     _check_zone("value", maps.type.item_type)
     column = pa.RecordBatch.from_arrays([maps.items], ["value"])

@@ -22,7 +22,18 @@ from typing import Any, Literal
 from pyspark.sql import Column
 from pyspark.sql import functions as spark_functions
 
-__all__ = ["F", "Sql", "as_subquery", "attribute", "bound", "combined", "literal", "named", "projections", "quoted"]
+__all__ = [
+    "F",
+    "Sql",
+    "as_subquery",
+    "attribute",
+    "bound",
+    "combine",
+    "literal",
+    "quoted_column",
+    "projections",
+    "quote",
+]
 
 
 class Sql:
@@ -178,9 +189,9 @@ def bound(expression: Sql) -> Sql:
     return _Bound((expression,), lambda: expression.column)
 
 
-def named(name: str) -> Sql:
+def quoted_column(name: str) -> Sql:
     """Return a column by its whole name, whatever characters the name contains."""
-    return Sql((quoted(name),), lambda: spark_functions.col(quoted(name)))
+    return Sql((quote(name),), lambda: spark_functions.col(quote(name)))
 
 
 def attribute(column: str | Column) -> Sql:
@@ -188,7 +199,7 @@ def attribute(column: str | Column) -> Sql:
     if not isinstance(column, str):
         return Sql((), lambda: column)
     parts = _PART.findall(column) if _NAME.fullmatch(column) else []
-    text = ".".join(part if part.startswith("`") else quoted(part) for part in parts)
+    text = ".".join(part if part.startswith("`") else quote(part) for part in parts)
     return Sql((text,) if text else (), lambda: spark_functions.col(column))
 
 
@@ -212,7 +223,7 @@ def as_subquery(expression: Sql) -> str:
     return f"({query})"
 
 
-def combined(sign: Literal["and", "or"], operands: Sequence[Sql]) -> Sql:
+def combine(sign: Literal["and", "or"], operands: Sequence[Sql]) -> Sql:
     """Return operands combined by a sign, in one expression however many there are."""
     by = operator.and_ if sign == "and" else operator.or_
     separated = [part for operand in operands for part in (f" {sign} ", operand)][1:]
@@ -438,7 +449,7 @@ def _without_backslashes(pattern: str) -> str:
     return pattern.replace(r"\A", "^").replace(r"\z", "(?![^.]|[.])").replace(r"\.", "[.]")
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name in backticks."""
     return "`" + name.replace("`", "``") + "`"
 

@@ -140,7 +140,7 @@ def _decimal(name: str, data: Sql) -> Checked:
     is_zero = significant == ""
     outside = ~(is_zero | fits)  # null for a null value
     padding = F.least(first + 1 + scale, F.lit(precision)).cast("int")
-    unscaled = F.when(is_zero, F.lit("0")).otherwise(_padded(significant, padding))
+    unscaled = F.when(is_zero, F.lit("0")).otherwise(_pad(significant, padding))
     number = F.overlay(F.lpad(unscaled, precision + 1, "0"), F.lit("."), precision + 2 - scale, 0)
     checks = [
         check(text == "", "bad_text", f"the text does not spell {name}"),
@@ -149,7 +149,7 @@ def _decimal(name: str, data: Sql) -> Checked:
     return Checked(checks, F.concat(F.when(text.startswith("-"), "-").otherwise(""), number).cast(name))
 
 
-def _padded(digits: Sql, length: Sql) -> Sql:
+def _pad(digits: Sql, length: Sql) -> Sql:
     """Return digits with zeros behind them, up to a length of at most 38."""
     return F.substring(F.concat(digits, F.lit("0" * 38)), F.lit(1), length)
 

@@ -19,21 +19,21 @@ from letterhead.spark.frame import (
     Input,
     check_no_collision,
     check_types,
+    choose_kept_names,
     core_reads,
     fields_of,
     identifying_names,
-    kept_names,
+    select_transferred,
     spark_reads,
-    transferred_columns,
     with_inputs,
     with_shapes,
 )
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
-from letterhead.spark.schemas import Declared, header_lists, spelled
+from letterhead.spark.schemas import Declared, ddl, header_lists
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions
 
-__all__ = ["ArrowStep", "Step", "Transform", "hidden_columns"]
+__all__ = ["ArrowStep", "Step", "Transform", "control_column_count"]
 
 
 class Step(Protocol):
@@ -87,7 +87,7 @@ class Transform:
 def _has_lists(df: DataFrame, name: str, format: str) -> bool:
     """Return whether a column has the lists of Spark's Kafka source, as the format has them, and the engine is Spark."""
     field = fields_of(df).get(name)
-    if field is None or not spelled(field.dataType) == HEADERS == header_lists(format)[0]:
+    if field is None or not ddl(field.dataType) == HEADERS == header_lists(format)[0]:
         return False
     return not is_sail(df.sparkSession)
 
@@ -130,7 +130,7 @@ class ArrowStep:
             raise ValueError("Sail does not run Python on streams: pass a batch frame")
         # A condition keeps the column that it reads.
         keeps_all = isinstance(self.operation, Where) and self.keep is None
-        kept = list(fields) if keeps_all else kept_names(fields, self.keep, inputs)
+        kept = list(fields) if keeps_all else choose_kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, self.names)
         if not kept and not self.names:
             raise ValueError("no columns would be left: name columns in keep= or columns=")
@@ -147,12 +147,12 @@ class ArrowStep:
             self.names,
             {name: positions[name] for name in identify},
         )
-        columns = self.result.spark[hidden_columns(self.operation) :]
+        columns = self.result.spark[control_column_count(self.operation) :]
         new = [StructField(name, column.dataType) for name, column in zip(self.names, columns, strict=True)]
         schema = StructType([*(fields[name] for name in kept), *new])
-        return df.select(*transferred_columns(transferred)).mapInArrow(runner, schema)
+        return df.select(*select_transferred(transferred)).mapInArrow(runner, schema)
 
 
-def hidden_columns(operation: ColumnOperation | DecodeBySchema | Pack) -> int:
+def control_column_count(operation: ColumnOperation | DecodeBySchema | Pack) -> int:
     """Return the number of leading result columns that are not part of the output: they select or repeat rows."""
     return 1 if isinstance(operation, ExplodeBatches | Where) else 0

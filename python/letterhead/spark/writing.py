@@ -123,10 +123,10 @@ def _from_number(name: str, order: str, value: Sql, *checked: Check) -> Checked:
     if order == "text":
         return Checked(checks, value.cast("string").cast("binary"))
     digits = _float if name in FLOATS else _wide if name in WIDE else _narrow
-    return Checked(checks, _in_order(name, order, F.unhex(digits(name, value))))
+    return Checked(checks, _in_byte_order(name, order, F.unhex(digits(name, value))))
 
 
-def _in_order(name: str, order: str, data: Sql) -> Sql:
+def _in_byte_order(name: str, order: str, data: Sql) -> Sql:
     return F.unhex(hex_digits(data, WIDTHS[name], True)) if order == "le" else data
 
 
@@ -190,7 +190,7 @@ def _from_text(name: str, order: str, value: Sql) -> Checked:
     digits = F.translate(text, "-", "") if name == "uuid" else F.lpad(F.hex(F.ascii(text)), 4, "0")
     if order == "guid":
         digits = guid_digits(F.unhex(digits))
-    return Checked(checks, _in_order(name, "le" if order == "reversed" else order, F.unhex(digits)))
+    return Checked(checks, _in_byte_order(name, "le" if order == "reversed" else order, F.unhex(digits)))
 
 
 def _in_charset(charset: str, text: Sql) -> Checked:

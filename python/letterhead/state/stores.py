@@ -18,7 +18,7 @@ from letterhead.state.base import FORMATS, StoreType, ValueFormat
 from letterhead.state.converters import split_for
 from letterhead.state.durations import Milliseconds
 from letterhead.state.layers import caching, change_logging, typed
-from letterhead.state.layers.conversion import adapted
+from letterhead.state.layers.conversion import adapt
 from letterhead.state.layers.metered import Metered, ScanErrors
 from letterhead.state.serdes import Serde
 from letterhead.state.storage.database import RocksDBOptions
@@ -111,15 +111,15 @@ class Builder:
             that keeps rows elsewhere. By default the supplier creates it.
         """
         bottom = make(self.supplier, self._format) if make else self.supplier.get(self._format)
-        store = adapted(bottom, self.supplier.store_type, self._format)
+        store = adapt(bottom, self.supplier.store_type, self._format)
         if self.logged:
-            store = _logged(store, bottom, self.supplier.store_type, self._format)
+            store = _logging_options(store, bottom, self.supplier.store_type, self._format)
         if self.cached and not getattr(bottom, "retain_duplicates", False):
-            store = _cached(store, bottom, self.supplier)
+            store = _wrap_in_cache(store, bottom, self.supplier)
         return self._store(store, *self._serdes, errors=self._errors, limits=self._limits)
 
 
-def _logged(store: Any, bottom: Any, store_type: StoreType, format: ValueFormat) -> Any:
+def _logging_options(store: Any, bottom: Any, store_type: StoreType, format: ValueFormat) -> Any:
     options: dict[str, Any] = {"headers": format == "headers"}
     if store_type == "window":
         options["retain_duplicates"] = bottom.retain_duplicates
@@ -134,7 +134,7 @@ _CHANGE_LOGGING: dict[StoreType, Callable[..., Any]] = {
 }
 
 
-def _cached(store: Any, bottom: Any, supplier: Supplier) -> Any:
+def _wrap_in_cache(store: Any, bottom: Any, supplier: Supplier) -> Any:
     if supplier.store_type == "key-value":
         return caching.CachingKeyValueStore(store)
     segments = {"segment_interval": bottom.segment_interval, "order": supplier.order}

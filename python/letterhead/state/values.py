@@ -11,7 +11,7 @@ from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
 from letterhead.one_message import decode
 from letterhead.state.storage.keys import RowKey, encode_key
-from letterhead.state.storage.raw import shifted
+from letterhead.state.storage.raw import shift_error
 
 if TYPE_CHECKING:
     from letterhead._native import Packed
@@ -94,7 +94,7 @@ class LazyHeaders(Headers):
         try:
             headers = decode(value[start:end], "kafka", limits=limits)
         except DecodeError as error:
-            error = shifted(error, start)
+            error = shift_error(error, start)
             if origin is None:
                 raise error from None
             store, row = origin

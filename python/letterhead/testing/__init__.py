@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead.testing.compare import assert_headers_equal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
     if name not in _STRATEGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # A missing package is not an AttributeError, which would look like a misspelt name.
-    with needed(f"letterhead.testing.{name}", "hypothesis"):
+    with install_hint(f"letterhead.testing.{name}", "hypothesis"):
         import hypothesis  # noqa: F401
     return getattr(importlib.import_module("letterhead.testing.strategies"), name)
 

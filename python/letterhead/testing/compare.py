@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from letterhead._formatting import as_text
 from letterhead.headers import Header, Headers, HeaderValue
-from letterhead.values import Value, of_message
+from letterhead.values import Value, value_from_message
 
 __all__ = ["assert_headers_equal"]
 
@@ -103,8 +103,8 @@ def _rows(side: Any) -> Rows:
 def _header(row: Mapping[str, Any]) -> Header:
     key, value, type = row["key"], row["value"], row.get("type")
     if row.get("key_type") is not None:
-        key = of_message(row["key_type"], key)
-    return Header(key, value if value is None or type is None else of_message(type, value))
+        key = value_from_message(row["key_type"], key)
+    return Header(key, value if value is None or type is None else value_from_message(type, value))
 
 
 def _rows_difference(left: Rows, right: Rows) -> str:
@@ -126,19 +126,19 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
     if left == right:
         return None
     if left is None or right is None:
-        return "\n".join(f"{sign} {_shown_all(side)}" for sign, side in (("-", left), ("+", right)))
+        return "\n".join(f"{sign} {_format_headers(side)}" for sign, side in (("-", left), ("+", right)))
     lines = []
     for operation, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if operation == "equal":
             # A header that only moved up or down is shown at its position on the right.
-            lines += [f"  {place}  {_shown(right[place])}" for place in range(c, d)]
+            lines += [f"  {place}  {_format_header(right[place])}" for place in range(c, d)]
             continue
-        lines += [f"- {place}  {_shown(left[place])}" for place in range(a, b)]
-        lines += [f"+ {place}  {_shown(right[place])}" for place in range(c, d)]
-    return "\n".join([*lines, *_explained(left, right)])
+        lines += [f"- {place}  {_format_header(left[place])}" for place in range(a, b)]
+        lines += [f"+ {place}  {_format_header(right[place])}" for place in range(c, d)]
+    return "\n".join([*lines, *_explain(left, right)])
 
 
-def _explained(left: Headers, right: Headers) -> list[str]:
+def _explain(left: Headers, right: Headers) -> list[str]:
     """Return an explanation of the first difference, if it is one that is easily overlooked."""
     if sorted(map(repr, left)) == sorted(map(repr, right)):
         return ["the headers are the same, in another order"]
@@ -149,7 +149,7 @@ def _explained(left: Headers, right: Headers) -> list[str]:
         return []
     ours, theirs = left[place].value, right[place].value
     if None in (ours, theirs):
-        return [f"header {place}: the value is {_shown_value(ours)}, and on the right {_shown_value(theirs)}"]
+        return [f"header {place}: the value is {_format_value(ours)}, and on the right {_format_value(theirs)}"]
     types = [value.type if isinstance(value, Value) else "no type" for value in (ours, theirs)]
     if types[0] != types[1]:
         return [f"header {place}: the type is {types[0]}, and on the right {types[1]}"]
@@ -163,16 +163,16 @@ def _bits(value: HeaderValue) -> bytes:
     return value.bits if isinstance(value, Value) else value or b""
 
 
-def _shown_all(headers: Headers | None) -> str:
+def _format_headers(headers: Headers | None) -> str:
     return "null" if headers is None else f"{len(headers)} headers" if len(headers) else "no headers, not null"
 
 
-def _shown(header: Header) -> str:
+def _format_header(header: Header) -> str:
     key = header.key
-    return f"{_shown_value(key) if isinstance(key, Value) else repr(key)} = {_shown_value(header.value)}"
+    return f"{_format_value(key) if isinstance(key, Value) else repr(key)} = {_format_value(header.value)}"
 
 
-def _shown_value(value: HeaderValue) -> str:
+def _format_value(value: HeaderValue) -> str:
     if value is None:
         return "null"
     if isinstance(value, Value):

@@ -15,7 +15,7 @@ from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.message import Message
 from letterhead.one_message import encode
 from letterhead.testing import plain
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 __all__ = ["encoded", "headers", "keys", "messages", "values"]
 
@@ -92,9 +92,9 @@ def _headers(drawn: Any) -> Headers:
 
 
 def _key(key: Any) -> HeaderKey:
-    header_key: HeaderKey = of_message(*key) if isinstance(key, tuple) else key
+    header_key: HeaderKey = value_from_message(*key) if isinstance(key, tuple) else key
     return header_key
 
 
 def _value(type: str | None, bits: bytes | None) -> HeaderValue:
-    return bits if type is None or bits is None else of_message(type, bits)
+    return bits if type is None or bits is None else value_from_message(type, bits)

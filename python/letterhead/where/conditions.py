@@ -15,7 +15,7 @@ from letterhead.headers import GivenKey
 from letterhead.types import ValueType
 from letterhead.values import Value
 
-__all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
+__all__ = ["Condition", "Logic", "Operand", "Predicate", "Where", "col"]
 
 MAX_DEPTH = 30
 """Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
@@ -84,17 +84,17 @@ class Logic(Condition):
         return (" & " if self.name == "and" else " | ").join(f"({part!r})" for part in self.flat())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _chained, (self.name, self.flat())
+        return _chain, (self.name, self.flat())
 
 
-def _chained(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:
+def _chain(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:
     """Return conditions combined as operators combine them."""
     if name == "not":
         return Logic(name, *parts)
     return reduce(partial(Logic, name), parts)
 
 
-class Test(Condition):
+class Predicate(Condition):
     """A test of one operand: a comparison, ``in``, ``starts_with``, ``contains``, ``matches``, ``is_null`` or ``exists``."""
 
     __test__ = False  # pytest would collect a class of this name
@@ -135,7 +135,7 @@ class Operand:
         """Return the condition that the header is absent or null, or that the field is null."""
         if self._quantifier is not None:
             raise ValueError(f"{self!r}: is_null() tests one value: leave out {self._quantifier}()")
-        return Test(self, "is_null")
+        return Predicate(self, "is_null")
 
     def is_not_null(self) -> Condition:
         """Return the condition that the header is present with a value, or that the field is not null."""
@@ -145,13 +145,13 @@ class Operand:
         """Return the condition that the message has the header, also with a null value. It needs no type."""
         if self._quantifier is not None:
             raise ValueError(f"{self!r}: exists() tests all headers of the key: leave out {self._quantifier}()")
-        return Test(self, "exists")
+        return Predicate(self, "exists")
 
     def contains(self, part: str | bytes) -> Condition:
         """Return the condition that the value, text or bytes, contains a part."""
         if not isinstance(part, str | bytes):
             raise TypeError(f"a part must be str or bytes, not {type(part).__name__}")
-        return Test(self, "contains", (self._literal(part),))
+        return Predicate(self, "contains", (self._literal(part),))
 
     def matches(self, pattern: str, *, ignore_case: bool = False) -> Condition:
         r"""Return the condition that a regular expression matches the value, text or bytes, or a part of it.
@@ -161,19 +161,19 @@ class Operand:
         """
         if not isinstance(pattern, str):
             raise TypeError(f"a regular expression must be str, not {type(pattern).__name__}")
-        return Test(self, "matches", (self._literal(f"(?i){pattern}" if ignore_case else pattern),))
+        return Predicate(self, "matches", (self._literal(f"(?i){pattern}" if ignore_case else pattern),))
 
     def isin(self, values: Iterable[Any]) -> Condition:
         """Return the condition that the value is one of some literals."""
         if isinstance(values, str | bytes):
             raise TypeError(f"isin needs a list of values, not {type(values).__name__}")
-        return Test(self, "in", tuple(self._literal(value) for value in values))
+        return Predicate(self, "in", tuple(self._literal(value) for value in values))
 
     def starts_with(self, prefix: str | bytes) -> Condition:
         """Return the condition that the value, text or bytes, starts with a prefix."""
         if not isinstance(prefix, str | bytes):
             raise TypeError(f"a prefix must be str or bytes, not {type(prefix).__name__}")
-        return Test(self, "starts_with", (self._literal(prefix),))
+        return Predicate(self, "starts_with", (self._literal(prefix),))
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return self._compared("==", other)
@@ -216,7 +216,7 @@ class Operand:
         return Operand(self._name, field, quantifier)
 
     def _compared(self, name: str, other: object) -> Condition:
-        return Test(self, name, (self._literal(other),))
+        return Predicate(self, name, (self._literal(other),))
 
     def _literal(self, value: object) -> Any:
         if value is None:

@@ -13,7 +13,7 @@ from letterhead import _native
 from letterhead._times import TIME_FORMS, check_unit, is_relative, read_time
 from letterhead.types import base_type
 from letterhead.values import Value
-from letterhead.where.conditions import Test, literal_text
+from letterhead.where.conditions import Predicate, literal_text
 
 __all__ = ["ZonedText", "literals_of", "type_of_literal"]
 
@@ -41,7 +41,7 @@ def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
     return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
 
 
-def literals_of(condition: Test, type: str) -> tuple[Any, ...]:
+def literals_of(condition: Predicate, type: str) -> tuple[Any, ...]:
     """Return the literals of a test as values of a type; raise ValueError for one that no value of the type can equal."""
     try:
         return tuple(_literal(literal, type, condition.name) for literal in condition.literals)
@@ -72,7 +72,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     if base == "date":
         return _days(literal)
     if base.startswith("decimal"):
-        return _unscaled(literal, int(base[:-1].partition(",")[2]))
+        return _unscale(literal, int(base[:-1].partition(",")[2]))
     if not isinstance(literal, bool) and isinstance(literal, int | float):
         if base.startswith("float"):
             return _float(literal, base, test)
@@ -101,7 +101,7 @@ def _days(literal: Any) -> int:
     return (literal - date(1970, 1, 1)).days
 
 
-def _unscaled(literal: Any, scale: int) -> int:
+def _unscale(literal: Any, scale: int) -> int:
     """Return a literal as a number of units of the last decimal."""
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
         raise ValueError(f"a decimal is not compared with {_kind_of(literal)}: pass a Decimal or a number")

@@ -13,7 +13,7 @@ from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead._formats import format_info
 from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
-from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Test, Where
+from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Predicate, Where
 from letterhead.where.literals import literals_of, type_of_literal
 from letterhead.where.parsing import as_condition
 
@@ -95,7 +95,7 @@ def resolve(
     if where is None:
         return None
     specs = normalise(headers) if headers else ()
-    return _resolved(where, fields, specs, columns_name, format_has_types=False)
+    return _resolve(where, fields, specs, columns_name, format_has_types=False)
 
 
 def filter_of(
@@ -106,10 +106,10 @@ def filter_of(
         return where
     info = format_info(format)
     has_types = info is not None and info.types
-    return _resolved(where, fields_of_format(format), specs, columns_name, format_has_types=has_types)
+    return _resolve(where, fields_of_format(format), specs, columns_name, format_has_types=has_types)
 
 
-def _resolved(
+def _resolve(
     where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec], columns_name: str, *, format_has_types: bool
 ) -> Filter:
     # If the format stores types, a header compared with a number needs no declared type.
@@ -219,7 +219,7 @@ class Filter:
 
     def bounds(self, field: str) -> tuple[int | None, int | None]:
         """Return the least and the greatest value of an integer field that a selected message can have."""
-        return _between(self.node, field, negated=False)
+        return _find_implied_bounds(self.node, field, negated=False)
 
 
 def _resolve_condition(
@@ -240,7 +240,7 @@ def _resolve_condition(
                 [_resolve_condition(part, fields, columns, columns_name, format_has_types, depth + 1) for part in parts]
             ),
         )
-    if not isinstance(condition, Test):
+    if not isinstance(condition, Predicate):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier or ""
@@ -288,7 +288,7 @@ def _first_test(condition: Condition) -> Condition:
     return condition
 
 
-def _header(condition: Test, columns: Mapping[str, ColumnSpec], format_has_types: bool) -> ColumnSpec:
+def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_types: bool) -> ColumnSpec:
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier
     if field is None and isinstance(name, str) and name in columns:
@@ -316,7 +316,7 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec], format_has_types
     return spec
 
 
-def _type_of_literals(condition: Test, format_has_types: bool) -> str:
+def _type_of_literals(condition: Predicate, format_has_types: bool) -> str:
     types = {type_of_literal(literal, format_has_types) for literal in condition.literals}
     type = types.pop() if len(types) == 1 else None
     if type is None:
@@ -349,7 +349,7 @@ def _fold(node: Node, evaluate: Callable[[ResolvedTest], Node]) -> Node:
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | None]:
+def _find_implied_bounds(node: Node, field: str, negated: bool) -> tuple[int | None, int | None]:
     if isinstance(node, ResolvedTest):
         if node.operand != field:
             return None, None
@@ -366,8 +366,8 @@ def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | N
     if not isinstance(node, ResolvedLogic):
         return None, None
     if node.name == "not":
-        return _between(node.parts[0], field, not negated)
-    bounds = [_between(part, field, negated) for part in node.parts]
+        return _find_implied_bounds(node.parts[0], field, not negated)
+    bounds = [_find_implied_bounds(part, field, negated) for part in node.parts]
     lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
     # A negated `or` selects what an `and` of the negated parts selects.
     if (node.name == "and") != negated:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead import _native
 from letterhead._arrow_types import is_list, to_pyarrow
-from letterhead._invariants import present
-from letterhead.errors import DecodeError, replaced
+from letterhead._invariants import require
+from letterhead.errors import DecodeError, copy_error
 from letterhead.fields import ColumnSpec
 from letterhead.where.conditions import EVERY
 from letterhead.where.program import resolve
@@ -64,7 +64,7 @@ class RowFilter:
         limits: Limits | None = None,
     ) -> None:
         known = {name: type for name, type in fields.items() if name != "headers"}
-        self._filter = present(resolve(where, known, headers), "the condition")
+        self._filter = require(resolve(where, known, headers), "the condition")
         self._operands = self._filter.headers
         # Output columns have the index of their header as name: a condition can read a key as several types.
         self._specs = [spec._replace(name=str(index)) for index, spec in enumerate(self._operands)]
@@ -119,7 +119,7 @@ class RowFilter:
             values = self._header_values(messages, self._specs, self._errors)
         except DecodeError as error:
             row = None if error.row is None else pc.indices_nonzero(is_read)[error.row].as_py()
-            raise replaced(error, column=error.column and "where", row=row) from None
+            raise copy_error(error, column=error.column and "where", row=row) from None
         errors = values.get("error")
         self._note_seen(messages, {spec.name: values[spec.name] for spec in self._specs})
         if len(messages) < rows:

@@ -9,13 +9,13 @@ from datetime import tzinfo
 from typing import Any, ClassVar
 
 from letterhead._formatting import printable
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead._times import is_relative
 from letterhead.fields import Field, check_utf8
 from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, SWAPPED, Condition, Logic, Operand, col
 from letterhead.where.literals import ZonedText
 
-with needed("a condition as SQL text", "'letterhead[sql]'"):
+with install_hint("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
     from sqlglot import exp, parser, tokens
     from sqlglot.dialects.dialect import Dialect

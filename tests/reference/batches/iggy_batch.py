@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from reference.cursor import Broken, Cursor
 from reference.messages.iggy_message import take_body
 from reference.parts import as_int64, take_id
@@ -94,7 +94,7 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
             yield opened
             messages_read += 1
         if messages_read != count:
-            message = f"the batch announces {counted(count, 'message')} and has {messages_read}"
+            message = f"the batch announces {count_noun(count, 'message')} and has {messages_read}"
             frames.soft("count_too_large", message, count_at)
         if frames.details:
             yield Opened({}, None, frames.details, broken=True)
@@ -162,9 +162,9 @@ def _take_header(cursor: Cursor) -> tuple[Base, int, int, Cursor]:
     count = header.little("message count", 4)
     _check_zeros(header)
     if length < HEADER_LEN:
-        raise cursor.hard("wrong_size", f"batch of {counted(length, 'byte')} where its header takes 256", length_at)
+        raise cursor.hard("wrong_size", f"batch of {count_noun(length, 'byte')} where its header takes 256", length_at)
     if length > left:
-        message = f"the batch takes {counted(length, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
+        message = f"the batch takes {count_noun(length, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
         raise cursor.hard("truncated", message, length_at)
     frames = cursor.split(length - HEADER_LEN, "frames")
     result = batch_checksum(cursor.data[start : cursor.at])

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from reference import codecs
 from reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
 from reference.crc32c import crc32c
@@ -95,7 +95,7 @@ def _magic(batch: Cursor) -> int:
     """Return the version of the message format of a batch."""
     magic = batch.peek(MAGIC_WITHIN)
     if magic is None:
-        raise batch.hard("wrong_size", f"a batch of {counted(batch.left, 'byte')} has no magic", batch.at)
+        raise batch.hard("wrong_size", f"a batch of {count_noun(batch.left, 'byte')} has no magic", batch.at)
     if magic not in (0, 1, MAGIC):
         signed = magic - 256 if magic > 127 else magic
         raise batch.hard("bad_magic", f"magic {signed} is unknown: 0, 1 and 2 are known", batch.at + MAGIC_WITHIN)
@@ -188,7 +188,7 @@ def _records(records: Cursor, header: _Header, options: DecodeOptions) -> Iterat
     for number in range(header.count):
         records.details = []
         if not records.left:
-            message = f"the batch announces {counted(header.count, 'record')} and has {number}"
+            message = f"the batch announces {count_noun(header.count, 'record')} and has {number}"
             yield unreadable(records, records.hard("count_too_large", message, header.count_at))
             return
         try:
@@ -207,7 +207,7 @@ def _records(records: Cursor, header: _Header, options: DecodeOptions) -> Iterat
             yield Opened(fields, block, record.details)
     if records.left:
         records.details = []
-        message = f"{counted(records.left, 'byte')} left after the last record"
+        message = f"{count_noun(records.left, 'byte')} left after the last record"
         yield unreadable(records, records.hard("trailing_bytes", message, records.at))
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from reference import varint
 from reference.cursor import Cursor
 from reference.parts import check_lengths, check_total
@@ -45,7 +45,7 @@ def read(cursor: Cursor) -> Iterator[Entry]:
         raise cursor.hard("negative_count", f"header count {count} is negative", start)
     # A count is a claim. Nothing is set aside for it before the bytes show that they could hold it.
     if count > cursor.left // MIN_HEADER_LEN:
-        message = f"{counted(count, 'header')} declared and {counted(cursor.left, 'byte')} left for them"
+        message = f"{count_noun(count, 'header')} declared and {count_noun(cursor.left, 'byte')} left for them"
         raise cursor.hard("count_too_large", message, start)
     cursor.check_count(count, start)
 
@@ -60,7 +60,7 @@ def read(cursor: Cursor) -> Iterator[Entry]:
     cursor.enter_header(None)
 
     if cursor.left and not cursor.options.lenient:
-        message = f"{counted(cursor.left, 'byte')} left after the last header"
+        message = f"{count_noun(cursor.left, 'byte')} left after the last header"
         raise cursor.hard("trailing_bytes", message, cursor.at)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import letterhead as lh
 from letterhead.errors import HeaderError
-from letterhead.values import of_message
+from letterhead.values import value_from_message
 
 BYTES = ("id", "key", "value", "payload")
 NUMBERS = ("varint", "unsigned-varint", "varlong", "unsigned-varlong")
@@ -70,12 +70,12 @@ def message_from_json(message: dict[str, Any]) -> Any:
 def header_from_json(header: dict[str, Any]) -> tuple[Any, Any]:
     key, type_name, value = header["key"], header.get("kind"), header["value"]
     if header.get("key_kind"):
-        key = of_message(header["key_kind"].replace("kind-", "type-"), bytes.fromhex(key))
+        key = value_from_message(header["key_kind"].replace("kind-", "type-"), bytes.fromhex(key))
     if value is None:
         return key, None
-    return key, of_message(type_name.replace("kind-", "type-"), bytes.fromhex(value)) if type_name else bytes.fromhex(
-        value
-    )
+    return key, value_from_message(
+        type_name.replace("kind-", "type-"), bytes.fromhex(value)
+    ) if type_name else bytes.fromhex(value)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import typer
 
 from letterhead.cli.exits import EXIT_CODES, Failure
 from letterhead.cli.group.options import Cluster, cluster
-from letterhead.cli.options import Json, flag, grouped, option
+from letterhead.cli.options import Json, flag, group_options, option
 
 group = typer.Typer(
     name="group",
@@ -23,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the grou
 
 
 @group.command("list", epilog=EXIT_CODES)
-@grouped(cluster=cluster)
+@group_options(cluster=cluster)
 def list_command(*, cluster: Cluster, json: Json = False) -> int:
     """List all groups with their states.
 
@@ -38,7 +38,7 @@ def list_command(*, cluster: Cluster, json: Json = False) -> int:
 
 
 @group.command("describe", epilog=EXIT_CODES)
-@grouped(cluster=cluster)
+@group_options(cluster=cluster)
 def describe_command(*, name: Name, cluster: Cluster, json: Json = False) -> int:
     """Show how far a group is in each partition, and who reads it.
 
@@ -56,7 +56,7 @@ def describe_command(*, name: Name, cluster: Cluster, json: Json = False) -> int
 
 
 @group.command("reset", epilog=EXIT_CODES)
-@grouped(cluster=cluster)
+@group_options(cluster=cluster)
 def reset_command(
     *,
     name: Name,

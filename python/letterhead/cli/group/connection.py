@@ -1,4 +1,4 @@
-"""Connect to the brokers of groups: :func:`connected`."""
+"""Connect to the brokers of groups: :func:`connect`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from letterhead.cli.sources.opening import AskedLogins
 if TYPE_CHECKING:
     from letterhead.kafka.client import KafkaClient
 
-__all__ = ["connected"]
+__all__ = ["connect"]
 
 
 @contextmanager
-def connected(cluster: Cluster) -> Iterator[KafkaClient]:
+def connect(cluster: Cluster) -> Iterator[KafkaClient]:
     """Return a client, and report its errors as failures of the command."""
     with reading_errors():
         from letterhead.kafka.client import KafkaClient

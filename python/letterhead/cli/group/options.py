@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
-from letterhead.cli.options import grouped, option
+from letterhead.cli.options import group_options, option
 from letterhead.cli.render import TIMEOUT_MS
 from letterhead.cli.sources.options import Timeout, milliseconds
 
@@ -21,7 +21,7 @@ class Cluster(NamedTuple):
     timeout_ms: int
 
 
-@grouped(settings=connection_settings)
+@group_options(settings=connection_settings)
 def cluster(
     *,
     bootstrap_server: Annotated[

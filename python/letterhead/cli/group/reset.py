@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.group.connection import connected
+from letterhead.cli.group.connection import connect
 from letterhead.cli.group.options import Cluster
-from letterhead.cli.render import counted, note, print_json, warn
+from letterhead.cli.render import count_noun, note, print_json, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.options import partition_numbers, points
 from letterhead.errors import GroupNotFoundError
@@ -24,7 +24,7 @@ def run_reset(
     chosen = dict(map(_partitions_of, topics))
     if isinstance(point, Mapping) and len(chosen) != 1:
         raise Failure("--to: points of partitions need one --topic")
-    with connected(cluster) as client:
+    with connect(cluster) as client:
         try:
             group = describe_group(client, name)
         except GroupNotFoundError:
@@ -33,7 +33,7 @@ def run_reset(
             group = GroupDescription(name, "Empty", "", [], [])
         if group.has_members:
             raise Failure(
-                f"group {name!r} is {group.state} with {counted(len(group.members), 'member')}, which commit offsets "
+                f"group {name!r} is {group.state} with {count_noun(len(group.members), 'member')}, which commit offsets "
                 "themselves: stop them first",
                 BAD_DATA,
             )

@@ -9,7 +9,7 @@ from letterhead import _native
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import checked_request, open_reader, open_sources, report_findings
+from letterhead.cli.sources.opening import check_request, open_reader, open_sources, report_findings
 from letterhead.limits import Limits
 from letterhead.offsets.specs import OffsetRangeError
 
@@ -37,7 +37,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,
     )  # fmt: skip
-    request = checked_request([source], request)
+    request = check_request([source], request)
     rows = []
     with open_reader(source, request) as reader, reading_errors():
         try:

@@ -15,7 +15,7 @@ from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch
 from letterhead.cli.exits import Failure
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import checked_request, column_names, open_reader, open_sources, report_findings
+from letterhead.cli.sources.opening import check_request, column_names, open_reader, open_sources, report_findings
 from letterhead.sources.base import Source
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def open_column(
     except ImportError as error:
         raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
     [source] = open_sources([text], request)
-    request = checked_request([source], request)
+    request = check_request([source], request)
     names = column_names(source, request)
     if column not in names:
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")

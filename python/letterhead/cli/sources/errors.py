@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, described, usage_message
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options, describe, usage_message
 from letterhead.errors import (
     DamagedTableError,
     GroupNotFoundError,
@@ -43,7 +43,7 @@ def reading_errors() -> Iterator[None]:
     except (StateStoreError, DamagedTableError) as error:
         raise Failure(as_options(str(error)), BAD_DATA) from error
     except OSError as error:
-        raise Failure(described(error), UNREADABLE) from error
+        raise Failure(describe(error), UNREADABLE) from error
     except (ValueError, TypeError, ImportError) as error:
         raise Failure(usage_message(error)) from error
     except (typer.Abort, typer.Exit):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ask",
     "can_ask",
-    "checked_request",
+    "check_request",
     "column_names",
     "open_reader",
     "open_sources",
-    "printed_remarks",
+    "print_remarks",
     "report_findings",
 ]
 
@@ -71,7 +71,7 @@ def _topic_address(name: str) -> str:
     return name
 
 
-def checked_request(sources: Sequence[Source], request: RowRequest) -> RowRequest:
+def check_request(sources: Sequence[Source], request: RowRequest) -> RowRequest:
     """Reject options that a source does not support; return the request with the default time limit of a command."""
     with reading_errors():
         check_options(sources, request)
@@ -81,13 +81,13 @@ def checked_request(sources: Sequence[Source], request: RowRequest) -> RowReques
 
 def open_reader(source: Source, request: RowRequest) -> Reader:
     """Return a stream of the requested rows, and print the remarks of its source."""
-    with printed_remarks():
+    with print_remarks():
         return source.reader(request)
 
 
 def column_names(source: Source, request: RowRequest) -> list[str]:
     """Return the names of all columns, and print the remarks of their source."""
-    with printed_remarks():
+    with print_remarks():
         return [*source.columns(request)]
 
 
@@ -100,7 +100,7 @@ def report_findings(source: Source) -> int:
 
 
 @contextmanager
-def printed_remarks() -> Iterator[None]:
+def print_remarks() -> Iterator[None]:
     """Print the remarks of a source that is opened."""
     with reading_errors(), warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", UserWarning)

@@ -14,7 +14,7 @@ from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import Where, flag, grouped, option
+from letterhead.cli.options import Where, flag, group_options, option
 from letterhead.cli.render import SETTINGS, TIMEOUT_MS
 from letterhead.fields import field
 from letterhead.offsets.specs import OffsetSpec
@@ -22,7 +22,7 @@ from letterhead.where import parse
 
 __all__ = [
     "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "header_columns", "key_range", "milliseconds", "partition_numbers", "points", "selection",
-    "split_columns", "typed_headers",
+    "split_columns", "parse_headers",
 ]  # fmt: skip
 
 _CONNECTION = "Connection"
@@ -55,7 +55,7 @@ BootstrapServer = Annotated[
 ]
 
 
-@grouped(settings=connection_settings)
+@group_options(settings=connection_settings)
 def selection(
     *,
     start: Annotated[
@@ -189,7 +189,7 @@ def split_columns(text: str) -> list[str]:
     return [*filter(None, map(str.strip, re.split(r",(?![^(]*\))", text)))]
 
 
-def typed_headers(text: str) -> list[TypedHeader]:
+def parse_headers(text: str) -> list[TypedHeader]:
     """Return the columns of ``--headers``."""
     columns: list[TypedHeader] = []
     for column in split_columns(text):
@@ -213,7 +213,7 @@ def header_columns(headers: str | None, profile: str | None = None) -> dict[str,
     with usage_errors():
         typed: dict[str, Any] = {
             name: type if key == name else field(type, key=key)
-            for name, key, type in ([] if headers is None else typed_headers(headers))
+            for name, key, type in ([] if headers is None else parse_headers(headers))
         }
         return {**conventions.profile(profile), **typed} if profile is not None else typed or None
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from letterhead.cli.exits import EXIT_CODES
-from letterhead.cli.options import EpochMs, Json, flag, grouped, option
+from letterhead.cli.options import EpochMs, Json, flag, group_options, option
 from letterhead.cli.state.options import (
     ChangelogSource,
     Retention,
@@ -15,7 +15,7 @@ from letterhead.cli.state.options import (
     Selection,
     changelog,
     changelogs,
-    limited_stores,
+    limit_stores,
     stores,
 )
 
@@ -34,7 +34,7 @@ Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
 @state.command("ls", epilog=EXIT_CODES)
-@grouped(selection=stores, changelogs=changelogs)
+@group_options(selection=stores, changelogs=changelogs)
 def ls_command(
     *,
     selection: Selection,
@@ -64,7 +64,7 @@ def ls_command(
 
 
 @state.command("get", epilog=EXIT_CODES)
-@grouped(selection=limited_stores)
+@group_options(selection=limit_stores)
 def get_command(
     *,
     selection: Selection,
@@ -106,7 +106,7 @@ def get_command(
 
 
 @state.command("upgrade", epilog=EXIT_CODES)
-@grouped(selection=stores)
+@group_options(selection=stores)
 def upgrade_command(
     *,
     selection: Selection,
@@ -133,7 +133,7 @@ def upgrade_command(
 
 
 @state.command("check", epilog=EXIT_CODES)
-@grouped(selection=stores, changelogs=changelogs)
+@group_options(selection=stores, changelogs=changelogs)
 def check_command(
     *,
     selection: Selection,
@@ -177,7 +177,7 @@ def check_command(
 
 
 @state.command("verify", epilog=EXIT_CODES)
-@grouped(selection=limited_stores)
+@group_options(selection=limit_stores)
 def verify_command(*, selection: Selection, json: Json = False) -> int:
     """Read every row of every column family strictly, and report damaged ones.
 
@@ -195,7 +195,7 @@ def verify_command(*, selection: Selection, json: Json = False) -> int:
 
 
 @state.command("restore", epilog=EXIT_CODES)
-@grouped(source=changelog)
+@group_options(source=changelog)
 def restore_command(
     *,
     source: ChangelogSource,
@@ -268,7 +268,7 @@ def restore_command(
 
 
 @state.command("diff", epilog=EXIT_CODES)
-@grouped(selection=limited_stores, source=changelog)
+@group_options(selection=limit_stores, source=changelog)
 def diff_command(
     *,
     selection: Selection,

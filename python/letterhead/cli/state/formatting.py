@@ -11,7 +11,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, time_json, value_json
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
-from letterhead.cli.screen import sized_text, time_text, value_text
+from letterhead.cli.screen import format_with_size, time_text, value_text
 from letterhead.state.reading.directory import StoreFiles
 from letterhead.state.reading.rows import StoreRow
 from letterhead.state.reading.store_types import DetectedType
@@ -59,7 +59,7 @@ def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: 
         )
     if row.timestamp is not None:
         screen.print(Text.assemble("timestamp: ", time_text(row.timestamp)))
-    screen.print(Text.assemble("value: ", sized_text(row.value, limit)))
+    screen.print(Text.assemble("value: ", format_with_size(row.value, limit)))
     if row.headers is not None:
         no_headers = Text("no headers", style="dim")
         screen.print(headers_table(row.headers, limit=limit) if row.headers else no_headers)

@@ -10,7 +10,7 @@ from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import row_json, show_row
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import open_selected, parse_stored_key, stored_time
+from letterhead.cli.state.rows import open_selected, parse_stored_key, parse_stored_time
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.reading.directory import find_one_store
 from letterhead.state.reading.rows import StoreReader, StoreRow
@@ -37,7 +37,7 @@ def run_get(
     """Print the row of a key; of a window store that keeps duplicates, all of them."""
     raw_key = parse_stored_key(key)
     options = {"--start": start, "--end": end, "--as-of": as_of}
-    times = {option: stored_time(option, text) for option, text in options.items()}
+    times = {option: parse_stored_time(option, text) for option, text in options.items()}
     count = 0
     with reading_errors():
         for files in find_one_store(selection.directory, selection.name):
@@ -73,7 +73,7 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
     if store.type.key_format == "versioned":
         yield from _version(store, key, times["--as-of"])
         return
-    first, last = _stored_keys(store, key, times)
+    first, last = _parse_stored_keys(store, key, times)
     for segment, families in store.databases():
         if segment.start is not None and segment.start > max(time or 0 for time in times.values()):
             break
@@ -83,7 +83,7 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
                 yield from store.parse_row(segment, stored)
 
 
-def _stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
+def _parse_stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
     start, end = times["--start"] or 0, times["--end"] or 0
     first = last = key
     if store.type.key_format == "window":

@@ -20,7 +20,7 @@ def end_offsets(partitions: Iterable[str], changelogs: ChangelogSource | None) -
     if changelogs is None:
         return ends
     if changelogs.brokers is not None:
-        return _of_broker(requested, changelogs.brokers)
+        return _read_broker_lag(requested, changelogs.brokers)
     from letterhead.state.restoring.changelog_records import read_path
 
     columns = ["topic", "partition", "offset"]
@@ -36,7 +36,7 @@ def end_offsets(partitions: Iterable[str], changelogs: ChangelogSource | None) -
     return {partition: end for partition, end in ends.items() if partition in requested}
 
 
-def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:
+def _read_broker_lag(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:
     from letterhead.kafka.client import LATEST_TIME, KafkaClient
     from letterhead.kafka.settings import reader_settings
 

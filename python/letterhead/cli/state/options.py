@@ -10,7 +10,7 @@ import typer
 from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import grouped, limits, option
+from letterhead.cli.options import group_options, limits, option
 from letterhead.cli.sources.opening import AskedLogins
 from letterhead.limits import Limits
 from letterhead.sources.kafka import SCHEME, KafkaAddress
@@ -65,13 +65,13 @@ def stores(directory: Dir, store: Name = None, store_type: StoreType = None, val
     return Selection(directory, store, store_type, values)
 
 
-@grouped(selection=stores, limits=limits)
-def limited_stores(*, selection: Selection, limits: Limits) -> Selection:
+@group_options(selection=stores, limits=limits)
+def limit_stores(*, selection: Selection, limits: Limits) -> Selection:
     """Return the stores to read, and limits."""
     return selection._replace(limits=limits)
 
 
-@grouped(brokers=brokers)
+@group_options(brokers=brokers)
 def changelog(
     *,
     changelog: Annotated[
@@ -86,7 +86,7 @@ def changelog(
 ) -> ChangelogSource:
     """Return the changelog."""
     if is_address(changelog):
-        topic, brokers = _of_address(changelog, brokers)
+        topic, brokers = _parse_address(changelog, brokers)
         if not topic:
             raise Failure("the address does not name a topic: kafka://host:port/topic")
         changelog = topic
@@ -95,7 +95,7 @@ def changelog(
     return ChangelogSource(changelog, brokers, retention, segment_interval)
 
 
-@grouped(brokers=brokers)
+@group_options(brokers=brokers)
 def changelogs(
     *,
     changelog: Annotated[
@@ -109,7 +109,7 @@ def changelogs(
         _check_named(brokers)
         return None if brokers is None else ChangelogSource("", brokers)
     if is_address(changelog):
-        topic, brokers = _of_address(changelog, brokers)
+        topic, brokers = _parse_address(changelog, brokers)
         if topic:
             raise Failure("--changelog: the stores name their topics: leave out the topic, as in kafka://host:port")
         return ChangelogSource("", brokers)
@@ -128,7 +128,7 @@ def is_address(text: str) -> bool:
     return text.lower().startswith(SCHEME)
 
 
-def _of_address(text: str, brokers: BrokerSettings | None) -> tuple[str, BrokerSettings]:
+def _parse_address(text: str, brokers: BrokerSettings | None) -> tuple[str, BrokerSettings]:
     """Return the topic and the settings of the brokers of an address."""
     with usage_errors():
         address = KafkaAddress.parse(text)

@@ -53,7 +53,7 @@ def parse_stored_key(text: str) -> bytes:
         raise Failure("the key is not UTF-8: write it as hex: and digits") from error
 
 
-def stored_time(option: str, text: str | None) -> int | None:
+def parse_stored_time(option: str, text: str | None) -> int | None:
     """Read a time that a store can hold."""
     time = read_time(option, text)
     if time is not None and not 0 <= time <= MAX_TIME:

@@ -13,7 +13,7 @@ from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.progress import progress
-from letterhead.cli.render import counted, json_text
+from letterhead.cli.render import count_noun, json_text
 from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
@@ -155,7 +155,7 @@ def _check_offset(key: bytes, value: bytes) -> None:
         except ValueError as error:
             raise _error(str(error)) from error
     elif len(value) != _INT64.size:
-        raise _error(f"{counted(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
+        raise _error(f"{count_noun(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
 
 
 def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, row: EncodedRow) -> None:
@@ -198,10 +198,10 @@ def _line(files: StoreFiles, error: RowError) -> Text:
 
 def _summary(result: StoreResult) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
-    errors = counted(result.errors, "error") if result.errors else "no errors"
+    errors = count_noun(result.errors, "error") if result.errors else "no errors"
     line = f"{result.files.label}: {result.store_type or '?'}: {errors}; rows: {rows}"
     if result.entries_without_row:
-        line += f"; {counted(result.entries_without_row, 'index entry', 'index entries')} without a row"
+        line += f"; {count_noun(result.entries_without_row, 'index entry', 'index entries')} without a row"
     return Text(printable(line), style="bold")
 
 

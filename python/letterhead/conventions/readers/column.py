@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from letterhead._arrow_types import OnError, import_column
 from letterhead._formatting import printable
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Field
@@ -146,4 +146,4 @@ def result_type(type: pa.DataType, errors: str) -> pa.DataType:
 
 def _find_error(values: pa.Array, reader: ColumnReader, row: int) -> ErrorDetail:
     data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
-    return present(reader.find_error(data), f"{reader.name}: the error of row {row}")
+    return require(reader.find_error(data), f"{reader.name}: the error of row {row}")

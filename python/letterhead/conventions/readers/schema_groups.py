@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead._arrow_types import import_column, to_pyarrow
-from letterhead._formatting import counted, printable
-from letterhead._invariants import present
+from letterhead._formatting import count_noun, printable
+from letterhead._invariants import require
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, LONG_ID_WIDTHS, SchemaIdReader, has_id, wrong_id
 from letterhead.conventions.schema_group import ColumnsDecoder, DecodedGroup, SchemaDecoder, SchemaGroup
@@ -116,7 +116,7 @@ def decode_groups(
         own, decode = decode.bind([group.schema_id for group in groups])
         schema = own if schema is None else schema
         check_distinct(schema.names, errors, options.error_column)
-    schema = present(schema, "the columns of a decoder")
+    schema = require(schema, "the columns of a decoder")
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
@@ -147,7 +147,7 @@ def _ids(values: pa.BinaryArray, headers: Any, source: IdSource, limits: Any) ->
     if isinstance(selected, pa.ChunkedArray):
         selected = selected.combine_chunks()
     if len(selected) != len(values):
-        raise ValueError(f"{counted(len(values), 'value')} and {counted(len(selected), 'message')} in headers=")
+        raise ValueError(f"{count_noun(len(values), 'value')} and {count_noun(len(selected), 'message')} in headers=")
     error = selected.field("error")
     rows = np.flatnonzero(error.is_valid().to_numpy(zero_copy_only=False)).tolist()
     ids = selected.field("id")
@@ -215,7 +215,7 @@ def _decode_group(
             # These errors do not concern values: a registry does not answer, or a package is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
                 first = f"the first of them in row {rows[0]}"
-                error.add_note(f"schema {part.schema_id}: {counted(len(rows), 'value')}, {first}")
+                error.add_note(f"schema {part.schema_id}: {count_noun(len(rows), 'value')}, {first}")
                 raise
             if len(rows) == 1:
                 message = f"the decoder cannot read the value by schema {part.schema_id} ({error.__class__.__name__})"
@@ -240,7 +240,7 @@ def _decode_group(
         rows = np.delete(rows, list(failed))
         count = sum(map(len, arrays))
         if count != len(rows):
-            counts = f"{counted(count, 'row')} for {counted(len(rows), 'value')}"
+            counts = f"{count_noun(count, 'row')} for {count_noun(len(rows), 'value')}"
             raise ValueError(f"the decoder returned {counts} of schema {part.schema_id}")
         for array in arrays:
             yield rows[: len(array)], array
@@ -278,12 +278,12 @@ def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
 def _error(value: bytes, id: bytes | None, source: IdSource, *, has_headers: bool) -> ErrorDetail:
     """Return the error of a row whose header, or whose value, has no valid id."""
     if id is not None and source.is_long_in_header:
-        has = f"the id has {counted(len(id) - 1, 'byte')}, and one of Apicurio has {LONG_ID_WIDTHS[0]}"
+        has = f"the id has {count_noun(len(id) - 1, 'byte')}, and one of Apicurio has {LONG_ID_WIDTHS[0]}"
         is_whole = len(id) == _LONG_KEY_LEN
         error = wrong_id(id) if is_whole else ErrorDetail("wrong_size", has, byte_offset=0)
-        return present(error, "the error of an id")._replace(key=source.header, byte_offset=0)
+        return require(error, "the error of an id")._replace(key=source.header, byte_offset=0)
     if id is not None:
-        return present(_READER.find_error(id), "the error of an id")._replace(key=source.header)
+        return require(_READER.find_error(id), "the error of an id")._replace(key=source.header)
     where = f"no header {source.header}, and the value" if has_headers else "the value"
     if not value:
         return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)
@@ -292,9 +292,9 @@ def _error(value: bytes, id: bytes | None, source: IdSource, *, has_headers: boo
         return ErrorDetail("bad_magic", f"{where} begins with {value[0]}, {known}", byte_offset=0)
     end = 1 + source.widths[value[0]]
     if len(value) < end:
-        has = f"{where} has {counted(len(value), 'byte')}, and a schema id needs {end}"
+        has = f"{where} has {count_noun(len(value), 'byte')}, and a schema id needs {end}"
         return ErrorDetail("truncated", has, byte_offset=1)
-    return present(wrong_id(value[:end]), "the error of an id")
+    return require(wrong_id(value[:end]), "the error of an id")
 
 
 def _error_column(row_errors: Errors, length: int) -> pa.Array:

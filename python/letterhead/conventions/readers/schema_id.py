@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead._formatting import counted
+from letterhead._formatting import count_noun
 from letterhead.conventions.readers.column import Bools, read_values
 from letterhead.errors import ErrorDetail
 
@@ -52,7 +52,7 @@ class SchemaIdReader:
             )
         end = 1 + ID_WIDTHS[data[0]]
         if len(data) < end:
-            message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
+            message = f"the value has {count_noun(len(data), 'byte')}, and the id needs {end}"
             return ErrorDetail("truncated", message, byte_offset=1)
         if (wrong := wrong_id(data[:end])) is not None:
             return wrong
@@ -137,6 +137,6 @@ def _indexes(data: bytes) -> list[int] | ErrorDetail:
         return ErrorDetail("truncated", message, byte_offset=at)
     if at < len(data):
         return ErrorDetail(
-            "trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte_offset=at
+            "trailing_bytes", f"{count_noun(len(data) - at, 'byte')} after the message indexes", byte_offset=at
         )
     return numbers[1:] or [0]

@@ -39,9 +39,9 @@ def read_links(
     selected: pa.StructArray, format: str, baggage: Sequence[str] | None, errors: str, row: int
 ) -> pa.StructArray:
     """Return the links of selected headers; ``row`` is the number of the first one, for errors."""
-    damaged = _damaged(selected, format, errors, row)
+    damaged = _find_damaged(selected, format, errors, row)
     parents, states, baggages, b3 = (_values(selected, key) for key in _KEYS)
-    trace, _ = TraceparentReader().read(_trimmed(_last(parents)))
+    trace, _ = TraceparentReader().read(_trim(_last(parents)))
     has_state = pc.is_valid(trace)
     if len(b3.flatten()):
         of_b3, _ = TraceparentReader().read(_parents_of_b3(_last(b3)))
@@ -52,14 +52,16 @@ def read_links(
         trace_id,
         span_id,
         _flags(version, flags),
-        _parsed(_joined(states, pc.and_(valid, has_state)), parse_state, pa.string()),
-        _parsed(_joined(baggages, valid), lambda data: list(parse_baggage(data, baggage).items()), ATTRIBUTES),
+        _parse_distinct(_join_values(states, pc.and_(valid, has_state)), parse_state, pa.string()),
+        _parse_distinct(
+            _join_values(baggages, valid), lambda data: list(parse_baggage(data, baggage).items()), ATTRIBUTES
+        ),
     ]
     columns = [pc.if_else(valid, column, pa.scalar(None, column.type)) for column in columns]
     return pa.StructArray.from_arrays(columns, fields=list(LINK), mask=pc.invert(valid))
 
 
-def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
+def _find_damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
     """Return which messages could not be read, or raise the first error; values of other types do not count."""
     row_errors = selected.field("error")
     damaged = np.zeros(len(selected), np.bool_)
@@ -91,7 +93,7 @@ def _last(lists: pa.ListArray) -> pa.BinaryArray:
     return lists.values.take(pa.array(ends, mask=empty))
 
 
-def _trimmed(values: pa.BinaryArray) -> pa.BinaryArray:
+def _trim(values: pa.BinaryArray) -> pa.BinaryArray:
     """Remove spaces and tabs around the values, as around the values of HTTP headers."""
     if not pc.any(pc.greater(pc.binary_length(values), 55)).as_py():
         return values
@@ -117,7 +119,7 @@ def _flags(version: pa.StringArray, flags: pa.StringArray) -> pa.Int32Array:
     return pc.bit_wise_and(low, known.cast(pa.int32()))
 
 
-def _joined(lists: pa.ListArray, valid: pa.BooleanArray) -> pa.BinaryArray:
+def _join_values(lists: pa.ListArray, valid: pa.BooleanArray) -> pa.BinaryArray:
     """Join the values of each valid message by commas; null values are left out."""
     if lists.flatten().null_count:
         rows = [row and b",".join(value for value in row if value is not None) for row in lists.to_pylist()]
@@ -127,7 +129,7 @@ def _joined(lists: pa.ListArray, valid: pa.BooleanArray) -> pa.BinaryArray:
     return pc.if_else(valid, joined, pa.scalar(None, pa.binary()))
 
 
-def _parsed(values: pa.BinaryArray, parse: Callable[[bytes | None], Any], type: pa.DataType) -> pa.Array:
+def _parse_distinct(values: pa.BinaryArray, parse: Callable[[bytes | None], Any], type: pa.DataType) -> pa.Array:
     """Parse each distinct value once."""
     distinct = values.dictionary_encode()
     parsed = pa.array([*map(parse, distinct.dictionary.to_pylist()), parse(None)], type)

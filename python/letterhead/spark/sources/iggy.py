@@ -22,7 +22,7 @@ from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.partition_log import TopicPartition
-from letterhead.offsets.ranges import chosen_partitions
+from letterhead.offsets.ranges import choose_partitions
 from letterhead.offsets.specs import OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.offset_queries import (
@@ -186,7 +186,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
-        return chosen_partitions(log.client.partitions(self.topic), self.topic, self.values.get("partitions"))
+        return choose_partitions(log.client.partitions(self.topic), self.topic, self.values.get("partitions"))
 
     def points(
         self, log: IggyPartitions, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool

@@ -70,7 +70,7 @@ def _times_by_partition(name: str, value_text: str) -> Any:
     return times
 
 
-def _rejected(name: str, text: str) -> None:
+def _reject(name: str, text: str) -> None:
     raise ValueError(
         f"option {name} cannot be set: a trigger does not wait for records here; use a longer processing time"
     )
@@ -117,7 +117,7 @@ _IGNORED = ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPre
 
 _OF_SPARK = {
     **dict.fromkeys(_IGNORED, Option(text, "Without effect: tunes a Java consumer.")),
-    **dict.fromkeys(("minOffsetsPerTrigger", "maxTriggerDelay"), Option(_rejected, "Not supported.")),
+    **dict.fromkeys(("minOffsetsPerTrigger", "maxTriggerDelay"), Option(_reject, "Not supported.")),
 }
 """Options of Spark's own source that are accepted without effect, or rejected."""
 

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from letterhead.errors import OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
-from letterhead.offsets.ranges import divided_ranges, limited_ends, narrowed_ranges, resolved_offsets
+from letterhead.offsets.ranges import divide_ranges, limit_ends, narrow_ranges, resolve_offsets
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.sources.options import json_of, row_request
@@ -124,7 +124,7 @@ class OffsetQuery(ABC, Generic[LogT]):
         kinds = {partition: point.kind for partition, point in points.items()}
         first = log.first_offsets([partition for partition, kind in kinds.items() if kind == "earliest"])
         last = log.end_offsets([partition for partition, kind in kinds.items() if kind in ("latest", "time")])
-        return resolved_offsets(log, points, first, last)
+        return resolve_offsets(log, points, first, last)
 
     def batch_ranges(self, log: LogT) -> list[OffsetRange]:
         """Return the offsets that a batch query reads."""
@@ -139,19 +139,19 @@ class OffsetQuery(ABC, Generic[LogT]):
         ranges = [
             OffsetRange(partition, starts[partition], min(ends[partition], last[partition])) for partition in partitions
         ]
-        return narrowed_ranges(log, ranges, self.reader().where)
+        return narrow_ranges(log, ranges, self.reader().where)
 
     def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         """Divide ranges among tasks: one each, or more as the options request."""
         minimum, max_offsets = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
-        return [_RangePartition(part) for part in divided_ranges(ranges, minimum, max_offsets)]
+        return [_RangePartition(part) for part in divide_ranges(ranges, minimum, max_offsets)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the part of a task."""
         if not isinstance(part, _RangePartition):  # without parts, Spark makes one of its own
             return
         with self.open_log() as log:
-            ranges = narrowed_ranges(log, [part.offsets], self.reader().where)
+            ranges = narrow_ranges(log, [part.offsets], self.reader().where)
             for batch in read_ranges(log, ranges, skip_lost=self.skips_lost):
                 yield self.as_rows(batch)
 
@@ -209,7 +209,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def initialOffset(self) -> CheckpointOffsets:
         """Return where a query without a checkpoint begins."""
         log = self._connected()
-        return _for_checkpoint(self._query.offsets(log, self._query.partitions(log), "start", is_batch=False))
+        return _group_for_checkpoint(self._query.offsets(log, self._query.partitions(log), "start", is_batch=False))
 
     def getDefaultReadLimit(self) -> Any:
         """Return the limit of the options."""
@@ -228,12 +228,12 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             # Spark calls commit() for a batch when it plans the next one, which the last batch of a run does not have.
             self.commit(start)
         if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
-            ends = limited_ends(limit.max_rows, self._with_new_partitions(starts, ends), ends)
-        return _for_checkpoint(ends)
+            ends = limit_ends(limit.max_rows, self._with_new_partitions(starts, ends), ends)
+        return _group_for_checkpoint(ends)
 
     def reportLatestOffset(self) -> CheckpointOffsets:
         """Return where partitions end, for metrics."""
-        return _for_checkpoint(self._query.latest(self._connected()))
+        return _group_for_checkpoint(self._query.latest(self._connected()))
 
     def partitions(self, start: CheckpointOffsets, end: CheckpointOffsets) -> Sequence[InputPartition]:
         """Return the ranges of offsets that the tasks of a batch read."""
@@ -293,7 +293,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         }
 
 
-def _for_checkpoint(offsets: Mapping[TopicPartition, int]) -> CheckpointOffsets:
+def _group_for_checkpoint(offsets: Mapping[TopicPartition, int]) -> CheckpointOffsets:
     by_topic: CheckpointOffsets = {}
     for partition, offset in sorted(offsets.items()):
         by_topic.setdefault(str(partition.topic), {})[str(partition.partition)] = offset

@@ -78,10 +78,10 @@ def _condition(spark_filter: Any, headers: Columns) -> Condition:
     if name == "StringStartsWith":
         return operand.starts_with(spark_filter.value)
     if name == "In":
-        return operand.isin(_checked(value) for value in spark_filter.value)
+        return operand.isin(_check_literal(value) for value in spark_filter.value)
     if name not in _COMPARISONS:
         raise ValueError(name)
-    condition = operand._compared(_COMPARISONS[name], _checked(spark_filter.value))
+    condition = operand._compared(_COMPARISONS[name], _check_literal(spark_filter.value))
     return Logic("and", condition, ~operand.is_null()) if name == "EqualNullSafe" else condition
 
 
@@ -95,7 +95,7 @@ def _operand(attribute: tuple[str, ...], headers: Columns) -> Operand:
     return col(column)
 
 
-def _checked(value: Any) -> Any:
+def _check_literal(value: Any) -> Any:
     if value is None or isinstance(value, float):
         raise ValueError("a literal that is compared in another way")
     return bytes(value) if isinstance(value, bytearray) else value

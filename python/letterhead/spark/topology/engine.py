@@ -31,7 +31,7 @@ from letterhead.state.values import LazyHeaders
 if TYPE_CHECKING:
     from letterhead.spark.topology.plan import TopologyTransform
 
-__all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_order"]
+__all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "sort_records"]
 
 OUTPUT = "topic string, partition int, key binary, value binary, headers binary, timestamp bigint, changelog boolean"
 """Columns of the result of a worker: the headers are in the format ``kafka``, the timestamp in milliseconds."""
@@ -84,7 +84,7 @@ class GroupTask:
         for layer in self._one_key:
             layer.key = key
         try:
-            for record in in_order(records):
+            for record in sort_records(records):
                 self._set_partition(record[PARTITION])
                 encoded = record[HEADERS]
                 headers = LazyHeaders(encoded, 0, len(encoded)) if encoded else Headers()
@@ -129,7 +129,7 @@ class GroupTask:
                 "is processed or a punctuation called, not in init or close"
             )
         key, value, timestamp, headers = record
-        self._written.append(_OutputRow(topic, partition, key, value, _encoded(headers), timestamp, changelog))
+        self._written.append(_OutputRow(topic, partition, key, value, _encode(headers), timestamp, changelog))
 
     def _set_partition(self, partition: int) -> None:
         context = self._context
@@ -184,7 +184,7 @@ def check_protobuf() -> None:
         ) from error
 
 
-def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Return records, tuples that begin with topic, partition, offset and timestamp, in the order to process them.
 
     The records of a topic's partition are in the order of their offsets. Among several partitions, the next record with
@@ -192,7 +192,7 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
     Examples
     --------
-    >>> list(in_order([("b", 0, 0, 5), ("a", 0, 8, 7), ("a", 0, 7, 9)]))
+    >>> list(sort_records([("b", 0, 0, 5), ("a", 0, 8, 7), ("a", 0, 7, 9)]))
     [('b', 0, 0, 5), ('a', 0, 7, 9), ('a', 0, 8, 7)]
     """
     queues: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
@@ -211,6 +211,6 @@ def _build_store(scope: str, builder: Builder) -> Any:
     return builder.build(bottom)
 
 
-def _encoded(headers: Headers) -> bytes:
+def _encode(headers: Headers) -> bytes:
     unread = headers.unread() if isinstance(headers, LazyHeaders) else None
     return (encode(headers, "kafka") or b"") if unread is None else unread

@@ -18,11 +18,11 @@ from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
-from letterhead.state.layers.rows import merged
+from letterhead.state.layers.rows import merge_rows
 from letterhead.state.processor import RecordContext
 from letterhead.state.reads import StoreScan
 from letterhead.state.storage import keys
-from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
+from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, make_windowed
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 
@@ -136,7 +136,7 @@ class _Caching(Layer):
     def _rows(
         self, cached: _CachedRows, stored: Any, order: Callable[[Any], Any], reverse: bool
     ) -> StoreIterator[Any, bytes]:
-        return StoreIterator(merged(cached, stored, order, reverse), self.name, on_close=stored.close)
+        return StoreIterator(merge_rows(cached, stored, order, reverse), self.name, on_close=stored.close)
 
 
 class CachingKeyValueStore(_Caching, KeyValueWrites):
@@ -296,7 +296,7 @@ class CachingWindowStore(_CachingSegments):
 
     def _key(self, cache_key: bytes) -> WindowedKey:
         key, start, _ = keys.window_parts(cache_key[8:])
-        return windowed(key, start, self._size)
+        return make_windowed(key, start, self._size)
 
     def _get_below(self, cache_key: bytes) -> Any:
         row = self._key(cache_key)

@@ -1,6 +1,6 @@
 """Use a store of one value format as a store of another.
 
-:func:`adapted` puts an :class:`Adapter` around a store of bytes whose format is older than the application needs:
+:func:`adapt` puts an :class:`Adapter` around a store of bytes whose format is older than the application needs:
 
 ======================  ==========================  ======================
 store                   drops on write              returns on read
@@ -27,7 +27,7 @@ from letterhead.headers import Headers
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.base import Layer, restores_as
-from letterhead.state.layers.rows import mapped
+from letterhead.state.layers.rows import map_values
 from letterhead.state.layers.typed import KeyValueStore, SessionStoreWithHeaders, WindowStore
 from letterhead.state.reads import KeyValueReads, SessionReads, StoreScan, WindowReads
 from letterhead.state.storage.raw import (
@@ -38,7 +38,7 @@ from letterhead.state.storage.raw import (
 )
 from letterhead.state.values import AggregationWithHeaders, ValueAndTimestamp, ValueTimestampHeaders
 
-__all__ = ["Adapter", "KeyValueFacade", "SessionFacade", "WindowFacade", "adapted"]
+__all__ = ["Adapter", "KeyValueFacade", "SessionFacade", "WindowFacade", "adapt"]
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -83,7 +83,7 @@ class _Converting:
 
     def scan(self, query: StoreScan) -> StoreIterator[Any, Any]:
         """Return the rows of a scan."""
-        return mapped(self.inner.scan(query), self.name, self._from_inner)
+        return map_values(self.inner.scan(query), self.name, self._from_inner)
 
     def approximate_num_entries(self) -> int:
         """Return the approximate number of rows."""
@@ -118,10 +118,10 @@ class Adapter(_Converting, Layer):
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
         """Return the versions that were valid at any time between two."""
-        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._result)
+        return map_values(self.inner.versions(key, time_from, time_to, ascending), self.name, self._result)
 
 
-def adapted(store: Any, store_type: str, format: str) -> Any:
+def adapt(store: Any, store_type: str, format: str) -> Any:
     """Return a store of a format: the store of bytes itself, or an adapter around it if its format is older.
 
     Raises

@@ -33,7 +33,7 @@ from letterhead.state.serdes import (
 from letterhead.state.storage.keys import RowKey, encode_key
 from letterhead.state.values import Origin, ValueAndTimestamp, ValueTimestampHeaders
 
-__all__ = ["Change", "Metered", "MeteredIterator", "ScanErrors", "timed"]
+__all__ = ["Change", "Metered", "MeteredIterator", "ScanErrors", "time_calls"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -45,7 +45,7 @@ ScanErrors: TypeAlias = Literal["skip", "raise"]
 _log = logging.getLogger("letterhead.state")
 
 
-def timed(operation: str) -> Callable[[Method], Method]:
+def time_calls(operation: str) -> Callable[[Method], Method]:
     """Count and time the calls of a method in the store's metrics, except calls that raise."""
 
     def decorate(method: Method) -> Method:
@@ -134,12 +134,12 @@ class Metered(Layer, Generic[K, V]):
             self._raw_value = partial(values._encode, topic)
         super().open(directory, context)
 
-    @timed("flush")
+    @time_calls("flush")
     def flush(self) -> None:
         """Write cached changes to the store of bytes and to the changelog."""
         super().flush()
 
-    @timed("restore")
+    @time_calls("restore")
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Restore the store from the records of its changelog, in order."""
         convert = converter_for(self._store_type, restores_as(self))
@@ -243,13 +243,13 @@ class Metered(Layer, Generic[K, V]):
     def _serialized(self, value: Any) -> bytes | None:
         return self.serdes.raw_value(value, self.context.current().headers)
 
-    def _encoded(self, key: Any, value: Any, headers: Headers | None = None) -> _Encoded:
+    def _encoded(self, key: Any, value: Any, headers: Headers | None = None) -> _WriteScope:
         """Serialize a key and a value for the calls in a ``with`` statement; a value of ``None`` is a tombstone.
 
         While a tombstone is written, a copy of the current record with these headers is the current one: serializers can
         add headers, which must not change the record itself. The headers are a copy of the record's by default.
         """
-        return _Encoded(self, not_null(key), value, headers)
+        return _WriteScope(self, not_null(key), value, headers)
 
     # Deserializing.
 
@@ -276,7 +276,7 @@ class Metered(Layer, Generic[K, V]):
         return key if isinstance(row, bytes) else row._replace(key=key)
 
 
-class _Encoded:
+class _WriteScope:
     """The context of :meth:`Metered._encoded`; a class, because a generator would take 0.6 µs more for every write."""
 
     __slots__ = ("_before", "_headers", "_key", "_store", "_value")

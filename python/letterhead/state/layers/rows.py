@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 from letterhead.errors import DamagedRowError
 from letterhead.state.interfaces import StoreIterator
 
-__all__ = ["mapped", "merged"]
+__all__ = ["map_values", "merge_rows"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 W = TypeVar("W")
 
 
-def mapped(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) -> StoreIterator[K, W]:
+def map_values(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) -> StoreIterator[K, W]:
     """Convert each value of an iterator over the rows of a store; the result closes the iterator."""
 
     def converted() -> Iterator[tuple[K, W] | DamagedRowError]:
@@ -25,7 +25,7 @@ def mapped(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) ->
     return StoreIterator(converted(), store, on_close=rows.close)
 
 
-def merged(
+def merge_rows(
     cached: Sequence[tuple[Any, K, bytes | None]],
     stored: Iterator[tuple[K, bytes]],
     order: Callable[[K], Any],

@@ -16,7 +16,7 @@ from letterhead.headers import Headers
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.change_logging import ChangeLoggingKeyValueStore
-from letterhead.state.layers.metered import Change, Metered, MeteredIterator, timed
+from letterhead.state.layers.metered import Change, Metered, MeteredIterator, time_calls
 from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import KeyValueReads, SessionReads, StoreScan, WindowReads, not_null
 from letterhead.state.serdes import AggregationWithHeadersSerde, ValueAndTimestampSerde, ValueTimestampHeadersSerde
@@ -58,7 +58,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     _store_type = "key-value"
     _operations = ("put", "put_if_absent", "put_all", "delete", "get", "range", "all", "prefix_scan")
 
-    @timed("put")
+    @time_calls("put")
     def put(self, key: K, value: V | None) -> None:
         """Put a value; ``None`` deletes the key.
 
@@ -72,14 +72,14 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         with self._encoded(key, value) as row:
             self.inner.put(*row)
 
-    @timed("put_if_absent")
+    @time_calls("put_if_absent")
     def put_if_absent(self, key: K, value: V | None) -> V | None:
         """Put a value if the key has none; return the existing value, or ``None``."""
         with self._encoded(key, value) as (raw_key, stored):
             before = self.inner.put_if_absent(raw_key, stored)
         return self._deserialize_value(raw_key, before)
 
-    @timed("put_all")
+    @time_calls("put_all")
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
         """Put many values; ``None`` deletes a key."""
         entries = list(entries)
@@ -93,7 +93,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
                 [(self._check_and_serialize_key(key, value), self._raw_value(value)) for key, value in entries]
             )
 
-    @timed("delete")
+    @time_calls("delete")
     def delete(self, key: K) -> V | None:
         """Delete a key; return the previous value, or ``None``."""
         with self._encoded(key, None) as (raw_key, _):
@@ -164,7 +164,7 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
     _store_type = "window"
     _operations = ("put", "fetch", "all")
 
-    @timed("put")
+    @time_calls("put")
     def put(self, key: K, value: V | None, start: int) -> None:
         """Put the value of a window.
 
@@ -180,7 +180,7 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
         with self._encoded(key, value) as row:
             self.inner.put(*row, start)
 
-    @timed("fetch")
+    @time_calls("fetch")
     def fetch(self, key: K, start: int) -> V | None:
         """Return the value of a window; ``None`` if there is none."""
         raw_key = self._serialize_key_to_read(key)
@@ -239,21 +239,21 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     _store_type = "session"
     _operations = ("put", "remove", "fetch", "find_sessions")
 
-    @timed("put")
+    @time_calls("put")
     def put(self, session: SessionKey, value: V | None) -> None:
         """Put the aggregation of a session; ``None`` deletes the session."""
         _check_session(session)
         with self._encoded(session.key, value) as (raw_key, stored):
             self.inner.put(SessionKey(raw_key, session.start, session.end), stored)
 
-    @timed("remove")
+    @time_calls("remove")
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
         _check_session(session)
         with self._encoded(session.key, None) as (raw_key, _):
             self.inner.remove(SessionKey(raw_key, session.start, session.end))
 
-    @timed("fetch")
+    @time_calls("fetch")
     def fetch_session(self, key: K, start: int, end: int) -> V | None:
         """Return the aggregation of a session; ``None`` if there is none."""
         raw_key = self._serialize_key_to_read(key)
@@ -312,7 +312,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
     _store_type = "versioned"
     _operations = ("put", "delete", "get", "get_as_of", "versions")
 
-    @timed("delete")
+    @time_calls("delete")
     def delete(self, key: K, timestamp: int) -> R | None:
         """Delete a key from a time on, and return the version that was valid then; ``None`` if there was none."""
         with self._encoded(key, None) as (raw_key, _):
@@ -328,7 +328,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
         self._timers["get" if as_of is None else "get_as_of"].add(perf_counter_ns() - began)
         return version
 
-    @timed("versions")
+    @time_calls("versions")
     def versions(
         self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
     ) -> StoreIterator[K, R]:
@@ -353,7 +353,7 @@ class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic
     As in Kafka Streams, :meth:`get` and :meth:`delete` leave ``valid_to`` of the version unset. :meth:`versions` sets it.
     """
 
-    @timed("put")
+    @time_calls("put")
     def put(self, key: K, value: V | None, timestamp: int) -> int:
         """Put a version.
 
@@ -390,7 +390,7 @@ class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWi
     _wrap_serde = AggregationWithHeadersSerde
     _keeps_headers = True
 
-    @timed("put")
+    @time_calls("put")
     def put(self, key: K, value: V | None, timestamp: int, headers: Any = None) -> int:
         """Put a version; see :meth:`VersionedKeyValueStore.put`.
 

@@ -16,9 +16,9 @@ from letterhead.state.storage.keys import (
     MAX_TIME,
     SessionKey,
     WindowedKey,
+    make_windowed,
     session_parts,
     window_parts,
-    windowed,
     within,
 )
 
@@ -167,7 +167,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
         low, high = query.key_from, query.key_to
         if not self.retain_duplicates:
             for start, key, value in self._read(starts, low, high, query.backward):
-                yield windowed(key, start, self.window_size), value
+                yield make_windowed(key, start, self.window_size), value
             return
         first = None if low is None else _with_sequence(low, 0)
         last = None if high is None else _with_sequence(high, MAX_SEQUENCE)
@@ -175,7 +175,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
             key = numbered[:-4]
             # With a sequence number appended, a key can sort after a longer key that begins with it.
             if within(key, low, high):
-                yield windowed(key, start, self.window_size), value
+                yield make_windowed(key, start, self.window_size), value
 
     def _parts(self, stored: bytes) -> tuple[bytes, int]:
         return window_parts(stored)[:2]

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from letterhead import arrow as lha
 from letterhead._error_policies import has_error_column
 from letterhead._row_request import RowRequest
-from letterhead._table_batches import bounded_batches
-from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
+from letterhead._table_batches import split_batches
+from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, copy_error
 from letterhead.offsets.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.operations import DecodeOptions, Select
 from letterhead.state.reading.directory import StoreSegment
@@ -99,7 +99,7 @@ class StoreColumns:
                 rows = store.rows(families)
             else:
                 rows = store.rows_between(families, keys or KeyBounds(), backward=backward)
-            for stored_keys, values in _grouped(rows):
+            for stored_keys, values in _group_rows(rows):
                 if backward:
                     stored_keys, values = stored_keys[::-1], values[::-1]
                 batch = self._batch(_DatabaseRows(store, segment, families, self._errors, stored_keys, values))
@@ -107,7 +107,7 @@ class StoreColumns:
                     batch = batch.take(pa.array(range(len(batch) - 1, -1, -1), pa.int64()))
                 # Rows whose versions are all deleted contain none.
                 if len(batch):
-                    yield from bounded_batches(batch, self._limits)
+                    yield from split_batches(batch, self._limits)
 
     def _check(self, name: str) -> None:
         """Check the window size and the headers against the type of store."""
@@ -180,7 +180,7 @@ class StoreColumns:
             for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
                 rows.condition_errors[row] = errors[row].as_py()
         for row, damaged in unread.items():
-            rows.condition_errors[row] = [_detail(replaced(damaged, column="where"))]
+            rows.condition_errors[row] = [_detail(copy_error(damaged, column="where"))]
         if has_error_column(self._errors):
             has_error = pa.array(
                 [row in rows.condition_errors or rows.has_errors(row) for row in range(count)], pa.bool_()
@@ -351,7 +351,7 @@ class _DatabaseRows:
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
         """Return the error for a value that cannot be decoded."""
         byte_offset = None if error.byte_offset is None else error.byte_offset + self._value_offset(row)
-        return DamagedRowError(self._name, self.keys[row], replaced(error, byte_offset=byte_offset, row=None))
+        return DamagedRowError(self._name, self.keys[row], copy_error(error, byte_offset=byte_offset, row=None))
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
@@ -370,7 +370,7 @@ def _detail(error: DecodeError) -> dict[str, Any]:
     return ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)._asdict()
 
 
-def _grouped(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+def _group_rows(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
     """Group rows into record batches."""
     keys: list[bytes] = []
     values: list[bytes] = []

@@ -23,7 +23,7 @@ from letterhead.state.reading.store_types import TIME_ORDERED_KEYS, DetectedType
 from letterhead.state.storage.database import StoredFamilies, list_families
 from letterhead.state.storage.keys import AFTER_INDEX, INDEX, SessionKeys, WindowKeys, session_parts, window_parts
 from letterhead.state.storage.layouts import Legacy
-from letterhead.state.storage.raw import headers_end, shifted
+from letterhead.state.storage.raw import headers_end, shift_error
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds, segment_number
 
 __all__ = [
@@ -129,7 +129,7 @@ class StoreReader:
     ) -> Iterator[EncodedRow]:
         """Read the rows of all families, in order of their keys; if two rows have the same key, only the newer row."""
         scans = [
-            _tagged(families.rows(family, first, last, backward=backward), family, legacy)
+            _tag_rows(families.rows(family, first, last, backward=backward), family, legacy)
             for family, legacy in self.row_families(families)
         ]
         before = None
@@ -190,7 +190,7 @@ class StoreReader:
             try:
                 timestamp, headers, payload = self.value_parts(value)
             except DecodeError as error:
-                raise shifted(error, -row.added) from error
+                raise shift_error(error, -row.added) from error
             return [StoreRow(key, times, payload, timestamp, headers, sequence)]
         except DecodeError as error:
             raise DamagedRowError(segment.directory.name, row.key, error) from error
@@ -289,7 +289,7 @@ class StoreReader:
         try:
             _, headers, payload = self.value_parts(version.value)
         except DecodeError as error:
-            raise shifted(error, version.at) from error
+            raise shift_error(error, version.at) from error
         return StoreRow(key, times, payload, None, headers)
 
 
@@ -330,7 +330,7 @@ def _newer_or_damaged(row: EncodedRow) -> bytes:
         return row.value
 
 
-def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, legacy: Legacy | None) -> Iterator[EncodedRow]:
+def _tag_rows(rows: Iterator[tuple[bytes, bytes]], family: str, legacy: Legacy | None) -> Iterator[EncodedRow]:
     for key, value in rows:
         yield EncodedRow(key, value, family, legacy)
 

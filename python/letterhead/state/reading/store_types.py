@@ -107,11 +107,11 @@ def store_type_of(
     UnexpectedColumnFamilyError if there is an unknown family.
     """
     families = set().union(*families_of_databases)
-    detected = _by_families(store, families)
+    detected = _types_from_families(store, families)
     if store_type is not None:
         detected = _as_chosen(store, families, detected, store_type)
     elif len(candidates := _candidates(store, detected)) > 1:
-        detected = _by_rows(store, detected, candidates)
+        detected = _types_from_rows(store, detected, candidates)
     if value_format is not None:
         detected = _with_value_format(store, detected, value_format)
     elif detected.name == "time-ordered-window" and detected.value_format == "plain":
@@ -124,7 +124,7 @@ def store_type_of(
     return detected
 
 
-def _by_families(store: StoreFiles, families: set[str]) -> DetectedType:
+def _types_from_families(store: StoreFiles, families: set[str]) -> DetectedType:
     own = families - {DEFAULT, OFFSETS}
     by_key = "window" if store.segmented else "key-value"
     if not own:
@@ -157,7 +157,7 @@ def _candidates(store: StoreFiles, detected: DetectedType) -> list[str]:
     return ["key-value", "versioned"]
 
 
-def _by_rows(store: StoreFiles, detected: DetectedType, candidates: list[str]) -> DetectedType:
+def _types_from_rows(store: StoreFiles, detected: DetectedType, candidates: list[str]) -> DetectedType:
     examined = 0
     fits = dict.fromkeys(candidates, 0)
     ends = dict(itertools.zip_longest(store.segments, (segment.start for segment in store.segments[1:])))
@@ -235,14 +235,14 @@ def _window_fits(key: bytes, value: bytes, start: int | None, end: int | None) -
     if len(key) < 12:
         return False
     _, time, sequence = window_parts(key)
-    return sequence >= 0 and _in_segment(time, start, end)
+    return sequence >= 0 and _is_in_segment(time, start, end)
 
 
 def _session_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
     if len(key) < 16:
         return False
     session = session_parts(key)
-    return 0 <= session.start <= session.end and _in_segment(session.end, start, end)
+    return 0 <= session.start <= session.end and _is_in_segment(session.end, start, end)
 
 
 def _time_ordered_fits(store_type: str, plain_fits: Fits) -> Fits:
@@ -270,7 +270,7 @@ def _version_fits(key: bytes, value: bytes, start: int | None, end: int | None) 
     return False
 
 
-def _in_segment(time: int, start: int | None, end: int | None) -> bool:
+def _is_in_segment(time: int, start: int | None, end: int | None) -> bool:
     """Return whether a time can be in a segment. Only the first segment is longer than its start."""
     if start is None:
         return time >= 0

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
 from letterhead.offsets.partition_log import TopicPartition
@@ -130,7 +130,7 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
 
     They must not become two headers of each row.
     """
-    all_headers = present(records.headers, "the column of headers")
+    all_headers = require(records.headers, "the column of headers")
     if not _any_ends_with(all_headers, CONSISTENCY_POSITION):
         return records, position
     kept = []
@@ -315,7 +315,7 @@ class _BufferedVersions(VersionedStore):
     """A versioned store that keeps its changes in memory."""
 
     def __init__(self, plan: RestorePlan, database: Database) -> None:
-        retention = present(plan.retention, "the retention")
+        retention = require(plan.retention, "the retention")
         super().__init__(plan.name, retention, plan.segment_interval, headers=plan.value_format == "headers")
         self._rows = database.rows
         self.changed: dict[bytes, bytes | None] = {}
@@ -351,7 +351,7 @@ class SegmentedTarget(BatchedTarget):
     """A store of windows or sessions."""
 
     def _open(self, task: Path) -> None:
-        plan, retention = self.plan, present(self.plan.retention, "the retention")
+        plan, retention = self.plan, require(self.plan.retention, "the retention")
         self._retention = retention
         self._interval = plan.segment_interval or segment_interval(retention)
         keys: type[KeySchema] = WindowKeys if plan.store_type.endswith("window") else SessionKeys

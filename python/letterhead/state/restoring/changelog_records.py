@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 
-with needed("the records of a changelog", "'letterhead[arrow,state]'"):
+with install_hint("the records of a changelog", "'letterhead[arrow,state]'"):
     import numpy as np
     import pyarrow as pa
 
@@ -104,7 +104,7 @@ def changelog_records(
     last: dict[int, int] = {}
     tracker = EndTracker(end)
     for batch in read_batches(source, (*REQUIRED, *OPTIONAL)):
-        for records in _by_partition(batch, partition):
+        for records in _group_by_partition(batch, partition):
             topics.add(records.topic)
             if len(topics) > 1:
                 raise _several_topics(topics)
@@ -206,7 +206,7 @@ REQUIRED = ("key", "value", "offset", "timestamp")
 OPTIONAL = ("topic", "partition", "headers")
 
 
-def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Records]:
+def _group_by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Records]:
     names = batch.schema.names
     for name in REQUIRED:
         if name not in names:

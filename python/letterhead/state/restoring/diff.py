@@ -142,7 +142,7 @@ def diff(
         names = ", ".join(files.label for files in first_stores)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
     opened = open_store(first_stores[0], store_type, None, limits)
-    with _restored(opened, second, retention, segment_interval) as directory:
+    with _restore(opened, second, retention, segment_interval) as directory:
         yield from _compare_stores(
             opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_error
         )
@@ -184,7 +184,7 @@ def _compare_directories(
 
 
 @contextmanager
-def _restored(
+def _restore(
     store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
     """Restore the changelog of a store up to the offset that the store has."""
@@ -230,7 +230,7 @@ def _compare_stores(
     )
     same = first_store.type.value_format == second_store.type.value_format
     for start in sorted({*first_segments, *second_segments}, key=lambda start: start or 0):
-        for stored, first_value, second_value in _merged(
+        for stored, first_value, second_value in _merge_segments(
             first_store, first_segments.get(start), second_store, second_segments.get(start)
         ):
             if same and first_value == second_value:
@@ -261,7 +261,7 @@ def _compare_rows(
         yield RowDifference(store, row_id[0], dict(row_id[1]), tuple(differs), *rows)
 
 
-def _merged(
+def _merge_segments(
     first_store: StoreReader,
     first_segment: StoreSegment | None,
     second_store: StoreReader,

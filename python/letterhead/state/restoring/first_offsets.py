@@ -1,4 +1,4 @@
-"""Choose the offset at which the restore of a windowed store begins: :func:`retained_from`, :func:`topic_retained_from`.
+"""Choose the offset at which the restore of a windowed store begins: :func:`find_retained_offsets`, :func:`topic_retained_from`.
 
 Kafka Streams 4.4 reads the last record of the changelog, and begins at the first record that is not older than its timestamp
 minus the retention of the store. It begins with the first record if that time is not after 1970, or if the last offset is not a
@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 
-with needed("the records of a changelog", "'letterhead[arrow,state]'"):
+with install_hint("the records of a changelog", "'letterhead[arrow,state]'"):
     import numpy as np
     import pyarrow as pa
 
@@ -27,7 +27,7 @@ from letterhead.state.restoring.changelog_records import (
     records_by_partition,
 )
 
-__all__ = ["can_be_read_again", "retained_from", "topic_retained_from"]
+__all__ = ["can_be_read_again", "find_retained_offsets", "topic_retained_from"]
 
 COLUMNS = ("partition", "offset", "timestamp")
 TRANSACTIONAL = "transactional"
@@ -48,7 +48,7 @@ def can_be_read_again(source: object) -> bool:
     return isinstance(source, str | Path | pa.Table | pa.RecordBatch)
 
 
-def retained_from(
+def find_retained_offsets(
     source: Source, retention: int, *, partition: int | None = None, end: int | datetime | None = None
 ) -> dict[int, int]:
     """Return the offset of the first record to restore of each partition that does not begin with its first record.
@@ -87,7 +87,7 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Do as :func:`retained_from` for a topic. Brokers find records by their time, so only the last record is read.
+    """Do as :func:`find_retained_offsets` for a topic. Brokers find records by their time, so only the last record is read.
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._durable_files import make_directory, replace_file, sync_directory
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead.errors import ProcessorStateError
 from letterhead.offsets.partition_log import TopicPartition
@@ -231,11 +231,11 @@ def _first_offsets(
     elif start is not None and start != "earliest":
         raise TypeError('start must be "earliest", an offset or a mapping of partition to offset')
     else:
-        from letterhead.state.restoring.first_offsets import can_be_read_again, retained_from
+        from letterhead.state.restoring.first_offsets import can_be_read_again, find_retained_offsets
 
         offsets = {}
         if start is None and plan.segmented and plan.retention and can_be_read_again(source):
-            offsets = retained_from(source, plan.retention, partition=partition, end=end)
+            offsets = find_retained_offsets(source, plan.retention, partition=partition, end=end)
     return lambda number: offsets.get(number, 0)
 
 
@@ -340,7 +340,7 @@ class _PartitionRestore:
                 raise FileExistsError(
                     f"store {plan.name} exists in {self._directory}: restore into another directory, or move this one away"
                 )
-            self.complete, self.offset = True, _stored_offset(self._directory, changelog)
+            self.complete, self.offset = True, _read_stored_offset(self._directory, changelog)
             return
         self.complete = self._begin()
         self._target = open_target(plan, self._hidden, changelog)
@@ -384,7 +384,7 @@ class _PartitionRestore:
 
     def write(self, rows: list[RowBatch]) -> None:
         """Write rows."""
-        target = present(self._target, "the store to write")
+        target = require(self._target, "the store to write")
         target.write(rows)
         self.offset = target.offset
 
@@ -423,7 +423,7 @@ class _PartitionRestore:
             self._target.close()
 
 
-def _stored_offset(directory: Path, changelog: TopicPartition) -> int:
+def _read_stored_offset(directory: Path, changelog: TopicPartition) -> int:
     offsets = []
     for current in directory.rglob("CURRENT"):
         with StoredFamilies(current.parent) as families:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_session_format, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
@@ -22,11 +22,11 @@ from letterhead.state.storage.keys import (
     StoredRange,
     WindowedKey,
     WindowKeys,
+    make_windowed,
     session_key,
     session_parts,
     window_key,
     window_parts,
-    windowed,
 )
 from letterhead.state.storage.layouts import LAYOUTS
 from letterhead.state.storage.segments import Segments, StoredSegments, segment_interval
@@ -155,7 +155,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
     # Files.
 
     def _open_segments(self) -> Segments[Any]:
-        return present(self._segments, "the segments of an open store")
+        return require(self._segments, "the segments of an open store")
 
     def _open_files(self, directory: Path) -> None:
         self._observed = -1
@@ -241,7 +241,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
 
     def _key_of(self, stored_key: bytes) -> WindowedKey:
         key, start, _ = window_parts(stored_key)
-        return windowed(key, start, self.window_size)
+        return make_windowed(key, start, self.window_size)
 
 
 class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]):

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from letterhead._context_managers import Closing
-from letterhead._optional_dependencies import needed
+from letterhead._optional_dependencies import install_hint
 from letterhead.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
@@ -274,7 +274,7 @@ class Database:
             return  # the parent process closes it
         # Every handle of a family keeps the database open and locked: all are released, even after an error.
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
-        steps += [family.close for family in _in_order(self._families, self._newest_first)]
+        steps += [family.close for family in _order_families(self._families, self._newest_first)]
         steps.append(self._database.close)
         for attribute in ("rows", "_offsets", "_database", "_options_of"):
             self.__dict__.pop(attribute, None)
@@ -493,13 +493,13 @@ def _families_of(name: str, directory: Path) -> list[str]:
 
 def load_rocksdict() -> ModuleType:
     """Import rocksdict, an optional dependency."""
-    with needed("a persistent store", "'letterhead[state]'"):
+    with install_hint("a persistent store", "'letterhead[state]'"):
         import rocksdict
     module: ModuleType = rocksdict
     return module
 
 
-def _in_order(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
+def _order_families(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
     """Return families in the order in which they must be closed, which writes them to files."""
     return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
 
@@ -508,7 +508,7 @@ def _release(families: dict[str, Any], newest_first: list[str], process: int) ->
     """Close the families of a database that was not closed, in order, before they are garbage-collected in any order."""
     if os.getpid() != process:
         return  # the parent process closes it
-    for family in _in_order(families, newest_first):
+    for family in _order_families(families, newest_first):
         with suppress(Exception):
             family.close()
 

@@ -24,7 +24,7 @@ __all__ = [
     "AFTER_INDEX", "INDEX", "MAX_SEQUENCE", "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange",
     "TimeOrderedKeys", "TimeOrderedSessionKeys", "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment",
     "segment_of", "session_end", "session_key", "session_parts", "encode_key", "window_key", "window_parts", "window_start",
-    "windowed", "within",
+    "make_windowed", "within",
 ]  # fmt: skip
 
 MAX_TIME = (1 << 63) - 1
@@ -160,7 +160,7 @@ def segment_of(time: int, interval: int) -> int:
     return time // interval if time >= 0 else -(-time // interval)
 
 
-def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
+def make_windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
     """Return the key of a row with the end of its window, which is not stored."""
     return WindowedKey(key, start, min(start + window_size, MAX_TIME))
 
@@ -214,7 +214,7 @@ class WindowKeys(KeySchema):
     @staticmethod
     def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of a range of keys."""
-        return _between(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
+        return _enclosing_bounds(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
@@ -237,7 +237,7 @@ class SessionKeys(KeySchema):
     @staticmethod
     def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of a range of keys."""
-        return _between(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
+        return _enclosing_bounds(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
@@ -309,7 +309,7 @@ def _tail(stored_key: bytes, size: int) -> int:
     return at
 
 
-def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
+def _enclosing_bounds(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
     """Return bounds that enclose the stored keys in a range of keys; ``largest`` is the largest suffix of a stored key.
 
     A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.

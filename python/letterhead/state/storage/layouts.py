@@ -129,16 +129,16 @@ def mixed_formats_error(store: str) -> ProcessorStateError:
     )
 
 
-def _unchanged(key: bytes, value: bytes) -> bytes:
+def _return_value(key: bytes, value: bytes) -> bytes:
     return value
 
 
-def _prefixed(prefix: bytes, key: bytes, value: bytes) -> bytes:
+def _prefix(prefix: bytes, key: bytes, value: bytes) -> bytes:
     return prefix + value
 
 
 _ADD_TIMESTAMP, _ADD_HEADERS, _ADD_BOTH = (
-    partial(_prefixed, prefix) for prefix in (NO_TIMESTAMP, b"\0", b"\0" + NO_TIMESTAMP)
+    partial(_prefix, prefix) for prefix in (NO_TIMESTAMP, b"\0", b"\0" + NO_TIMESTAMP)
 )
 
 
@@ -154,7 +154,7 @@ HEADERS = Layout(WITH_HEADERS, (Legacy(WITH_TIMESTAMP, _ADD_HEADERS, dropped=Tru
 SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Session stores with headers."""
 
-TIME_ORDERED_SESSION = Layout(SESSION_HEADERS.family, (Legacy(DEFAULT, _unchanged),))
+TIME_ORDERED_SESSION = Layout(SESSION_HEADERS.family, (Legacy(DEFAULT, _return_value),))
 """Time-ordered session stores of applications that keep headers. Kafka Streams 4.3 and 4.4 open the family of session
 stores with headers, and write aggregations without headers into it."""
 

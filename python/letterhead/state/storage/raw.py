@@ -8,7 +8,7 @@ it unchanged.
 from __future__ import annotations
 
 from letterhead._native import split_value
-from letterhead.errors import DecodeError, replaced
+from letterhead.errors import DecodeError, copy_error
 from letterhead.headers import Headers
 from letterhead.one_message import decode
 
@@ -63,6 +63,6 @@ def headers_end(value: bytes) -> int:
     return split_value(value, False)[3]
 
 
-def shifted(error: DecodeError, by: int) -> DecodeError:
+def shift_error(error: DecodeError, by: int) -> DecodeError:
     """Return the error of a part of a value with its position in the whole value."""
-    return replaced(error, byte_offset=None if error.byte_offset is None else error.byte_offset + by)
+    return copy_error(error, byte_offset=None if error.byte_offset is None else error.byte_offset + by)

@@ -200,10 +200,10 @@ def read_rows(
     """
     # The snapshot is taken here: a generator would take it with its first row.
     rows = family.items(backwards=backward, from_key=last if backward else first)
-    return _until(rows, first if backward else last, backward, family, store, os.getpid())
+    return _yield_until(rows, first if backward else last, backward, family, store, os.getpid())
 
 
-def _until(
+def _yield_until(
     rows: Iterator[tuple[bytes, bytes]], bound: bytes | None, backward: bool, family: Any, store: str, process: int
 ) -> Iterator[tuple[bytes, bytes]]:
     key = None

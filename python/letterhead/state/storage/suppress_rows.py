@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from letterhead._invariants import present
+from letterhead._invariants import require
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.message import Message
@@ -105,8 +105,8 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
         offset,
         time,
         Buffered(new, timestamp, record_headers),
-        _buffered(old, old_prefix),
-        _buffered(prior, prior_prefix),
+        _encode_buffered(old, old_prefix),
+        _encode_buffered(prior, prior_prefix),
     )
 
 
@@ -117,32 +117,36 @@ def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | No
     """
     headers: list[tuple[str, bytes | None]] = [("v", VERSION)]
     if row.prior != row.old and row.prior.timestamp is not None:
-        headers.append((PRIOR, _encoded_prefix(row.prior)))
+        headers.append((PRIOR, _encode_prefix(row.prior)))
     if row.old.timestamp is not None:
-        headers.append((OLD, _encoded_prefix(row.old)))
+        headers.append((OLD, _encode_prefix(row.old)))
     record_headers = row.new.headers or Headers()
     name = row.topic.encode()
     parts = [struct.pack(">qqi", row.new.timestamp or 0, row.offset, len(name)), name]
     parts.append(struct.pack(">ii", row.partition, len(record_headers)))
     for key, value in cast("Sequence[tuple[str, bytes | None]]", record_headers):
-        parts += [_sized(key.encode()), _sized(value)]
+        parts += [_with_size(key.encode()), _with_size(value)]
     same = row.old.value is not None and row.old.value == row.prior.value
-    parts += [_sized(row.prior.value), struct.pack(">i", -2) if same else _sized(row.old.value), _sized(row.new.value)]
+    parts += [
+        _with_size(row.prior.value),
+        struct.pack(">i", -2) if same else _with_size(row.old.value),
+        _with_size(row.new.value),
+    ]
     parts.append(struct.pack(">q", row.time))
     return b"".join(parts), headers
 
 
-def _encoded_prefix(buffered: Buffered) -> bytes:
+def _encode_prefix(buffered: Buffered) -> bytes:
     """Return headers and timestamp of a value, which a store with headers writes before the value."""
     message = Message(headers=buffered.headers or Headers(), timestamp=buffered.timestamp, payload=b"")
-    return present(encode(message, "streams-timestamped"), "the encoded headers")
+    return require(encode(message, "streams-timestamped"), "the encoded headers")
 
 
-def _sized(data: bytes | None) -> bytes:
+def _with_size(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-def _buffered(value: bytes | None, prefix: bytes | None) -> Buffered:
+def _encode_buffered(value: bytes | None, prefix: bytes | None) -> Buffered:
     if value is None or prefix is None:
         return Buffered(value, None, None)
     message: Any = decode(prefix + value, "streams-timestamped")

@@ -48,7 +48,7 @@ class TemporaryDirectory(Closing):
         if place not in _swept:
             _swept.add(place)
             _sweep(Path(place))
-        self.path, lock = _locked(purpose)
+        self.path, lock = _lock(purpose)
         self._remove = finalize(self, _remove, self.path, lock, os.getpid())
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class TemporaryDirectory(Closing):
         self._remove()
 
 
-def _locked(purpose: str) -> tuple[Path, int]:
+def _lock(purpose: str) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-"))
         with suppress(FileNotFoundError):
