@@ -303,7 +303,7 @@ def test_a_raised_error_of_a_row_names_the_option_that_keeps_the_other_rows() ->
     bad, column = pa.array([b"\x01"]), 'errors="column" returns all rows, and the errors of each in a column'
     chunked = pa.chunked_array([bad])
     calls: list[Callable[..., Any]] = [
-        partial(lha.decode, format="kafka"), partial(lha.select, format="kafka", columns={"a": "string"}),
+        partial(lha.decode, format="kafka"), partial(lha.select, format="kafka", headers={"a": "string"}),
         partial(lha.edit, format="kafka", drop=["a"]), partial(lha.convert, format="kafka", target="kafka"),
         partial(lha.messages, format="kip82-messages"), lha.rfc3339, lha.traceparent, lha.schema_id,
         partial(lha.amqp, type="string"),

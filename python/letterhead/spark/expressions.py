@@ -294,9 +294,19 @@ def _integer_text(name: str, data: Sql) -> Checked:
     outside = too_long | (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
     message = F.lit(f"the number does not fit {name}")
     if name in WIDE:
-        message = F.when(too_long, "the number has more than 38 digits").otherwise(message)
+        is_read = too_long & ~_exceeds_128_bits(name, data)
+        message = F.when(is_read, "the number has more than 38 digits").otherwise(message)
     checks = [_bad_text(name, ~spelled), Check(outside, "out_of_range", message)]
     return Checked(checks, number.cast(_SPARK_TYPES[name]))
+
+
+def _exceeds_128_bits(name: str, data: Sql) -> Sql:
+    """Return whether text of more than 38 digits is no signed number of 128 bits, the most that the core parses."""
+    text = data.cast("string")
+    digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
+    least = str(1 << 127) if name == "int128" else "0"
+    most = F.when(text.startswith("-"), least).otherwise(str((1 << 127) - 1))
+    return (F.length(digits) > 39) | (digits > most)
 
 
 def _millis_text(data: Sql) -> Checked:
