@@ -52,13 +52,13 @@ def test_a_struct_is_planned_without_a_join_and_without_python(spark: Any) -> No
     [
         ({"engine": "spark", "lenient": True}, "apply to binary columns"),
         ({"engine": "spork"}, "engine"),
-        ({"columns": {"k": "int64:json"}, "engine": "spark"}, "type 'int64:json' is not read by Spark's expressions"),
+        ({"headers": {"k": "int64:json"}, "engine": "spark"}, "type 'int64:json' is not read by Spark's expressions"),
         ({"engine": "spark", "format": "kip82-typed", "errors": "column"}, "and kip82-typed has others"),
     ],
 )
 def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        lhs.header_columns("headers", **{"columns": {"k": "string"}, **options})
+        lhs.header_columns("headers", **{"headers": {"k": "string"}, **options})
 
 
 def test_the_text_of_a_header_is_run_by_a_view_that_persists(spark: Any, orders: Any) -> None:
