@@ -394,8 +394,8 @@ def messages(
 def pack(
     table: Any,
     columns: Columns | Sequence[str] | None = None,
-    *,
     format: str = "kafka",
+    *,
     nulls: Literal["keep", "skip"] = "skip",
     truncate: bool = False,
 ) -> Any:
@@ -504,9 +504,9 @@ def select(
 @documented
 def scan(
     column: Column | Iterator[Column],
-    format: str,
+    format: str = "kafka",
     *,
-    errors: Literal["count", "raise"] = "count",
+    errors: Literal["raise", "null"] = "null",
     max_keys: int = 1000,
     lenient: bool = False,
     strict_types: bool = False,
@@ -520,11 +520,11 @@ def scan(
         Bytes in ``format``, or a list of headers, distinguished by their Arrow type. An iterator is read array by array,
         short ones are scanned together, up to 10,000 rows or 16 MiB, and all are released afterwards: memory is bounded by
         the size of the arrays and ``max_keys``. This includes streams that are iterators, such as those that the functions of this module return.
-    format : str
+    format : str, default "kafka"
         Name of a headers format, a message format, or a batch format, whose messages are the rows.
-    errors : {"count", "raise"}, default "count"
-        Whether to count invalid messages by error code, together with the headers that could be read, or to raise the
-        first error.
+    errors : {"raise", "null"}, default "null"
+        What to do with invalid messages: raise the first error; or count them by error code, together with the headers that
+        could be read.
     max_keys : int, default 1000
         Number of keys to keep statistics for: those with the most headers. Further keys are counted.
     {lenient} {strict_types} {limits}

@@ -25,10 +25,10 @@ _ROWS = 1 << 16
 
 
 def scan_column(
-    column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, options: DecodeOptions
+    column: Any, format: str, *, errors: Literal["raise", "null"], max_keys: int, options: DecodeOptions
 ) -> Scan:
     """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
-    check_name("errors", errors, ("count", "raise"))
+    check_name("errors", errors, ("raise", "null"))
     formats = format_table()
     check_name("format", format, formats)
     if max_keys < 1:
