@@ -34,7 +34,7 @@ def exact_column(batch: pa.RecordBatch, name: str, type: pa.DataType, before: in
         )
     try:
         return column.cast(type)
-    except pa.ArrowInvalid:  # its text quotes the value
+    except pa.ArrowInvalid:  # pyarrow's message would quote the value
         row = bisect_left(range(len(column)), True, key=lambda last: not _can_cast(column[: last + 1], type))
     except pa.ArrowNotImplementedError:
         raise TypeError(f"column {name!r} is {column.type}, and {type} is needed: cast it before") from None

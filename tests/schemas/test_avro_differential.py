@@ -13,10 +13,10 @@ import fastavro
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_registry import MemoryRegistry, avro
 
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder
+from memory_registry import MemoryRegistry, avro
 
 UTC = datetime.UTC
 TIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1))

@@ -245,7 +245,7 @@ def _sortable(column: pa.Array) -> pa.Array:
 
 
 def _as_orderable(column: pa.Array, item: Item) -> pa.Array:
-    """Return a column of which pyarrow finds the least and greatest values."""
+    """Return a column in a type whose least and greatest values pyarrow can find."""
     import pyarrow as pa
 
     column, types = _sortable(column), pa.types

@@ -31,7 +31,7 @@ from letterhead.values import value_from_message
 
 # The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
-# Columns of records that no format has: where a record is, and what was wrong with it.
+# Metadata columns that our JSON adds to the fields of a format: location and errors of a record.
 PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
 # Further fields of records that no format has.
 OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")

@@ -367,7 +367,7 @@ class _LabelFilter:
         return label._replace(text=f"{type} {quote(value) if isinstance(value, str) else value}")
 
     def _is_of_message(self, label: Label, parts: Sequence[_BatchPart]) -> bool:
-        """Return whether a label is of the only message to show, or of what encloses all messages."""
+        """Return whether a label is in the selected message, or in the header of the batch."""
         after = bisect.bisect_right(parts, label.start, key=lambda part: part.start)
         if self._only is None or not after:
             return True

@@ -35,7 +35,7 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
     if written is not None:
         try:
             left = header_count(lh.decode(written, target))
-        except lh.errors.HeaderError:  # over a limit of this process, so it has headers
+        except lh.errors.HeaderError:  # too large to read again here, so its headers remain
             return
     if count and not left:
         warn(f"{target}: all headers were left out ({count} of {count}): {KEEP_HINT}")

@@ -80,7 +80,7 @@ def progress(
     try:
         advance(0)
         yield advance
-        advance(0)  # the source is read to its end
+        advance(0)  # the source has reached its end, so the bar is full
     finally:
         bar.stop()
 

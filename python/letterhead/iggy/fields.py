@@ -225,7 +225,7 @@ class HeaderField:
         return cls._from_typed(typed)._with_length()._with_size()
 
     def _with_length(self) -> Self:
-        """Raise if there are no bytes, or too many."""
+        """Raise if a field is empty or too long."""
         size = len(self._typed.bits)
         if size == 0:
             refuse_value(f"empty_{self._part}", f"the {self._part} has no bytes")
@@ -234,7 +234,7 @@ class HeaderField:
         return self
 
     def _with_size(self) -> Self:
-        """Raise if there are not as many bytes as the kind has."""
+        """Raise if the size is not that of the kind."""
         width = VALUE_TYPES.get(self._typed.type)
         size = len(self._typed.bits)
         if width is not None and size != width:

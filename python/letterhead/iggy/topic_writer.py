@@ -86,7 +86,7 @@ def iggy(
         The partition to append to, or the name of a column with the partition of each row. By default partitions are used
         in turn.
     partition_key : str, optional
-        Name of a column of binary or string instead: rows of one key go to one partition, which is the one that the
+        Name of a column of binary or string instead: rows of one key go to one partition, the one that the
         server chooses for the key. Rows with a null key go to partitions in turn.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
         Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,

@@ -204,5 +204,5 @@ def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, Mes
 
 
 def _none_if_unknown(number: int) -> int | None:
-    """Return a number, of which -1 means that it is unknown."""
+    """Return a number, or None for -1, which stands for unknown."""
     return None if number == -1 else number

@@ -117,7 +117,7 @@ def expand(name: str, value: str) -> str:
     parts, position, end = [], 0, -1
     for match in _REFERENCE.finditer(value):
         if match.start() < position:
-            continue  # inside of the reference before
+            continue  # inside the previous reference
         if end < match.end():
             end = value.find("}", match.end())
         if end < 0:

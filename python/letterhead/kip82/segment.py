@@ -62,7 +62,7 @@ CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
 
 SMALLEST_CHUNK = 1 << 12
-"""Bytes read at a time after damage, and twice as many each time without."""
+"""Chunk size after damage, in bytes; it doubles with each clean chunk."""
 
 INDEX_EVERY = 1 << 14
 """Bytes between two index entries, at least."""

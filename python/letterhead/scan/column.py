@@ -80,7 +80,7 @@ def _join_arrays(parts: list[Any]) -> Any:
 
 
 def _arrays(column: Any) -> Iterable[Any]:
-    """Return the arrays of a column; an iterator advances only when the one before was taken."""
+    """Return the arrays of a column; an iterator advances only once its previous array was read."""
     if isinstance(column, Iterator) and not hasattr(column, "__arrow_c_array__"):
         return chain.from_iterable(map(_arrays, column))
     whole = import_column(column)

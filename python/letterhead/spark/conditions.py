@@ -96,7 +96,7 @@ class HeaderCondition:
         return case_when([(errors.is_not_null(), fail(errors)) for errors in self.errors], self.truth)
 
     def _value(self, spec: ColumnSpec) -> Sql:
-        """Return the value of a header, or of one that is only tested for being there, whether it is."""
+        """Return the value of a header; for a test of existence, whether the header exists."""
         if spec.type == _EXISTS:
             return self._lists.is_present(spec)
         if spec.type == EVERY:

@@ -85,7 +85,7 @@ def pack_headers(
 
 @dataclass(frozen=True)
 class _PackStep:
-    """A pack of columns, whose types are known once there is a frame."""
+    """Packs columns; their types resolve with the DataFrame."""
 
     pack: Pack
     into: str

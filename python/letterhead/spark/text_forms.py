@@ -171,7 +171,7 @@ def _match(data: Sql, pattern: str) -> Sql:
 
 
 def _of_date(text: Sql) -> list[Check]:
-    """Return the checks that the date exists with which text begins."""
+    """Return the checks that text begins with an existing date."""
     last = F.dayofmonth(F.last_day(F.concat(F.substring(text, 1, 7), "-01").cast("date")))
     return [
         check(F.substring(text, 9, 2).cast("int") > last, "bad_text", "the date does not exist"),

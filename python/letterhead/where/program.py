@@ -294,7 +294,7 @@ def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_
     if field is None and isinstance(name, str) and name in columns:
         spec = columns[name]._replace(name="where", required=False)
         if condition.name == "exists":
-            # Whatever its value is, and whether it can be read.
+            # Existence does not depend on the value, which may be unreadable.
             return ColumnSpec("where", spec.key, "binary:exists")
         if quantifier is not None:
             return spec._replace(repeat="all", default=None)

@@ -505,7 +505,7 @@ def _order_families(families: dict[str, Any], newest_first: list[str]) -> list[A
 
 
 def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
-    """Close the families of a database that was not closed, in order, before they are garbage-collected in any order."""
+    """Finalizer of a database that was not closed: closes its families in the order in which they must be flushed."""
     if os.getpid() != process:
         return  # the parent process closes it
     for family in _order_families(families, newest_first):
