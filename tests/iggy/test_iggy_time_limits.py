@@ -51,7 +51,7 @@ def test_a_host_whose_name_is_not_looked_up_times_out() -> None:
     program = """
 import letterhead as lh
 try:
-    lh.read.iggy("iggy://u:p@iggy.test:8090", stream="s", topic="t", timeout_ms=400).read_all()
+    lh.read.iggy("iggy://u:p@iggy.test:8090", stream="s", topic="t", options=lh.ReadOptions(timeout_ms=400)).read_all()
 except TimeoutError as error:
     print(error)
 """

@@ -80,7 +80,7 @@ def test_a_host_whose_name_is_not_looked_up_times_out() -> None:
     program = """
 import letterhead as lh
 try:
-    lh.read.topic("t", bootstrap_servers="kafka.test:9092", timeout_ms=400).read_all()
+    lh.read.topic("t", bootstrap_servers="kafka.test:9092", options=lh.ReadOptions(timeout_ms=400)).read_all()
 except TimeoutError as error:
     print(error)
 """
@@ -105,7 +105,7 @@ def test_a_host_that_only_a_proxy_can_look_up_is_reached() -> None:
 import letterhead as lh
 try:
     lh.read.topic(
-        "t", bootstrap_servers="kafka.test:9092", timeout_ms=1000,
+        "t", bootstrap_servers="kafka.test:9092", options=lh.ReadOptions(timeout_ms=1000),
         settings={{"proxy.url": "socks5h://127.0.0.1:{proxy.port}"}},
     ).read_all()
 except TimeoutError as error:

@@ -598,7 +598,7 @@ import resource, sys
 import letterhead as lh
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 def read(**more):
-    with lh.read.topic("growing", bootstrap_servers=sys.argv[1], fetch_bytes=1 << 20, **more) as reader:
+    with lh.read.topic("growing", bootstrap_servers=sys.argv[1], options=lh.ReadOptions(fetch_bytes=1 << 20), **more) as reader:
         return sum(len(rows) for rows in reader)
 read(end={0: 1000})
 before = peak()

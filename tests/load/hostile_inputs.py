@@ -39,7 +39,7 @@ for path in sys.argv[2:]:
 Path("/proc/self/clear_refs").write_text("5")
 before = peak()
 start = time.perf_counter()
-results = [read(sys.argv[1]), read(sys.argv[1], last=1)]
+results = [read(sys.argv[1]), read(sys.argv[1], options=lh.ReadOptions(last=1))]
 seconds = time.perf_counter() - start
 errors = [result for result in results if isinstance(result, str)]
 grown = peak() - before

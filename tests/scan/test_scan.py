@@ -218,7 +218,7 @@ def test_columns_of_other_types_are_rejected():
     with pytest.raises(ValueError, match="unknown format 'kafak'"):
         lha.scan(pa.array([b""]), "kafak")
     with pytest.raises(ValueError, match="errors"):
-        lha.scan(pa.array([b""]), "kafka", errors="null")
+        lha.scan(pa.array([b""]), "kafka", errors="count")
     with pytest.raises(ValueError, match="max_keys"):
         lha.scan(pa.array([b""]), "kafka", max_keys=0)
 
