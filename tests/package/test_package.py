@@ -146,3 +146,8 @@ def test_arguments_are_checked_without_asserts():
         "the name of the stream must have 1 to 255 bytes",
         "stream must be a name or a number of 32 bits, not -1",
     ]
+
+
+def test_brokers_are_positional() -> None:
+    pytest.importorskip("pyarrow")
+    lh.read.topic("orders", "127.0.0.1:9").close()

@@ -19,6 +19,7 @@ LAYERS = (
         "_durable_files",
         "_clock",
         "_formatting",
+        "_header_text",
         "_invariants",
         "_names",
         "_shared_parameters",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
 
 import letterhead as lh
 from letterhead import spark as lhs
@@ -348,3 +349,13 @@ def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.Monkey
     monkeypatch.chdir(Path(__file__).parents[2])
     done = doctest.testmod(source, extraglobs={"spark": sources})
     assert (done.failed, done.attempted > 4) == (0, True)
+
+
+def test_headers_are_written_as_in_the_command_line(sources: Any, samples: Path) -> None:
+    names = "tenant, cents=amount_cents:int64"
+    json_text = '{"tenant": "string", "cents": {"type": "int64", "key": "amount_cents"}}'
+    read = [load(sources, samples / "orders-0", columns=["offset"], headers=text) for text in (names, json_text)]
+    assert read[0].schema == read[1].schema
+    assert read[0].orderBy("offset").collect() == read[1].orderBy("offset").collect()
+    with pytest.raises(AnalysisException, match="option headers needs NAME:TYPE, as in tenant:string"):
+        load(sources, samples / "orders-0", headers="=x:string")

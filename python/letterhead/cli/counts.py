@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from letterhead._header_text import split_columns
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
 from letterhead.cli.render import SETTINGS, count_noun
 from letterhead.cli.row_text import json_text, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
-from letterhead.cli.sources.options import split_columns
 from letterhead.errors import HeaderError
 from letterhead.fields import field
 from letterhead.sources.base import Source

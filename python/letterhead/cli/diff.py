@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
+from letterhead._header_text import split_columns
 from letterhead._row_request import RowRequest
 from letterhead.cli.difference_text import excerpt_text, header_difference_text, header_differences
 from letterhead.cli.document import headers_of
@@ -29,7 +30,7 @@ from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import check_request, open_reader, open_sources, print_remarks, report_findings
-from letterhead.cli.sources.options import selection, split_columns
+from letterhead.cli.sources.options import selection
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
 

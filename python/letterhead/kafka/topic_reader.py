@@ -41,8 +41,8 @@ __all__ = ["CommittingReader", "read_topic", "topic"]
 @documented
 def topic(
     topic: str,
-    *,
     bootstrap_servers: str | Sequence[str] | None = None,
+    *,
     settings: SettingsLike | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,

@@ -45,8 +45,8 @@ _POLL = 0.1
 def topic(
     data: Any,
     topic: str,
-    *,
     bootstrap_servers: str | Sequence[str] | None = None,
+    *,
     settings: SettingsLike | None = None,
     token_provider: TokenProvider | None = None,
     partition: int | str | None = None,

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from letterhead import conventions
+from letterhead._header_text import TypedHeader, parse_header_text
 from letterhead._row_request import RowRequest, StoreOptions
 from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
@@ -22,7 +23,7 @@ from letterhead.where import parse
 
 __all__ = [
     "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "header_columns", "key_range", "milliseconds", "partition_numbers", "points", "selection",
-    "split_columns", "parse_headers",
+    "parse_headers",
 ]  # fmt: skip
 
 _CONNECTION = "Connection"
@@ -176,36 +177,10 @@ def with_keys(request: RowRequest, keys: KeyRangeOptions) -> RowRequest:
     return replace(request, stores=request.stores._replace(keys=bounds, backward=keys.backward))
 
 
-class TypedHeader(NamedTuple):
-    """A column that ``--headers`` asks for, written as NAME, NAME:TYPE or NAME=HEADER:TYPE."""
-
-    name: str
-    key: str
-    type: str
-
-
-def split_columns(text: str) -> list[str]:
-    """Split a list of columns at its commas, but not at one inside of a type, as in ``decimal(9,2)``."""
-    return [*filter(None, map(str.strip, re.split(r",(?![^(]*\))", text)))]
-
-
 def parse_headers(text: str) -> list[TypedHeader]:
     """Return the columns of ``--headers``."""
-    columns: list[TypedHeader] = []
-    for column in split_columns(text):
-        header, _, type = column.partition(":")
-        name, renamed, key = header.partition("=")
-        if not name or (renamed and not key):
-            columns.clear()
-            break
-        if name in (made.name for made in columns):
-            raise Failure(
-                f"--headers makes column {name!r} twice: give one of them another name, as in NAME=HEADER:TYPE"
-            )
-        columns.append(TypedHeader(name, key or name, type or "string"))
-    if not columns:
-        raise Failure("--headers needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
-    return columns
+    with usage_errors():
+        return parse_header_text("--headers", text)
 
 
 def header_columns(headers: str | None, profile: str | None = None) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._default_values import json_default
+from letterhead._header_text import parse_header_text
 from letterhead._names import check_name, names_of, unknown_name
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
@@ -235,6 +236,9 @@ _columns = json_of(
 
 
 def _header_columns(option: str, value_text: str) -> dict[str, Any]:
+    if not value_text.lstrip().startswith(("{", "[")):
+        parsed = parse_header_text(f"option {option}", value_text)
+        return {name: type if key == name else field(type, key=key) for name, key, type in parsed}
     columns = _columns(option, value_text)
     for name, spec in columns.items():
         if isinstance(spec, str):
@@ -258,8 +262,8 @@ COMMON = {
     ),
     "headers": Option(
         _header_columns,
-        "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
-        "`key`, `repeat`, `required`, `default` and `split`.",
+        "Headers as typed columns, as in `tenant,retry:int32,id=header-id:uuid`; or a JSON object: output column to a type, or to "
+        "an object with `type` and optionally `key`, `repeat`, `required`, `default` and `split`.",
     ),
     "where": Option(
         _where,

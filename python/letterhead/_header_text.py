@@ -1,0 +1,46 @@
+"""Typed header columns as text: ``tenant,retry:int32,id=header-id:uuid``."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["TypedHeader", "parse_header_text", "split_columns"]
+
+
+class TypedHeader(NamedTuple):
+    """A column, written as NAME, NAME:TYPE or NAME=HEADER:TYPE."""
+
+    name: str
+    key: str
+    type: str
+
+
+def split_columns(text: str) -> list[str]:
+    """Split a list of columns at its commas, but not at one inside of a type, as in ``decimal(9,2)``."""
+    return [*filter(None, map(str.strip, re.split(r",(?![^(]*\))", text)))]
+
+
+def parse_header_text(option: str, text: str) -> list[TypedHeader]:
+    """Return the columns that text describes; raise ValueError, which names the option, for other text.
+
+    Examples
+    --------
+    >>> [tuple(column) for column in parse_header_text("--headers", "tenant,id=header-id:uuid")]
+    [('tenant', 'tenant', 'string'), ('id', 'header-id', 'uuid')]
+    """
+    columns: list[TypedHeader] = []
+    for column in split_columns(text):
+        header, _, type = column.partition(":")
+        name, renamed, key = header.partition("=")
+        if not name or (renamed and not key):
+            columns.clear()
+            break
+        if name in (made.name for made in columns):
+            raise ValueError(
+                f"{option} makes column {name!r} twice: give one of them another name, as in NAME=HEADER:TYPE"
+            )
+        columns.append(TypedHeader(name, key or name, type or "string"))
+    if not columns:
+        raise ValueError(f"{option} needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
+    return columns
