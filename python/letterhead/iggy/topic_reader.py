@@ -52,8 +52,8 @@ def iggy(
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Reading takes about
-    eight times ``fetch_bytes`` of the options in memory, however many messages there are. A connection that ends is opened again.
+    batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Memory is about
+    eight times ``fetch_bytes`` of the options, however many messages there are. A connection that ends is opened again.
 
     Parameters
     ----------
