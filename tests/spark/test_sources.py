@@ -11,12 +11,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import AnalysisException
 
 import letterhead as lh
 from letterhead import spark as lhs
 from letterhead.spark.sources import register
-from letterhead.spark.sources.options import parse_options
+from letterhead.spark.sources.options import COMMON, parse_options
 
 SEGMENTS = "letterhead-segments"
 
@@ -357,5 +356,5 @@ def test_headers_are_written_as_in_the_command_line(sources: Any, samples: Path)
     read = [load(sources, samples / "orders-0", columns=["offset"], headers=text) for text in (names, json_text)]
     assert read[0].schema == read[1].schema
     assert read[0].orderBy("offset").collect() == read[1].orderBy("offset").collect()
-    with pytest.raises(AnalysisException, match="option headers needs NAME:TYPE, as in tenant:string"):
-        load(sources, samples / "orders-0", headers="=x:string")
+    with pytest.raises(ValueError, match="option headers needs NAME:TYPE, as in tenant:string"):
+        parse_options({"headers": "=x:string"}, COMMON)
