@@ -130,3 +130,8 @@ def test_function_returns_what_the_command_prints(run: Run, written: Callable[..
         lh.diff(first, second, by="ofset")
     with pytest.raises(ValueError, match=r"the second source has no column 'nope'|there is no column 'nope'"):
         lh.diff(first, second, columns=["nope"])
+
+
+def test_a_comparison_cannot_follow_a_topic() -> None:
+    with pytest.raises(ValueError, match="a comparison ends: leave out follow="):
+        lh.diff("kafka://127.0.0.1:9/a", "kafka://127.0.0.1:9/b", options=lh.ReadOptions(follow=True))

@@ -928,3 +928,15 @@ def test_the_page_runs(monkeypatch):
     monkeypatch.chdir(SAMPLES.parents[1])
     result = doctest.testfile(str(SAMPLES.parents[1] / "docs/how-to/read-a-state-store.md"), module_relative=False)
     assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_the_last_rows_are_those_at_the_end() -> None:
+    directory = SAMPLES / "streams-state-0_0"
+    with lh.read.state(directory, store="sessions") as whole, lh.open(directory, store="sessions") as opened:
+        rows = whole.read_all()
+        assert opened.schema == rows.schema
+    for count in (0, 7, 1000):
+        last = lh.ReadOptions(last=count)
+        expected = rows.slice(max(len(rows) - count, 0))
+        assert lh.read.state(directory, store="sessions", options=last).read_all() == expected
+        assert lh.open(directory, store="sessions", options=last).read_all() == expected

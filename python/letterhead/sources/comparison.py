@@ -187,6 +187,8 @@ def diff(
     request = row_request(options, where=where, settings=reader_values(settings))
     opened = [source for name in (first, second) for source in open_sources([os.fspath(name)])]
     check_options(opened, request)
+    if request.follow:
+        raise ValueError("a comparison ends: leave out follow=")
     names = None if columns is None else [*columns]
     readers = [source.reader(comparison_request(source, request, names)) for source in opened]
     _, schema, batches = compare(*readers, columns=names, order=by)

@@ -16,6 +16,7 @@ with install_hint("reading a state directory", "'letterhead[arrow,state]'"):
 
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import STORE_OPTIONS, StoreOptions, check_supported, row_request
+from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 from letterhead.state.reading.columns import StoreColumns
 from letterhead.state.reading.stores import open_stores, remarks
@@ -116,4 +117,5 @@ def state(
             for segment in reader.files.segments:
                 yield from rows.batches(reader, segment)
 
-    return Reader(rows.schema, batches)
+    last = request.last
+    return Reader(rows.schema, batches if last is None else lambda: iter(last_rows(batches(), last)))
