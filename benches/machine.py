@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ def features() -> list[str]:
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", lines.read_text() if lines.exists() else "", re.MULTILINE)
     named = flags[1].split() if flags else []
     return [flag for flag in named if flag.startswith(("avx2", "bmi", "avx512", "asimd", "sve"))]
+
+
+def load_text(averages: Iterable[Sequence[float]]) -> str:
+    """Return the load of the last minute of each time at which load averages were taken."""
+    return ", ".join(f"{last_minute:.1f}" for last_minute, *_ in averages)
 
 
 def ran_on(*sources: str) -> dict[str, Any]:

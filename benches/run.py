@@ -23,7 +23,7 @@ from typing import Any
 from benches import goal, typed
 from benches.direct import measure as direct
 from benches.limits import report
-from benches.machine import first_line, processor, ran_on
+from benches.machine import first_line, load_text, processor, ran_on
 from benches.spark import pairs
 
 RECORD = Path(__file__).resolve().parent / "record"
@@ -171,7 +171,7 @@ def spark_bars() -> Iterator[str]:
     path = RECORD / "spark.json"
     if path.exists():
         record = json.loads(path.read_text())
-        load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+        load = load_text(record["load"])
         yield f"aimed at in Spark, {record['rows']:,} rows, batches of {record['batch']:,}"
         yield from pairs.verdicts(record["bars"])
         yield f"  {record['processor']} with {' '.join(record['features'])}; load {load}"

@@ -27,6 +27,7 @@ from typing import Any
 
 from benches import data, goal
 from benches.direct import in_spark, records
+from benches.machine import load_text
 from benches.spark.session import ROOT, start_spark
 
 ROUNDS = 1 if data.QUICK else 5
@@ -141,7 +142,7 @@ def child(module: str, *arguments: str) -> dict[str, Any]:
 def show(measured: dict[str, Any]) -> None:
     """Print medians, ratios, the bars, and the memory."""
     quick = " (quick: times mean nothing)" * data.QUICK
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in measured["load"])
+    load = load_text(measured["load"])
     print(f"\n{measured['rows']:,} records, {measured['stored'] / 1e6:.1f} MB as stored{quick}")
     print(f"  load of the last minute: {load} (at the start, between Python and Spark, at the end)")
     print("  x is the time as a multiple of that of the topic, and of the segments, in the same round")

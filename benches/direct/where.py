@@ -31,7 +31,7 @@ import letterhead as lh
 from benches import goal
 from benches.data import QUICK, SAMPLES
 from benches.direct import in_spark, records
-from benches.machine import ran_on
+from benches.machine import load_text, ran_on
 from benches.spark.session import start_spark
 
 REPEATS = 1 if QUICK else 50
@@ -253,7 +253,7 @@ def in_spark_from_topic(address: str, scratch: Path) -> Iterator[dict[str, Any]]
 def show(results: list[dict[str, Any]], load: list[tuple[float, float, float]]) -> None:
     """Print medians, ratios and goals."""
     quick = " (quick: times mean nothing)" * QUICK
-    print(f"load of the last minute: {', '.join(f'{load_averages[0]:.1f}' for load_averages in load)}{quick}")
+    print(f"load of the last minute: {load_text(load)}{quick}")
     for row in results:
         ns = statistics.median(row["seconds"]) / row["rows"] * 1e9
         line = f"  {row['job']:38} {row['side']:42} {ns:7.0f} ns a record {row['ratio']:7.2f} x"

@@ -20,6 +20,7 @@ from benches import goal, history, instructions, run
 from benches.direct.opponents import TOPIC, fastest_other
 from benches.limits import goals, plots, summary
 from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
+from benches.machine import load_text
 from benches.spark import pairs, sides
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -449,7 +450,7 @@ def where() -> str:
         verdict = "" if least is None else marked(goal.verdict(row["ratio"], least, at_least=True))
         aimed = "" if least is None else f"≥\N{NO-BREAK SPACE}{least:g}"
         lines.append([row["job"], row["side"], digits(ns), digits(row["ratio"]), aimed, verdict])
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+    load = load_text(record["load"])
     head = ["records", "read", "ns a record", "x", "goal", ""]
     return f"Sources {sources(record['machine'])}; load {load}.\n\n{table(head, lines, left=2)}"
 
@@ -522,7 +523,7 @@ def spark() -> str:
     record = other("spark.json")
     if record is None:
         return "Not measured: `tools/bench spark`."
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+    load = load_text(record["load"])
     rows = [
         [f"{row.job}, {row.source}", row.side, digits(row.ns), "" if row.ratio is None else digits(row.ratio)]
         for row in run.read_spark(run.RECORD / "spark.json")
@@ -546,7 +547,7 @@ def lists() -> str:
     record = other("spark-lists.json")
     if record is None:
         return "Not measured: `tools/bench spark`."
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+    load = load_text(record["load"])
     rows = [
         [
             summary.LIST_SIDES.get(result["side"], result["side"]),
@@ -619,7 +620,7 @@ def nanoseconds(row: dict[str, Any]) -> str:
 
 def measured(part: dict[str, Any]) -> str:
     """Describe a measurement of engines; older records have no sources."""
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in part["load"])
+    load = load_text(part["load"])
     commit = f"; sources {sources(part['machine'])}" if "machine" in part else ""
     return f"{part['rows']:,} rows; cores: {part['cores']}; load {load}{commit}; Spark {part['spark']}."
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from benches import run
 from benches.limits import goals
 from benches.limits.report import BATCH, Record
+from benches.machine import load_text
 
 Line = Sequence[str]
 DIRECT_JOBS = (
@@ -100,7 +101,7 @@ def conditions(other: Callable[[str], Any]) -> dict[str, str]:
     if (record := other("spark.json")) is not None:
         meanings["store"] = f"{record['rows']:,} values of a state store, Parquet to a sink that discards"
     if (record := other("spark-lists.json")) is not None:
-        load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+        load = load_text(record["load"])
         rows = " or ".join(f"{rows:,}" for rows in sorted({result["rows"] for result in record["results"]}))
         meanings["list column"] = (
             f"{rows} rows as Spark's Kafka source returns them, Parquet to the noop sink, which discards; two cores, CPU "

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benches import data
-from benches.machine import features, processor
+from benches.machine import features, load_text, processor
 from benches.spark import cpu, pairs, sides
 from benches.spark.session import BATCH, ROOT, start_spark, time_limit
 from benches.spark.sides import EMPTY, OURS, Family
@@ -192,7 +192,7 @@ def generate(family: Family) -> Path:
 
 def show(record: dict[str, Any]) -> None:
     """Print the medians, what each is of ours in the same rounds, and the bars."""
-    load = ", ".join(f"{load_averages[0]:.1f}" for load_averages in record["load"])
+    load = load_text(record["load"])
     print(f"\n{ROWS:,} rows, local[2], noop sink; load {load}" + (" (quick: times mean nothing)" * data.QUICK))
     for row in record["results"]:
         taken = row["seconds"]
