@@ -4,7 +4,6 @@
 
 pub mod amqp;
 pub mod arrow;
-pub mod avro;
 pub mod base_encoding;
 pub mod charset;
 pub mod codec;

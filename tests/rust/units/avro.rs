@@ -1,6 +1,6 @@
 //! Values of Avro that are refused, and schemas without columns.
 
-use letterhead::avro::WriterSchema;
+use letterhead::arrow::avro::WriterSchema;
 use letterhead::error::Code;
 use letterhead::varint::{write, zigzag};
 

@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["error", "number", "varint", "interrupt", "memory", "panics", "codec"],
     &["value_type"],
     &["value"],
-    &["encoding", "amqp", "avro", "base_encoding", "charset", "connect", "json", "text_form"],
+    &["encoding", "amqp", "base_encoding", "charset", "connect", "json", "text_form"],
     &["header", "types"],
     &["type_option", "log", "limits"],
     &["kernel"],

@@ -1,6 +1,7 @@
 //! The modules that formats and operations stand on, each through its public functions.
 
 mod amqp;
+#[cfg(feature = "avro")]
 mod avro;
 mod codec;
 mod cursor;

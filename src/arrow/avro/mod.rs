@@ -5,9 +5,13 @@ use arrow_avro::reader::{Decoder, DecoderMode, ReaderBuilder};
 use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
 use arrow_schema::SchemaRef;
 
-use crate::avro::{WriterSchema, without_uuids};
 use crate::error::{Code, Error, ErrorDetail, interrupted};
 use crate::interrupt;
+
+mod check;
+
+pub use self::check::WriterSchema;
+use self::check::without_uuids;
 
 /// Rows of a batch. If one of them fails, they are decoded twice.
 const BATCH_ROWS: usize = 1 << 16;
