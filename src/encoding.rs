@@ -145,11 +145,16 @@ fn float_text(text: &str) -> Option<&str> {
 }
 
 fn uuid_from_text(text: &str) -> Option<String> {
-    let mut groups = text.split('-');
-    let fits = UUID_GROUPS.iter().all(|len| {
-        groups.next().is_some_and(|group| group.len() == *len && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    });
-    (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
+    is_uuid(text.as_bytes()).then(|| text.to_ascii_lowercase())
+}
+
+/// Whether text is five groups of hexadecimal digits in any case, with hyphens between them.
+pub fn is_uuid(text: &[u8]) -> bool {
+    let mut groups = text.split(|byte| *byte == b'-');
+    let fits = UUID_GROUPS
+        .iter()
+        .all(|len| groups.next().is_some_and(|group| group.len() == *len && group.iter().all(u8::is_ascii_hexdigit)));
+    fits && groups.next().is_none()
 }
 
 /// Returns the bits of a typed value from its encoding without types; the inverse of [`encode_value`].

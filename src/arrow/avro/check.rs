@@ -16,8 +16,12 @@
 use std::collections::HashMap;
 use std::str::from_utf8;
 
+use arrow_array::types::{Decimal256Type, DecimalType};
+use arrow_buffer::i256;
+use arrow_schema::DECIMAL256_MAX_PRECISION;
 use serde_json::{Map, Value};
 
+use crate::encoding::is_uuid;
 use crate::error::{Code, Error, ErrorDetail, format_count};
 use crate::varint::{ParsedVarint, read_64, unzigzag_64};
 
@@ -254,53 +258,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn is_uuid(text: &[u8]) -> bool {
-    let is_valid = |(index, byte): (usize, &u8)| match index {
-        8 | 13 | 18 | 23 => *byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    text.len() == 36 && text.iter().enumerate().all(is_valid)
-}
-
 /// Whether a number in two's complement has at most this many digits.
 fn fits(big_endian: &[u8], precision: usize) -> bool {
     let sign = if big_endian.first().is_some_and(|first| first & 0x80 != 0) { 0xff } else { 0 };
     let start = big_endian.iter().position(|byte| *byte != sign).unwrap_or(big_endian.len());
     let significant = &big_endian[start..];
-    if significant.len() > MAX_DECIMAL_BYTES || precision == 0 {
+    let is_wide = significant.len() == MAX_DECIMAL_BYTES && significant[0] & 0x80 != sign & 0x80;
+    if significant.len() > MAX_DECIMAL_BYTES || is_wide {
         return false;
     }
-    // A byte holds at most 2.41 digits, and the sign needs a bit of its own.
-    if (significant.len() + 1) * 241 / 100 < precision {
-        return true;
-    }
-    let mut digits = [sign; MAX_DECIMAL_BYTES + 1];
-    digits[MAX_DECIMAL_BYTES + 1 - significant.len()..].copy_from_slice(significant);
-    if sign != 0 {
-        negate(&mut digits);
-    }
-    // Smaller than ten to the power of the precision.
-    let mut limit = [0; MAX_DECIMAL_BYTES + 1];
-    limit[MAX_DECIMAL_BYTES] = 1;
-    for _ in 0..precision {
-        let mut carry = 0;
-        for byte in limit.iter_mut().rev() {
-            carry += u16::from(*byte) * 10;
-            [_, *byte] = carry.to_be_bytes();
-            carry >>= 8;
-        }
-        if carry != 0 {
-            return true;
-        }
-    }
-    digits < limit
-}
-
-fn negate(digits: &mut [u8]) {
-    let mut carry = true;
-    for byte in digits.iter_mut().rev() {
-        (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
-    }
+    let mut bytes = [sign; MAX_DECIMAL_BYTES];
+    bytes[MAX_DECIMAL_BYTES - significant.len()..].copy_from_slice(significant);
+    let precision = u8::try_from(precision).unwrap_or(u8::MAX).min(DECIMAL256_MAX_PRECISION);
+    precision > 0 && Decimal256Type::is_valid_decimal_precision(i256::from_be_bytes(bytes), precision)
 }
 
 struct Parser {

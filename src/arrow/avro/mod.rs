@@ -81,10 +81,9 @@ impl AvroReader {
         let mut decoder = self.decoder(rows.len())?;
         let mut failed = errors.len();
         // A decoder that failed inside of a value only finds the other values that fail.
-        let excluded = |row: usize, error: ErrorDetail, errors: &mut Vec<_>| errors.push((row, error));
         for row in &rows {
             if let Err(error) = decode_value(&mut decoder, values.value(*row)) {
-                excluded(*row, error, errors);
+                errors.push((*row, error));
             }
         }
         if errors.len() == failed
@@ -99,7 +98,7 @@ impl AvroReader {
                 let flushed = decode_value(&mut decoder, values.value(*row))
                     .and_then(|()| decoder.flush().map_err(|_| not_readable()));
                 if let Err(error) = flushed {
-                    excluded(*row, error, errors);
+                    errors.push((*row, error));
                 }
             }
         }
