@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["TypedHeader", "parse_header_text", "split_columns"]
+from letterhead.fields import Field, field
+
+__all__ = ["TypedHeader", "columns_from_text", "parse_header_text", "split_columns"]
 
 
 class TypedHeader(NamedTuple):
@@ -22,7 +24,7 @@ def split_columns(text: str) -> list[str]:
 
 
 def parse_header_text(option: str, text: str) -> list[TypedHeader]:
-    """Return the columns that text describes; raise ValueError, which names the option, for other text.
+    """Parse typed columns; a ValueError for other text names the option.
 
     Examples
     --------
@@ -44,3 +46,8 @@ def parse_header_text(option: str, text: str) -> list[TypedHeader]:
     if not columns:
         raise ValueError(f"{option} needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
     return columns
+
+
+def columns_from_text(option: str, text: str) -> dict[str, str | Field]:
+    """Return the columns that text describes, as ``headers=`` takes them."""
+    return {name: type if key == name else field(type, key=key) for name, key, type in parse_header_text(option, text)}

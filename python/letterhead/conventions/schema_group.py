@@ -10,7 +10,7 @@ from letterhead.errors import ErrorDetail
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BoundDecoder", "ColumnsDecoder", "DecodedGroup", "SchemaDecoder", "SchemaGroup"]
+__all__ = ["BoundDecoder", "ColumnsDecoder", "DecodedGroup", "SchemaDecoder", "SchemaGroup", "known_columns"]
 
 
 class SchemaGroup(NamedTuple):
@@ -60,3 +60,13 @@ class ColumnsDecoder(Protocol):
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
         """Return the columns of values with these schemas, and a decoder for them."""
         ...
+
+
+def known_columns(decoder: ColumnsDecoder) -> pa.Schema:
+    """Return the columns of a decoder before values are read; raise ValueError if they depend on the values."""
+    columns = decoder.bind([]).schema
+    if not columns.names:
+        raise ValueError(
+            "the columns are not known before the values are read: pass a schema or a subject to the decoder"
+        )
+    return columns

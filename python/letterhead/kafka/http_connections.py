@@ -1,4 +1,4 @@
-"""HTTP requests with a time limit for the whole response, for :mod:`urllib.request`: :class:`TimedHandler`."""
+"""HTTP requests with a time limit for the whole response, by :mod:`urllib.request`: :func:`open_with`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import time
 import urllib.request
 from typing import Any
 
-__all__ = ["Deadline", "NoRedirect", "TimedHandler"]
+__all__ = ["Deadline", "failure_reason", "is_temporary", "open_with"]
 
 
-class NoRedirect(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follow no redirection: the secret is for the named server only."""
 
     def redirect_request(self, *arguments: Any) -> None:
@@ -51,8 +51,8 @@ def _end(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-class TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Opens connections that a deadline watches, in place of the two default handlers."""
+class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Replaces the two handlers of urllib by one whose connections end at a deadline."""
 
     def __init__(self, deadline: Deadline, tls: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -77,3 +77,30 @@ class TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
                 deadline.watch(self.sock)
 
         return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
+
+
+def open_with(deadline: Deadline, tls: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Return what opens requests, whose connections end at a deadline; with ``tls`` by HTTPS."""
+    return urllib.request.build_opener(_NoRedirect(), _TimedHandler(deadline, tls))
+
+
+def failure_reason(error: Exception, server: str, remedy: str) -> str:
+    """Return why a request had no response.
+
+    Raises
+    ------
+    ConnectionError
+        If the certificate of the server is not trusted, which further requests do not change; ``remedy`` says where to name
+        an authority.
+    """
+    cause = getattr(error, "reason", error)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        raise ConnectionError(
+            f"the certificate of {server} is not trusted: {cause.verify_message}; name the authority that signed it in {remedy}"
+        ) from None
+    return getattr(cause, "strerror", None) or type(cause).__name__
+
+
+def is_temporary(status: int) -> bool:
+    """Return whether a request with this status may succeed later."""
+    return status >= 500 or status == 429

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import http.client
 import json
-import ssl
 import threading
 import time
 import urllib.error
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from letterhead._warnings import warn
-from letterhead.kafka.http_connections import Deadline, NoRedirect, TimedHandler
+from letterhead.kafka.http_connections import Deadline, failure_reason, is_temporary, open_with
 from letterhead.kafka.tls import TlsSettings, ssl_context
 
 __all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Tokens"]
@@ -204,7 +203,7 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
     place = _without_credentials(endpoint)
     deadline = Deadline(until)
     tls = ssl_context(settings.tls) if endpoint.startswith("https:") else None
-    opener = urllib.request.build_opener(NoRedirect(), TimedHandler(deadline, tls))
+    opener = open_with(deadline, tls)
     reason = ""
     for attempt in range(_TRIES):
         if attempt:
@@ -216,13 +215,8 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
             with deadline:
                 status, body = _post(opener, settings, min(left, _REQUEST_SECONDS))
         except (OSError, ValueError, http.client.HTTPException) as error:
-            cause = getattr(error, "reason", error)
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                raise ConnectionError(
-                    f"the certificate of {place} is not trusted: {cause.verify_message}; name the authority that signed it "
-                    "in https.ca.location, or in ssl.truststore.location of sasl.jaas.config"
-                ) from None
-            reason = getattr(cause, "strerror", None) or type(cause).__name__
+            remedy = "https.ca.location, or in ssl.truststore.location of sasl.jaas.config"
+            reason = failure_reason(error, place, remedy)
             continue
         if 200 <= status < 300:
             if time.monotonic() < until:  # otherwise the deadline ended the response
@@ -233,7 +227,7 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
             raise PermissionError(
                 f"{place} rejected the client ({reason}): check client id, client secret and scope of OAUTHBEARER"
             )
-        if status < 500 and status != 429:
+        if not is_temporary(status):
             break
     raise ConnectionError(f"no token from {place}: {reason}; check sasl.oauthbearer.token.endpoint.url")
 

@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead._names import unknown_name
 from letterhead._warnings import warn
@@ -34,6 +34,9 @@ from letterhead.kafka.setting_names import (
     TLS,
 )
 from letterhead.kafka.tls import TlsSettings
+
+if TYPE_CHECKING:
+    from letterhead._row_request import RowRequest
 
 __all__ = [
     "FETCH_BYTES",
@@ -157,6 +160,19 @@ def reader_settings(
 ) -> Settings:
     """Return the settings of a reader. Arguments take precedence over settings of the same meaning."""
     return _Values(reader_values(settings), servers).reader(token_provider, timeout_ms, fetch_bytes)
+
+
+def request_settings(
+    servers: str | Iterable[str] | None, settings: SettingsLike | None, request: RowRequest
+) -> Settings:
+    """Return the settings of a reader with the connection options of a request."""
+    return reader_settings(
+        servers,
+        settings,
+        token_provider=request.token_provider,
+        timeout_ms=request.timeout_ms,
+        fetch_bytes=request.fetch_bytes,
+    )
 
 
 def spark_settings(options: Mapping[str, str]) -> Settings:

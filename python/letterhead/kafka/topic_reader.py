@@ -22,7 +22,7 @@ from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Isolation
-from letterhead.kafka.settings import Settings, SettingsLike, reader_settings
+from letterhead.kafka.settings import Settings, SettingsLike, request_settings
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import choose_partitions, narrow_ranges, resolve_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
@@ -131,13 +131,7 @@ def topic(
     """
     request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
     check_supported(f"topic {topic}", KAFKA_TOPIC_OPTIONS, request)
-    connection = reader_settings(
-        bootstrap_servers,
-        settings,
-        token_provider=request.token_provider,
-        timeout_ms=request.timeout_ms,
-        fetch_bytes=request.fetch_bytes,
-    )
+    connection = request_settings(bootstrap_servers, settings, request)
     return read_topic(topic, lambda: connection, request)
 
 

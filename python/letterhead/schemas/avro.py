@@ -11,7 +11,7 @@ from letterhead._native import AvroReader
 from letterhead._optional_dependencies import install_hint
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
-from letterhead.schemas.avro_schemas import common_schema, parsed, written_schema
+from letterhead.schemas.avro_schemas import common_schema, inline_references, parse_schema
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
 
@@ -66,7 +66,9 @@ class AvroDecoder:
             raise ValueError("schema and subject exclude each other")
         self._registry = registry
         self._subject = subject
-        self._target = None if schema is None else _column_text(RegisteredSchema(_AVRO, json.dumps(parsed(schema)), {}))
+        self._target = (
+            None if schema is None else _column_text(RegisteredSchema(_AVRO, json.dumps(parse_schema(schema)), {}))
+        )
         self._written: dict[int | str, str] = {}
         if self._target is not None:
             AvroReader(self._target)
@@ -76,7 +78,7 @@ class AvroDecoder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # All executors of a job read by the schema that the driver has fetched.
-        return _unpickled, (self._registry, self._target, self._subject)
+        return _unpickle, (self._registry, self._target, self._subject)
 
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
         """Return the columns of values with these schemas, and a decoder for them.
@@ -106,7 +108,7 @@ class AvroDecoder:
         if isinstance(reader, ErrorDetail):
             raise ValueError(reader.message)
         fields = pa.DataType._import_from_c_capsule(reader.schema.__arrow_c_schema__())
-        schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in fields])
+        schema = pa.schema([pa.field(field.name, _column_type(field.type)) for field in fields])
         return BoundDecoder(schema, lambda group: self._decode(group, target))
 
     def _decode(self, group: SchemaGroup, target: str | None) -> DecodedGroup | None:
@@ -133,18 +135,18 @@ class AvroDecoder:
                     return None
                 if registered.type != _AVRO:
                     return ErrorDetail("wrong_type", f"its type is {registered.type}, not {_AVRO}")
-                self._written[schema_id] = json.dumps(written_schema(registered))
+                self._written[schema_id] = json.dumps(inline_references(registered))
             except ValueError as error:
                 return ErrorDetail("wrong_type", str(error))
         return self._written[schema_id]
 
 
-def _unpickled(registry: Registry, target: str | None, subject: str | None) -> AvroDecoder:
+def _unpickle(registry: Registry, target: str | None, subject: str | None) -> AvroDecoder:
     return AvroDecoder(registry, target, subject=subject if target is None else None)
 
 
 def _column_text(schema: RegisteredSchema) -> str:
-    return json.dumps(written_schema(schema, aliases=True))
+    return json.dumps(inline_references(schema, aliases=True))
 
 
 @lru_cache(_MAX_READERS)
@@ -155,7 +157,7 @@ def _reader(written: str, target: str | None) -> AvroReader | ErrorDetail:
         return ErrorDetail("wrong_type", str(error))
 
 
-def _plain(type: pa.DataType) -> pa.DataType:
+def _column_type(type: pa.DataType) -> pa.DataType:
     """Return the type of a column: text for an enum, and times of UTC by this name."""
     import pyarrow as pa
 
@@ -164,11 +166,12 @@ def _plain(type: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(type) and type.tz is not None:
         return pa.timestamp(type.unit, "UTC")
     if pa.types.is_list(type):
-        return pa.list_(pa.field(type.value_field.name, _plain(type.value_type), type.value_field.nullable))
+        return pa.list_(pa.field(type.value_field.name, _column_type(type.value_type), type.value_field.nullable))
     if pa.types.is_map(type):
         return pa.map_(
-            _plain(type.key_type), pa.field(type.item_field.name, _plain(type.item_type), type.item_field.nullable)
+            _column_type(type.key_type),
+            pa.field(type.item_field.name, _column_type(type.item_type), type.item_field.nullable),
         )
     if pa.types.is_struct(type):
-        return pa.struct([pa.field(field.name, _plain(field.type), field.nullable) for field in type])
+        return pa.struct([pa.field(field.name, _column_type(field.type), field.nullable) for field in type])
     return type

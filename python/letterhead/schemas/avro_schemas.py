@@ -1,4 +1,4 @@
-"""Avro schemas as one text without references: :func:`written_schema` for one, :func:`common_schema` for several."""
+"""Avro schemas without references to others: :func:`inline_references`, and :func:`common_schema` of several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from letterhead.schemas.registered import RegisteredSchema
 
-__all__ = ["common_schema", "parsed", "written_schema"]
+__all__ = ["common_schema", "parse_schema", "inline_references"]
 
 Json: TypeAlias = Any
 
@@ -20,7 +20,7 @@ VALUE = "value"
 """The column of a schema that is not a record."""
 
 
-def parsed(schema: str | Mapping[str, Any]) -> Json:
+def parse_schema(schema: str | Mapping[str, Any]) -> Json:
     """Return the JSON of a schema; the name of a primitive type is a schema, too."""
     if not isinstance(schema, str):
         return schema
@@ -29,18 +29,18 @@ def parsed(schema: str | Mapping[str, Any]) -> Json:
     try:
         return json.loads(schema)
     except (ValueError, RecursionError):
-        raise ValueError("the Avro schema cannot be used: it is not JSON") from None
+        raise _unusable("it is not JSON") from None
 
 
-def written_schema(schema: RegisteredSchema, *, aliases: bool = False) -> dict[str, Any]:
+def inline_references(schema: RegisteredSchema, *, aliases: bool = False) -> dict[str, Any]:
     """Return a schema as a record, with the definitions that it refers to; of another type a record of one field.
 
     Both are written as the same bytes. Aliases of a schema matter where it is read by, not where it was written by.
     """
     try:
-        whole = _Definitions(_referenced(schema), aliases=aliases).inline(parsed(schema.text), "")
+        whole = _Definitions(_collect_references(schema), aliases=aliases).inline(parse_schema(schema.text), "")
     except RecursionError:
-        raise ValueError("the Avro schema cannot be used: it is too deep") from None
+        raise _unusable("it is too deep") from None
     if isinstance(whole, dict) and whole.get("type") in ("record", "error"):
         return whole
     return {"type": "record", "name": "Value", "fields": [{"name": VALUE, "type": whole}]}
@@ -71,37 +71,41 @@ def common_schema(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _common_field(name: str, types: list[Json], count: int) -> dict[str, Any]:
-    branches = [_branches(each) for each in types]
+    unions = list(map(_branches, types))
     distinct: list[Json] = []
-    for each in branches:
-        some = [branch for branch in each if branch != "null"]
-        if some not in distinct:
-            distinct.append(some)
-    if len(distinct) > 1 and all(len(some) == 1 for some in distinct):
-        plain = [some[0] for some in distinct]
-        if all(isinstance(each, str) and each in _NUMBERS for each in plain):
-            distinct = [[max(plain, key=_NUMBERS.index)]]
-        elif sorted(plain, key=str) == ["bytes", "string"]:
+    for union in unions:
+        branches = [branch for branch in union if branch != "null"]
+        if branches not in distinct:
+            distinct.append(branches)
+    if len(distinct) > 1 and all(len(branches) == 1 for branches in distinct):
+        single = [branches[0] for branches in distinct]
+        if all(isinstance(type, str) and type in _NUMBERS for type in single):
+            distinct = [[max(single, key=_NUMBERS.index)]]
+        elif sorted(single, key=str) == ["bytes", "string"]:
             distinct = [["bytes"]]
     if len(distinct) > 1:
         raise ValueError(
             f"the schemas have types of field {name!r} that no column can hold: pass a schema to read them by, or a subject"
         )
-    if len(types) == count and not any("null" in each for each in branches):
+    if len(types) == count and not any("null" in union for union in unions):
         return {"name": name, "type": distinct[0][0] if len(distinct[0]) == 1 else distinct[0]}
     return {"name": name, "type": ["null", *distinct[0]], "default": None}
+
+
+def _unusable(reason: str) -> ValueError:
+    return ValueError(f"the Avro schema cannot be used: {reason}")
 
 
 def _branches(type: Json) -> list[Json]:
     return type if isinstance(type, list) else [type]
 
 
-def _referenced(schema: RegisteredSchema) -> dict[str, Json]:
+def _collect_references(schema: RegisteredSchema) -> dict[str, Json]:
     """Return the schemas that a schema refers to, and those that they refer to, by full name."""
     found: dict[str, Json] = {}
-    for name, each in schema.references.items():
-        found |= _referenced(each)
-        found[name] = parsed(each.text)
+    for name, reference in schema.references.items():
+        found |= _collect_references(reference)
+        found[name] = parse_schema(reference.text)
     return found
 
 
@@ -115,45 +119,45 @@ class _Definitions:
 
     def inline(self, schema: Json, namespace: str) -> Json:
         if isinstance(schema, list):
-            return [self.inline(each, namespace) for each in schema]
+            return [self.inline(branch, namespace) for branch in schema]
         if isinstance(schema, str):
             return self._name(schema, namespace)
         if not isinstance(schema, dict) or "type" not in schema:
-            raise ValueError("the Avro schema cannot be used: a type is neither a name, a union nor an object")
-        kind = schema["type"]
-        if kind in _NAMED:
+            raise _unusable("a type is neither a name, a union nor an object")
+        type = schema["type"]
+        if type in _NAMED:
             return self._definition(schema, namespace)
         result = dict(schema)
         for key in ("items", "values"):
             if key in schema:
                 result[key] = self.inline(schema[key], namespace)
-        if kind in ("array", "map"):
+        if type in ("array", "map"):
             return result
-        result["type"] = self.inline(kind, namespace)
+        result["type"] = self.inline(type, namespace)
         return result
 
     def _name(self, name: str, namespace: str) -> Json:
         if name in _PRIMITIVES:
             return name
         full = _full_name(name, namespace)
-        for each in (full, name):
-            if each in self._defined:
-                return each
-            if each in self._referenced:
-                # A definition without a namespace of its own is in none, not in the one around it.
-                return self.inline(self._referenced[each], "")
+        for known in (full, name):
+            if known in self._defined:
+                return known
+            if known in self._referenced:
+                # A definition without a namespace has none: it does not inherit that of the schema which refers to it.
+                return self.inline(self._referenced[known], "")
         return name
 
     def _definition(self, schema: dict[str, Any], namespace: str) -> Json:
         name = schema.get("name")
         if not isinstance(name, str):
-            raise ValueError("the Avro schema cannot be used: a record, enum or fixed has no name")
+            raise _unusable("a record, enum or fixed has no name")
         full = _full_name(name, schema.get("namespace", namespace))
         inner, _, own = full.rpartition(".")
         if full in self._defined:
             if self._defined[full] == schema:
                 return full
-            raise ValueError(f"the Avro schema cannot be used: it defines {full} twice")
+            raise _unusable(f"it defines {full} twice")
         self._defined[full] = schema
         result = self._without_aliases({**schema, "name": own, "namespace": inner})
         if "fields" in schema:

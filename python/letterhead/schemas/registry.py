@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from letterhead._names import check_name
-from letterhead.kafka.http_connections import Deadline, NoRedirect, TimedHandler
+from letterhead.kafka.http_connections import Deadline, failure_reason, is_temporary, open_with
 from letterhead.kafka.properties import expand
 from letterhead.kafka.tls import TlsSettings, ssl_context
 from letterhead.schemas.registered import RegisteredSchema
@@ -87,7 +87,7 @@ class Registry:
     def __init__(self, url: str, settings: Mapping[str, str] | None = None) -> None:
         self.url = url
         self._settings = dict(settings or {})
-        self._urls = [_checked_url(part) for part in url.split(",")]
+        self._urls = [_check_url(part) for part in url.split(",")]
         for name, value in self._settings.items():
             check_name("setting of a registry", name, _SETTINGS)
             if not isinstance(value, str):
@@ -98,7 +98,7 @@ class Registry:
         if not timeout.isascii() or not timeout.isdigit() or not 0 < int(timeout) <= 600_000:
             raise ValueError(f"request.timeout.ms must be 1 to 600000, not {timeout!r}")
         self._timeout = int(timeout) / 1000
-        is_apicurio = {each.endswith(_APICURIO) for each in self._urls}
+        is_apicurio = {address.endswith(_APICURIO) for address in self._urls}
         if len(is_apicurio) > 1:
             raise ValueError("the addresses of a registry have different APIs")
         self._is_apicurio = is_apicurio == {True}
@@ -152,18 +152,22 @@ class Registry:
         """
         if self._is_apicurio:
             found = self._request(("groups", "default", "artifacts", subject, "meta"))
-            return None if found is None else self._fetch_from_apicurio("globalId", _entry(self.url, found, "globalId"))
+            return (
+                None
+                if found is None
+                else self._fetch_from_apicurio("globalId", _require_entry(self.url, found, "globalId"))
+            )
         return self._fetch(("subjects", subject, "versions", "latest"), ())
 
     def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
         """Fetch a schema, into which the registry writes those that it refers to."""
         text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
         found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={quote(str(number))}")
-        artifacts = None if found is None else _entry(self.url, found, "artifacts")
+        artifacts = None if found is None else _require_entry(self.url, found, "artifacts")
         if text is None or not artifacts:
             return None
         try:
-            return RegisteredSchema(str(_entry(self.url, artifacts[0], "type")).upper(), text.decode(), {})
+            return RegisteredSchema(str(_require_entry(self.url, artifacts[0], "type")).upper(), text.decode(), {})
         except UnicodeDecodeError:
             raise ConnectionError(f"{self.url} returned a schema that is not UTF-8") from None
 
@@ -173,19 +177,19 @@ class Registry:
         if reply is None:
             return None
         try:
-            text, kind = reply["schema"], reply.get("schemaType") or "AVRO"
+            text, schema_type = reply["schema"], reply.get("schemaType") or "AVRO"
             paths = {
-                str(each["name"]): ("subjects", str(each["subject"]), "versions", str(each["version"]))
-                for each in reply.get("references") or []
+                str(reference["name"]): ("subjects", str(reference["subject"]), "versions", str(reference["version"]))
+                for reference in reply.get("references") or []
             }
-            if not isinstance(text, str) or not isinstance(kind, str):
+            if not isinstance(text, str) or not isinstance(schema_type, str):
                 raise TypeError
         except (KeyError, TypeError, AttributeError):
             raise ConnectionError(f"{self.url} returned no schema for {'/'.join(path)}: is it a registry?") from None
-        references = {name: self._referenced(name, each, (*above, path)) for name, each in paths.items()}
-        return RegisteredSchema(kind.upper(), text, references)
+        references = {name: self._fetch_reference(name, below, (*above, path)) for name, below in paths.items()}
+        return RegisteredSchema(schema_type.upper(), text, references)
 
-    def _referenced(self, name: str, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
+    def _fetch_reference(self, name: str, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
         if path in above or len(above) >= _MAX_DEPTH:
             raise ValueError(f"schema {'/'.join(above[0])} refers to itself, or to more than {_MAX_DEPTH} in a row")
         found = self._known.get(path, lambda: self._fetch(path, above))
@@ -207,7 +211,7 @@ class Registry:
         try:
             headers, tls = self._connection_options()
         except ValueError as error:
-            # It concerns no schema, so that no value is set aside because of it.
+            # A setting that cannot be read is no error of a value, which errors= would set aside.
             raise ConnectionError(f"{self.url} cannot be reached: {error}") from None
         reason = ""
         for attempt in range(_TRIES):
@@ -217,13 +221,7 @@ class Registry:
             try:
                 status, body = self._get(f"{url}/{resource}", headers, tls)
             except (OSError, http.client.HTTPException) as error:
-                cause = getattr(error, "reason", error)
-                if isinstance(cause, ssl.SSLCertVerificationError):
-                    raise ConnectionError(
-                        f"the certificate of {url} is not trusted: {cause.verify_message}; name the authority that signed "
-                        "it in ssl.ca.location"
-                    ) from None
-                reason = getattr(cause, "strerror", None) or type(cause).__name__
+                reason = failure_reason(error, url, "ssl.ca.location")
                 continue
             if status == 200:
                 return body
@@ -234,7 +232,7 @@ class Registry:
                 raise PermissionError(
                     f"{url} rejected the request ({reason}): check basic.auth.user.info or bearer.auth.token"
                 )
-            if status < 500 and status != 429:
+            if not is_temporary(status):
                 break
         raise ConnectionError(f"no schema from {self.url}: {reason}")
 
@@ -255,9 +253,7 @@ class Registry:
     def _get(self, url: str, headers: dict[str, str], tls: ssl.SSLContext | None) -> tuple[int, bytes]:
         until = time.monotonic() + self._timeout
         deadline = Deadline(until)
-        opener = urllib.request.build_opener(
-            NoRedirect(), TimedHandler(deadline, tls if url.startswith("https:") else None)
-        )
+        opener = open_with(deadline, tls if url.startswith("https:") else None)
         request = urllib.request.Request(url, headers=headers)
         with deadline:
             try:
@@ -273,14 +269,14 @@ class Registry:
                 return error.code, b""
 
 
-def _entry(url: str, reply: Any, name: str) -> Any:
+def _require_entry(url: str, reply: Any, name: str) -> Any:
     try:
         return reply[name]
     except (KeyError, TypeError):
         raise ConnectionError(f"{url} returned no {name}: is it a registry?") from None
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("the address of a registry must be like http://registry:8081 or https://registry:8081")

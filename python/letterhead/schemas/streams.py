@@ -10,6 +10,7 @@ from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import split_batches
+from letterhead.conventions.schema_group import known_columns
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import DecodeError, after_rows, copy_error
 from letterhead.operations import DecodeOptions
@@ -92,11 +93,7 @@ def decode_values(
             raise ValueError(f"the source has {names.count(name)} columns {name!r}, and one is needed{remedy}")
     if errors == "column" and error_column in names:
         raise ValueError(f"the source has a column {error_column!r}: pass another error_column=")
-    columns = decoder.bind([]).schema
-    if not columns.names:
-        raise ValueError(
-            "the columns are not known before the values are read: pass a schema or a subject to the decoder"
-        )
+    columns = known_columns(decoder)
     # An error makes the value null, so that its fields are not taken for nulls.
     options = DecodeOptions() if errors == "raise" else DecodeOptions(errors="column", error_column=UNUSED_NAME)
     decode = DecodeBySchema(decoder, None, format, header, options, id_bytes)
@@ -124,7 +121,7 @@ def decode_values(
                 except DecodeError as error:
                     if error.row:
                         yield from split_batches(decoded(batch.slice(0, error.row)), None)
-                    raise after_rows(_located(error, batch), rows) from None
+                    raise after_rows(_locate_error(error, batch), rows) from None
                 yield from split_batches(result, None)
                 rows += len(batch)
         finally:
@@ -135,7 +132,7 @@ def decode_values(
     return Reader(schema, batches)
 
 
-def _located(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
+def _locate_error(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
     """Return an error with the topic, partition and offset of its row, if the batch has them."""
     places: dict[str, Any] = {
         name: batch.column(name)[error.row].as_py() for name in _LOCATIONS if name in batch.schema.names

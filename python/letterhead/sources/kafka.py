@@ -59,17 +59,11 @@ class KafkaCluster(NamedTuple):
 
     def connection(self, request: RowRequest) -> Settings:
         """Return the settings of a connection."""
-        from letterhead.kafka.settings import reader_settings
+        from letterhead.kafka.settings import request_settings
 
         servers = self.servers or request.servers
         values = self.logins.kafka_settings(request.settings or {}, has_servers=servers is not None)
-        return reader_settings(
-            servers,
-            values,
-            token_provider=request.token_provider,
-            timeout_ms=request.timeout_ms,
-            fetch_bytes=request.fetch_bytes,
-        )
+        return request_settings(servers, values, request)
 
 
 class KafkaTopics(Source):

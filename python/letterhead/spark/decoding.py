@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from letterhead._shared_parameters import documented
 from letterhead.arrow import SchemaDecoder
-from letterhead.conventions.schema_group import ColumnsDecoder
+from letterhead.conventions.schema_group import ColumnsDecoder, known_columns
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import Field
 from letterhead.limits import Limits
@@ -125,15 +125,11 @@ class _SchemaStep:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a frame, then the decoded ones."""
-        if isinstance(self.decode, ColumnsDecoder):
-            own = self.decode.bind([]).schema  # in the driver, so that all executors have the same columns
-        if self.schema is None:
-            if not own.names:
-                raise ValueError(
-                    "the columns are not known before the values are read: pass a schema or a subject to the decoder"
-                )
-            requested = _own_columns(own)
+        if self.schema is None and isinstance(self.decode, ColumnsDecoder):
+            requested = _own_columns(known_columns(self.decode))
         else:
+            if isinstance(self.decode, ColumnsDecoder):
+                self.decode.bind([])  # in the driver, so that all executors read by the same schema
             requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
         operation = DecodeBySchema(

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from letterhead import _native
 from letterhead.spark.checks import Check, Checked, case_when, check, either, first_valid
 from letterhead.spark.sql_text import F, Sql, bound
-from letterhead.spark.text_forms import base_parser, form_parser, signed_digits
+from letterhead.spark.text_forms import base_parser, form_parser, signed_digits, significant_digits
 from letterhead.types import CHARSETS, split_type
 from letterhead.values import VALUE_TYPES
 
@@ -303,7 +303,7 @@ def _integer_text(name: str, data: Sql) -> Checked:
 def _exceeds_128_bits(name: str, data: Sql) -> Sql:
     """Return whether text of more than 38 digits is no signed number of 128 bits, the most that the core parses."""
     text = data.cast("string")
-    digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
+    digits = significant_digits(text)
     least = str(1 << 127) if name == "int128" else "0"
     most = F.when(text.startswith("-"), least).otherwise(str((1 << 127) - 1))
     return (F.length(digits) > 39) | (digits > most)

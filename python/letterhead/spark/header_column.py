@@ -235,8 +235,8 @@ class HeaderLists:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
-        # Keys are cast, which changes no list with text keys; a list with other keys is an error of its own. That of a map
-        # names the column itself, because Spark checks this branch first.
+        # Keys are cast, which changes no list with text keys; a list with other keys is an error of its own. Spark checks
+        # the first branch, which is never taken, before the second, so that the error of a map names the column alone.
         keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
         self.keys, self.reversed_keys = bound(keys), bound(F.reverse(keys))
 

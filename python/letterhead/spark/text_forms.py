@@ -14,7 +14,7 @@ from functools import partial
 from letterhead.spark.checks import Check, Checked, check
 from letterhead.spark.sql_text import F, Sql, bound
 
-__all__ = ["UNITS", "base_parser", "form_parser", "in_years", "signed_digits"]
+__all__ = ["UNITS", "base_parser", "form_parser", "in_years", "signed_digits", "significant_digits"]
 
 _DATE = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR = r"([01][0-9]|2[0-3]):([0-5][0-9])"
@@ -106,12 +106,17 @@ def _epoch(unit: str, data: Sql) -> Checked:
     return Checked([bad_text, within._replace(when=too_long | within.when)], F.timestamp_micros(micros.cast("bigint")))
 
 
+def significant_digits(text: Sql) -> Sql:
+    """Return the digits of a whole number without its sign and without zeros in front."""
+    return F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
+
+
 def signed_digits(data: Sql, length: int) -> tuple[Sql, Sql, Sql]:
     """Return whether text is digits with or without a minus, whether they are more than a length, and their number."""
     text = data.cast("string")
     # Bytes that are not UTF-8 match no pattern of ASCII characters.
     spelled = text.rlike(r"\A-?[0-9]+\z")
-    digits = bound(F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1))
+    digits = bound(significant_digits(text))
     too_long = F.length(digits) > length
     # The sign is text, as negation rounds to 34 digits (Spark 3.5 to 4.2).
     sign = F.when(text.startswith("-"), "-0").otherwise("0")
@@ -171,7 +176,7 @@ def _match(data: Sql, pattern: str) -> Sql:
 
 
 def _of_date(text: Sql) -> list[Check]:
-    """Return the checks that text begins with an existing date."""
+    """Return checks of the date at the start of text, which must exist."""
     last = F.dayofmonth(F.last_day(F.concat(F.substring(text, 1, 7), "-01").cast("date")))
     return [
         check(F.substring(text, 9, 2).cast("int") > last, "bad_text", "the date does not exist"),

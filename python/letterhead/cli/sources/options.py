@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from letterhead import conventions
-from letterhead._header_text import TypedHeader, parse_header_text
+from letterhead._header_text import TypedHeader, columns_from_text, parse_header_text
 from letterhead._row_request import RowRequest, StoreOptions
 from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
@@ -17,7 +17,6 @@ from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, group_options, option
 from letterhead.cli.render import SETTINGS, TIMEOUT_MS
-from letterhead.fields import field
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.where import parse
 
@@ -186,10 +185,7 @@ def parse_headers(text: str) -> list[TypedHeader]:
 def header_columns(headers: str | None, profile: str | None = None) -> dict[str, Any] | None:
     """Return the columns of --profile, followed by those of --headers."""
     with usage_errors():
-        typed: dict[str, Any] = {
-            name: type if key == name else field(type, key=key)
-            for name, key, type in ([] if headers is None else parse_headers(headers))
-        }
+        typed: dict[str, Any] = {} if headers is None else {**columns_from_text("--headers", headers)}
         return {**conventions.profile(profile), **typed} if profile is not None else typed or None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._default_values import json_default
-from letterhead._header_text import parse_header_text
+from letterhead._header_text import columns_from_text
 from letterhead._names import check_name, names_of, unknown_name
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
@@ -237,8 +237,7 @@ _columns = json_of(
 
 def _header_columns(option: str, value_text: str) -> dict[str, Any]:
     if not value_text.lstrip().startswith(("{", "[")):
-        parsed = parse_header_text(f"option {option}", value_text)
-        return {name: type if key == name else field(type, key=key) for name, key, type in parsed}
+        return columns_from_text(f"option {option}", value_text)
     columns = _columns(option, value_text)
     for name, spec in columns.items():
         if isinstance(spec, str):

@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 class _TimedStore(InMemoryStore, Generic[K]):
-    """Rows by time, a map for each: the start of a window, or the end of a session. The keys in a map are of type ``K``."""
+    """Rows grouped by time, each group a map: the start of a window, or the end of a session. The keys in a map are of type ``K``."""
 
     segment_interval = 1
     _observed: int
