@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.oauth import TokenProvider
     from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
+    from letterhead.schemas.serialized import SerializedValues
     from letterhead.state.reading.key_bounds import KeyBounds
     from letterhead.where.conditions import Where
 
@@ -68,6 +69,7 @@ class RowRequest:
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
+    serialized: SerializedValues | None = None
 
     def __post_init__(self) -> None:
         if self.errors != NULL_COLUMN:
@@ -166,10 +168,11 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "ignore_crc": ("ignore_crc=", "records of log segments of Kafka"),
     "mapping": ("mapping=", "topics of Iggy"),
     "stores": ("store= and the options of its keys", "state directories"),
+    "serialized": ("value=", _LOGS),
 }
 """Fields of a request that only some sources support: the parameter in errors, and the sources that support it."""
 
-LOG_OPTIONS = frozenset({"start", "end", "partitions"})
+LOG_OPTIONS = frozenset({"start", "end", "partitions", "serialized"})
 KAFKA_CONNECTION_OPTIONS = frozenset({"settings", "token_provider", "timeout_ms", "fetch_bytes"})
 KAFKA_TOPIC_OPTIONS = LOG_OPTIONS | KAFKA_CONNECTION_OPTIONS | {
     "batch_bytes", "follow", "commit_group", "committed", "view",

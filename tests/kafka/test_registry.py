@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shlex
 import urllib.request
 from typing import Any
 
@@ -14,6 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 import letterhead as lh
+import pages
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry, decode_values
@@ -177,3 +179,140 @@ def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: 
     finally:
         query.stop()
     assert [tuple(row)[1:] for row in rows] == [each for row in [(2, "b"), (5, "e"), (1, "?")] for each in [row] * 2]
+
+
+@pytest.fixture(scope="module")
+def sent(apicurio: Apicurio, broker: str) -> str:
+    """A topic of six values with the id in front or in the header, of which the fifth has a byte too many."""
+    create_with(broker, "sent", 1)
+    write(apicurio, broker, "sent", ROWS)
+    with lh.read.topic("sent", bootstrap_servers=broker, columns=["value", "headers"]) as reader:
+        table = reader.read_all()
+    values = [value + b"x" * (row == 4) for row, value in enumerate(table["value"].to_pylist())]
+    create_with(broker, "damaged", 1)
+    lh.write.topic(table.set_column(0, "value", pa.array(values, pa.binary())), "damaged", bootstrap_servers=broker)
+    return f"kafka://{broker}/damaged"
+
+
+Run = Any
+LATEST = [{"number": 1.0, "city": "?"}, {"number": 2.0, "city": "b"}, {"number": 3.5, "city": "c"}]
+EXPECTED = [row for row in LATEST for _ in range(2)]
+
+
+def by(apicurio: Apicurio, subject: str = "sent-value") -> tuple[str, ...]:
+    return "--value", "avro", "--registry", apicurio.url, "--value-subject", subject, "--json"
+
+
+def printed(result: Any) -> list[Any]:
+    return [json.loads(line)["value"] for line in result.lines]
+
+
+def test_a_command_reads_values_by_the_subject_of_the_topic(
+    run: Run, apicurio: Apicurio, broker: str, sent: str
+) -> None:
+    topic = f"kafka://{broker}/sent"
+    result = run("read", topic, "--value", "avro", "--registry", apicurio.url, "--json", "--columns", "value")
+    assert (result.code, printed(result)) == (0, EXPECTED)
+    result = run("read", topic, *by(apicurio)[:4], "--where", "offset > 3", "--json")
+    assert printed(result) == EXPECTED[4:]
+    assert json.loads(result.lines[0])["headers"] == []
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected", "code"),
+    [
+        ("raise", EXPECTED[:4], 1),
+        ("null", [*EXPECTED[:4], None, EXPECTED[5]], 1),
+        ("column", [*EXPECTED[:4], None, EXPECTED[5]], 1),
+        ("skip", [*EXPECTED[:4], EXPECTED[5]], 1),
+        ("only", [None], 1),
+    ],
+)
+def test_errors_of_values_are_those_of_rows(
+    run: Run, apicurio: Apicurio, sent: str, errors: str, expected: list[Any], code: int
+) -> None:
+    result = run("read", sent, *by(apicurio), "--errors", errors, "--columns", "value")
+    assert (printed(result), result.code) == (expected, code)
+    if errors == "raise":
+        assert "topic damaged, partition 0, offset 4" in result.err
+    if errors in ("column", "only"):
+        codes = [(row["error"] or [{"code": None}])[0]["code"] for row in map(json.loads, result.lines)]
+        assert codes == ([None] * 4 + ["trailing_bytes", None] if errors == "column" else ["trailing_bytes"])
+
+
+def test_the_last_rows_with_errors_are_found(run: Run, apicurio: Apicurio, sent: str) -> None:
+    assert printed(run("read", sent, *by(apicurio), "--errors", "only", "--last", "1")) == [None]
+    assert printed(run("read", sent, *by(apicurio), "--errors", "skip", "--last", "2")) == [EXPECTED[3], EXPECTED[5]]
+
+
+def test_a_headers_error_of_a_row_is_beside_that_of_its_value(run: Run, apicurio: Apicurio, sent: str) -> None:
+    result = run("read", sent, *by(apicurio), "--errors", "only", "--headers", "__value_schema_id:int64")
+    errors = {row["offset"]: row["error"] for row in map(json.loads, result.lines)}
+    # Each second row has a header, which is no int64.
+    assert {offset: [error["column"] for error in each] for offset, each in errors.items()} == {
+        1: ["__value_schema_id"],
+        3: ["__value_schema_id"],
+        4: [None],
+        5: ["__value_schema_id"],
+    }
+
+
+def test_the_offsets_of_decoded_records_are_committed(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
+    group = ("--start", "group:decoded", "--commit-group", "decoded", "--columns", "value")
+    assert printed(run("read", sent, *by(apicurio), *group, "-n", "3")) == EXPECTED[:3]
+    # The value that cannot be decoded stays uncommitted.
+    assert printed(run("read", sent, *by(apicurio), *group)) == EXPECTED[3:4]
+    assert printed(run("read", sent, *by(apicurio), *group)) == []
+    assert printed(run("read", sent, *by(apicurio), *group, "--errors", "skip")) == EXPECTED[5:]
+
+
+def test_a_reader_of_values_commits_the_rows_that_were_used(apicurio: Apicurio, broker: str, sent: str) -> None:
+    def opened() -> Any:
+        options = lh.ReadOptions(commit_group="used-values", limits=None)
+        source = lh.read.topic("sent", bootstrap_servers=broker, start="group:used-values", options=options)
+        return decode_values(source, AvroDecoder(Registry(apicurio.url), subject="sent-value"))
+
+    reader = opened()
+    next(reader)
+    reader.close_after(2)
+    with opened() as reader:
+        assert reader.read_all()["offset"].to_pylist() == [2, 3, 4, 5]
+    with opened() as reader:
+        assert len(reader.read_all()) == 0
+
+
+def test_segments_are_read_by_the_subject_of_their_directory(
+    run: Run, apicurio: Apicurio, running_broker: Any, sent: str
+) -> None:
+    [directory] = running_broker.directory.rglob("sent-0")
+    result = run("read", directory, *by(apicurio)[:4], "--json")
+    assert printed(result) == EXPECTED
+
+
+def test_settings_of_a_registry_are_options(run: Run, apicurio: Apicurio, sent: str, tmp_path: Any) -> None:
+    file = tmp_path / "registry.properties"
+    file.write_text(f"ssl.ca.location={apicurio.authority}\n")
+    secure = ("--value", "avro", "--registry", apicurio.tls_url, "--value-subject", "sent-value", "--json", "-n", "1")
+    for setting in (f"ssl.ca.location={apicurio.authority}", str(file)):
+        assert printed(run("read", sent, *secure, "--registry-settings", setting)) == EXPECTED[:1]
+    result = run("read", sent, *secure)
+    assert (result.code, "ssl.ca.location" in result.err) == (3, True)
+    result = run("read", sent, *secure, "--registry-settings", "basic.auth.user.info=a:b")
+    assert "is visible to other users" in result.err
+
+
+def test_the_commands_of_the_page_run(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
+    [block] = pages.blocks("docs/how-to/decode-avro.md", "sh")
+    lines = block.replace("\\\n", "").replace("http://registry:8081", apicurio.url).splitlines()
+    results = [
+        run(*shlex.split(line)[1:])
+        for line in (each.replace("localhost:9092/orders", f"{broker}/sent") for each in lines)
+    ]
+    assert [result.code for result in results] == [0, 0]
+    assert '{"number":3.5' in results[0].out
+    assert results[1].lines == []  # no value of the tenant is damaged
+
+
+def test_a_subject_that_does_not_exist_is_wrong_usage(run: Run, apicurio: Apicurio, sent: str) -> None:
+    result = run("read", sent, *by(apicurio, "nothing-value"))
+    assert (result.code, "--value-subject" in result.err) == (2, True)

@@ -109,3 +109,25 @@ def test_wrong_arguments_are_refused() -> None:
         decode_values(source, AvroDecoder(MemoryRegistry({1: V1})))
     with pytest.raises(ValueError, match="errors value"):
         decode_values(source, DECODER, errors="skip")  # type: ignore[arg-type]
+
+
+def test_errors_join_those_of_the_source() -> None:
+    source = table(IN_FRONT, DAMAGED, DAMAGED, IN_FRONT)
+    error = {"code": "earlier", "message": "m", "byte_offset": None, "header": None, "key": None, "column": "retry"}
+    type = decode_values(source, DECODER, errors="column").schema.field("error").type
+    with_errors = source.append_column("error", pa.array([[error], [error], None, None], type))
+    result = decode_values(with_errors, DECODER, errors="column").read_all()
+    codes = [each and [error["code"] for error in each] for each in result["error"].to_pylist()]
+    assert codes == [["earlier"], ["earlier", "trailing_bytes"], ["trailing_bytes"], None]
+    assert result["value"].to_pylist() == [{"id": 7}, None, None, {"id": 7}]
+
+
+def test_an_error_of_the_source_keeps_its_class() -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield table(IN_FRONT).to_batches()[0]
+        raise lh.DecodeError("the source ends", code="truncated", format="kafka")
+
+    reader = decode_values(Reader(table(IN_FRONT).schema, batches), DECODER)
+    assert next(reader)["offset"].to_pylist() == [40]
+    with pytest.raises(lh.DecodeError, match="the source ends"):
+        next(reader)

@@ -10,7 +10,7 @@ from letterhead.cli.options import group_options, option
 from letterhead.cli.render import warn
 from letterhead.cli.settings_files import file_settings
 
-__all__ = ["BrokerSettings", "brokers", "connection_settings"]
+__all__ = ["BrokerSettings", "brokers", "connection_settings", "option_setting"]
 
 BrokerSettings: TypeAlias = dict[str, str]
 """Settings of :func:`letterhead.read.topic`, with ``bootstrap.servers``."""
@@ -40,16 +40,21 @@ def connection_settings(
         if not values:
             raise Failure(f"{config} has no settings")
     for setting in settings or ():
-        name, equals, value = setting.partition("=")
-        if not equals:
+        if "=" not in setting:
             raise Failure("-X needs NAME=VALUE, as in security.protocol=SSL")  # the text may be a secret
-        values[name.strip()] = value
-        if _is_secret(name) and "${" not in value:
-            warn(
-                f"the secret in -X {name.strip()} is visible to other users: write ${{env:NAME}} or ${{file:PATH}}, or use "
-                "--config"
-            )
+        values |= option_setting("-X", setting, "--config")
     return values
+
+
+def option_setting(option: str, text: str, alternative: str) -> dict[str, str]:
+    """Return the setting in NAME=VALUE, and warn of a secret, for which there is an alternative."""
+    name, _, value = text.partition("=")
+    if _is_secret(name) and "${" not in value:
+        warn(
+            f"the secret in {option} {name.strip()} is visible to other users: write ${{env:NAME}} or ${{file:PATH}}, or use "
+            f"{alternative}"
+        )
+    return {name.strip(): value}
 
 
 @group_options(values=connection_settings)
@@ -69,4 +74,6 @@ def brokers(
 
 def _is_secret(name: str) -> bool:
     name = name.strip().lower()
-    return name.endswith(("password", "jaas.config", "secret", "ssl.keystore.key", "ssl.key.pem"))
+    return name.endswith(
+        ("password", "jaas.config", "secret", "ssl.keystore.key", "ssl.key.pem", "auth.user.info", "auth.token")
+    )

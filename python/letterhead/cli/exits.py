@@ -27,7 +27,14 @@ _PARAMETER = re.compile(
 )
 
 # Options with other names than parameters.
-_OPTIONS = {"partitions": "partition", "isolation_level": "committed", "settings": "config", "timeout_ms": "timeout"}
+_OPTIONS = {
+    "partitions": "partition",
+    "isolation_level": "committed",
+    "settings": "config",
+    "timeout_ms": "timeout",
+    "subject": "value-subject",
+    "schema": "value-schema",
+}
 
 
 class Failure(LetterheadError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,6 +21,7 @@ from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
 from letterhead.cli.row_reading import RowReading
 from letterhead.cli.sources.opening import open_sources
 from letterhead.cli.sources.options import KeyRangeOptions, header_columns, key_range, selection, with_keys
+from letterhead.cli.sources.values import serialized_values
 from letterhead.conventions.profiles import PROFILES
 from letterhead.limits import Limits
 from letterhead.sources.kafka import SCHEME
@@ -58,7 +59,7 @@ def output(
     return Output(RowFormat(form, out, epoch_ms, everything), limit)
 
 
-@group_options(request=selection, keys=key_range, output=output, limits=limits)
+@group_options(request=selection, keys=key_range, serialized=serialized_values, output=output, limits=limits)
 def read_command(
     *,
     sources: Annotated[
@@ -108,6 +109,7 @@ def read_command(
     ] = False,
     request: RowRequest,
     keys: KeyRangeOptions,
+    serialized: Any,
     limits: Limits,
 ) -> int:
     """Read topics, log segments, state directories and tables.
@@ -154,6 +156,8 @@ def read_command(
         raise Failure("--edit changes the column headers, and excludes --headers, --count-by and --batches")
     if ignore_crc and errors not in (None, ReadErrors.column, ReadErrors.only):
         raise Failure(f"--ignore-crc shows records with an error, and --errors {errors} does not: give column or only")
+    if serialized is not None and (batches or control or count_by):
+        raise Failure("--value excludes --batches, --control and --count-by")
     errors = errors or (ReadErrors.column if ignore_crc else ReadErrors.raise_)
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")
@@ -171,6 +175,7 @@ def read_command(
         errors=counting_policy(errors),
         error_column=UNUSED_NAME if errors in (ReadErrors.null, ReadErrors.skip) else error_column,
         view="batches" if batches else "control" if control else "records",
+        serialized=serialized,
         on_screen=on_screen and not (batches and output.format.everything),
     )
     if request.commit_group is not None and (

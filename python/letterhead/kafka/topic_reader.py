@@ -268,4 +268,3 @@ class CommittingReader(Reader):
             known = offsets.drop_null()  # a row that stands for a batch that cannot be read has none
             if len(known):
                 self._used[partitions[0].as_py()] = known[-1].as_py() + 1
-        self._unused = None

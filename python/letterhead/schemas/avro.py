@@ -96,7 +96,7 @@ class AvroDecoder:
         if self._target is None and self._subject is not None:
             latest = self._registry.latest(self._subject)
             if latest is None:
-                raise ValueError(f"the registry has no subject {self._subject!r}")
+                raise ValueError(f"the registry has no subject {self._subject!r}: pass subject= or schema=")
             self._target = _column_text(latest)
         target = self._target
         if target is None:

@@ -89,7 +89,7 @@ class Registry:
         self._settings = dict(settings or {})
         self._urls = [_check_url(part) for part in url.split(",")]
         for name, value in self._settings.items():
-            check_name("setting of a registry", name, _SETTINGS)
+            check_name("registry setting", name, _SETTINGS)
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be str, not {type(value).__name__}")
         if {"basic.auth.user.info", "bearer.auth.token"} <= self._settings.keys():
@@ -123,6 +123,11 @@ class Registry:
     @property
     def _key(self) -> tuple[Any, ...]:
         return self.url, *sorted(self._settings.items())
+
+    @property
+    def id_header(self) -> str:
+        """The header of a value's id, by the serializers that use the API of this registry."""
+        return f"apicurio.value.{self._settings.get(_USE_ID, 'globalId')}" if self._is_apicurio else "__value_schema_id"
 
     def schema(self, schema_id: int | str) -> RegisteredSchema | None:
         """Return the schema of an id or a GUID; None if the registry does not have it.

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead._arrow_types import UNUSED_NAME, ArrowStream, OnError
 from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import split_batches
-from letterhead.conventions.schema_group import known_columns
+from letterhead.conventions.schema_group import ColumnsDecoder, known_columns
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.errors import DecodeError, after_rows, copy_error
 from letterhead.operations import DecodeOptions
 from letterhead.reader import Reader
-from letterhead.schemas.avro import AvroDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["decode_values"]
+    from letterhead.limits import Limits
 
-_LOCATIONS = ("topic", "partition", "offset")
+__all__ = ["LOCATIONS", "SerializedColumn", "decode_stream", "decode_values"]
+
+LOCATIONS = ("topic", "partition", "offset")
+"""Columns by which errors name a row."""
 
 
 @documented
 def decode_values(
     source: ArrowStream,
-    decoder: AvroDecoder,
+    decoder: ColumnsDecoder,
     *,
     column: str = "value",
     headers: str | None = "headers",
@@ -53,18 +55,19 @@ def decode_values(
     {headers_format} {id_header} {id_bytes}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error, after the rows before it;
-        return null; or also describe the error in a last column.
+        return null; or also describe the error in a last column, or in that of the source, if it has one.
     {error_column}
 
     Returns
     -------
     Reader
-        The columns of the source, in which ``column`` is a struct.
+        The columns of the source, in which ``column`` is a struct. Of a topic that is read with ``commit_group``, it has
+        ``close_after``, too.
 
     Raises
     ------
     ValueError
-        If the source lacks a column, or has one of the name ``error_column``, or if the decoder has no columns.
+        If the source lacks a column, or has another one of the name ``error_column``, or if the decoder has no columns.
     DecodeError
         If ``errors="raise"``; it has topic, partition and offset if the source has these columns.
 
@@ -81,60 +84,163 @@ def decode_values(
     [{'offset': 7, 'value': None}]
     """
     check_name("errors value", errors, ("raise", "null", "column"))
+    place = SerializedColumn(column, headers, format, header, id_bytes)
+    return decode_stream(source, decoder, place, errors=errors, error_column=error_column)
+
+
+class SerializedColumn(NamedTuple):
+    """A column of serialized values, and where the ids of their schemas are."""
+
+    name: str = "value"
+    headers: str | None = "headers"
+    format: str = "kafka"
+    header: str = "__value_schema_id"
+    id_bytes: Literal[4, 8] | None = None
+
+
+def decode_stream(
+    source: ArrowStream,
+    decoder: ColumnsDecoder,
+    column: SerializedColumn,
+    *,
+    errors: OnError,
+    error_column: str,
+    limits: Limits | None = None,
+    leave_out: Collection[str] = (),
+) -> Reader:
+    """Read a stream as :func:`decode_values` does, without some of its columns."""
     with install_hint("letterhead.schemas.decode_values", "'letterhead[arrow]'"):
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-    stream = pa.RecordBatchReader.from_stream(source)
-    names = stream.schema.names
-    for name in (column, headers):
-        if name is not None and names.count(name) != 1:
-            remedy = ": pass headers=None if ids are in front of the values only" if name == headers else ""
-            raise ValueError(f"the source has {names.count(name)} columns {name!r}, and one is needed{remedy}")
-    if errors == "column" and error_column in names:
-        raise ValueError(f"the source has a column {error_column!r}: pass another error_column=")
-    columns = known_columns(decoder)
-    # An error makes the value null, so that its fields are not taken for nulls.
-    options = DecodeOptions() if errors == "raise" else DecodeOptions(errors="column", error_column=UNUSED_NAME)
-    decode = DecodeBySchema(decoder, None, format, header, options, id_bytes)
-    schema = stream.schema.set(names.index(column), pa.field(column, pa.struct(list(columns))))
-    if errors == "column":
-        result = decode.result_type(pa.struct([("value", pa.binary())]))
-        schema = schema.append(pa.field(error_column, result[-1].type))
-
-    def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-        values = decode(batch.column(column), None if headers is None else batch.column(headers))
-        fields, failed = values.flatten()[: len(columns)], values.flatten()[len(columns) :]
-        is_null = batch.column(column).is_null()
-        for error in failed:
-            is_null = pc.or_(is_null, error.is_valid())
-        arrays = list(batch.columns)
-        arrays[names.index(column)] = pa.StructArray.from_arrays(fields, fields=list(columns), mask=is_null)
-        return pa.RecordBatch.from_arrays([*arrays, *(failed if errors == "column" else [])], schema=schema)
+    # Errors of a reader of this package keep their class.
+    stream = source if isinstance(source, Reader) else pa.RecordBatchReader.from_stream(source)
+    operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits)
+    names = [name for name in operation.schema.names if name not in leave_out]
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             rows = 0
             for batch in stream:
+                error = None
                 try:
-                    result = decoded(batch)
-                except DecodeError as error:
-                    if error.row:
-                        yield from split_batches(decoded(batch.slice(0, error.row)), None)
+                    decoded = operation.decode(batch)
+                except DecodeError as raised:
+                    error = raised
+                    decoded = operation.decode(batch.slice(0, raised.row or 0))
+                if error is None or len(decoded):
+                    reader.rows_before = 0
+                    for part in split_batches(decoded.select(names), limits):
+                        yield part
+                        reader.note_used(len(part))
+                        reader.rows_before += len(part)
+                if error is not None:
                     raise after_rows(_locate_error(error, batch), rows) from None
-                yield from split_batches(result, None)
                 rows += len(batch)
         finally:
             close = getattr(source, "close", None)
             if close is not None:
                 close()
 
-    return Reader(schema, batches)
+    reader = _ValueReader(pa.schema([operation.schema.field(name) for name in names]), batches, source)
+    return reader
+
+
+class _ValueReader(Reader):
+    """A stream of decoded values, which tells a source that commits offsets how many of its rows were used."""
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], source: Any) -> None:
+        super().__init__(schema, batches, getattr(source, "_progress", None))
+        self._committing = source if hasattr(source, "close_after") else None
+        self.rows_before = 0
+        """Rows of the last batch of the source that earlier batches have."""
+
+    def note_used(self, rows: int) -> None:
+        """Note that the first rows of the last batch were used."""
+        if self._committing is not None:
+            self._committing.note_used(self.rows_before + rows)
+
+    def close_after(self, rows: int) -> None:
+        """Commit the offsets of the first rows of the last batch, as of a topic with ``commit_group``, and close the source."""
+        self.note_used(rows)
+        self.close()
+
+
+class _DecodeColumn:
+    """Decodes a column of batches into a struct, and adds the errors."""
+
+    def __init__(
+        self,
+        source: pa.Schema,
+        decoder: ColumnsDecoder,
+        column: SerializedColumn,
+        errors: OnError,
+        error_column: str,
+        limits: Limits | None,
+    ) -> None:
+        import pyarrow as pa
+
+        for name in (column.name, column.headers):
+            if name is not None and source.names.count(name) != 1:
+                remedy = ": pass headers=None if ids are in front of the values only" if name == column.headers else ""
+                raise ValueError(
+                    f"the source has {source.names.count(name)} columns {name!r}, and one is needed{remedy}"
+                )
+        self._column, self._fields = column, list(known_columns(decoder))
+        # An error makes the value null, so that its fields are not taken for nulls.
+        policy: Any = {} if errors == "raise" else {"errors": "column", "error_column": UNUSED_NAME}
+        options = DecodeOptions(**policy, limits=limits)
+        self._decode = DecodeBySchema(decoder, None, column.format, column.header, options, column.id_bytes)
+        self._index = source.get_field_index(column.name)
+        self.schema = source.set(self._index, pa.field(column.name, pa.struct(self._fields)))
+        self._error_index: int | None = None
+        if errors == "column":
+            type = self._decode.result_type(pa.struct([("value", pa.binary())]))[-1].type
+            if error_column not in source.names:
+                self.schema = self.schema.append(pa.field(error_column, type))
+            elif source.names.count(error_column) > 1 or source.field(error_column).type != type:
+                raise ValueError(f"the source has a column {error_column!r}: pass another error_column=")
+            self._error_index = self.schema.get_field_index(error_column)
+
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the decoded values; raise DecodeError for the first that cannot be decoded."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = batch.column(self._index)
+        headers = None if self._column.headers is None else batch.column(self._column.headers)
+        decoded = self._decode(values, headers).flatten()
+        fields, failed = decoded[: len(self._fields)], decoded[len(self._fields) :]
+        is_null = values.is_null()
+        for error in failed:
+            is_null = pc.or_(is_null, error.is_valid())
+        arrays = list(batch.columns)
+        arrays[self._index] = pa.StructArray.from_arrays(fields, fields=self._fields, mask=is_null)
+        if self._error_index is not None:
+            own = slice(self._error_index, self._error_index + 1)
+            arrays[own] = [_join_errors(arrays[own], headers, failed[0])]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: pa.Array) -> pa.Array:
+    """Return the errors of the rows of a source, if it has a column of them, with those of their values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not own:
+        return of_values
+    [errors] = own
+    if headers is not None:
+        # Without headers, the error of the row is that of the value, too.
+        of_values = pc.if_else(pc.and_(errors.is_valid(), headers.is_null()), None, of_values)
+    if not pc.any(pc.and_(errors.is_valid(), of_values.is_valid())).as_py():
+        return pc.coalesce(errors, of_values)
+    pairs = zip(errors.to_pylist(), of_values.to_pylist(), strict=True)
+    return pa.array([[*(first or ()), *(second or ())] or None for first, second in pairs], errors.type)
 
 
 def _locate_error(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
     """Return an error with the topic, partition and offset of its row, if the batch has them."""
     places: dict[str, Any] = {
-        name: batch.column(name)[error.row].as_py() for name in _LOCATIONS if name in batch.schema.names
+        name: batch.column(name)[error.row].as_py() for name in LOCATIONS if name in batch.schema.names
     }
     return copy_error(error, **places, row=None) if "offset" in places else error

@@ -196,6 +196,14 @@ class LogSource(Source):
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         request = replace(request, columns=self.chosen_columns(request))
+        if request.serialized is not None:
+            from letterhead.schemas.streams import SerializedColumn
+            from letterhead.sources.value_rows import value_reader
+
+            if self.internal is not None or request.view != "records":
+                raise ValueError("value= is for the records of a topic that is not internal")
+            column = SerializedColumn(*self._serialized_column(request))
+            return value_reader(request.serialized, self.topic_name, column, request, self.open_records)
         if self.internal is None or not self._is_decoded(request):
             return self.open_records(request)
         from letterhead.sources.internal_rows import internal_reader
@@ -206,6 +214,15 @@ class LogSource(Source):
         """Return whether a request for an internal topic needs decoded records."""
         names = set(request.columns or ())
         return request.view == "records" and (request.where is not None or not names <= {*self.record_columns})
+
+    @property
+    def topic_name(self) -> str | None:
+        """The name of the topic of all records, if it is known."""
+        return None
+
+    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
+        """Return the names of the columns of values and of headers, and the format of the headers."""
+        return "value", "headers", "kafka"
 
     @abstractmethod
     def open_records(self, request: RowRequest) -> Reader:
@@ -226,7 +243,7 @@ class LogSource(Source):
         where = resolve(request.where, self._condition_fields(request), request.headers)
         if where is None or not where.headers:
             return []
-        probed = replace(request, columns=("offset",), headers=None, commit_group=None)
+        probed = replace(request, columns=("offset",), headers=None, commit_group=None, serialized=None)
         # A copy keeps this search from replacing the findings of the rows.
         source = copy(self)
         return _unseen_headers(where.headers, lambda condition: source.reader(replace(probed, where=condition)))

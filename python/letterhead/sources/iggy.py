@@ -74,6 +74,14 @@ class IggyTopicSource(LogSource):
 
         return request.without_headers(COLUMNS)
 
+    @property
+    def topic_name(self) -> str:
+        """The name of the topic."""
+        return self._topic
+
+    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
+        return ("payload", "headers", "iggy") if request.mapping is None else super()._serialized_column(request)
+
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""
         from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic

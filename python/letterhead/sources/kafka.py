@@ -126,6 +126,11 @@ class KafkaTopic(LogSource):
         self._cluster = KafkaCluster(address.servers, logins)
 
     @property
+    def topic_name(self) -> str:
+        """The name of the topic."""
+        return self.topic
+
+    @property
     def where_fields(self) -> Mapping[str, str]:
         """The fields in a condition, and their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS

@@ -72,6 +72,12 @@ class LogSegments(LogSource):
 
         return COLUMNS
 
+    @property
+    def topic_name(self) -> str | None:
+        """The name of the topic, by the directories of its partitions."""
+        names = {segments[0].topic for segments in self.partitions}
+        return names.pop() if len(names) == 1 else None
+
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions that have files."""
         return sorted({segments[0].partition for segments in self._chosen(request)})
@@ -131,6 +137,14 @@ class IggySegments(LogSegments):
         from letterhead.iggy.rows import COLUMNS
 
         return COLUMNS
+
+    @property
+    def topic_name(self) -> None:
+        """None: directories have the number of the topic."""
+        return
+
+    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
+        return "payload", "headers", "iggy"
 
     def _find_partitions(self, paths: Paths) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions

@@ -1,0 +1,37 @@
+"""Values of records by the schemas of a registry: :class:`SerializedValues` says how to decode them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from letterhead.conventions.schema_group import ColumnsDecoder
+from letterhead.schemas.avro import AvroDecoder
+from letterhead.schemas.registry import Registry
+
+__all__ = ["DECODERS", "SerializedValues"]
+
+DECODERS = {"avro": AvroDecoder}
+"""Decoders by the name of a format."""
+
+
+@dataclass(frozen=True)
+class SerializedValues:
+    """How values are decoded: by a schema, or by the latest one of a subject, which a topic implies."""
+
+    format: str
+    registry: Registry
+    subject: str | None = None
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            self.decoder(None)
+
+    def decoder(self, topic: str | None) -> ColumnsDecoder:
+        """Return the decoder for values of a topic; raise ValueError if there is no subject for it."""
+        subject = None
+        if self.schema is None:
+            subject = self.subject if topic is None or self.subject is not None else f"{topic}-value"
+            if subject is None:
+                raise ValueError("the subject of the schema is not known: name it by subject=")
+        return DECODERS[self.format](self.registry, self.schema, subject=subject)

@@ -1,0 +1,58 @@
+"""`letterhead read --value`: what it needs, and messages of Iggy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import letterhead as lh
+from batch_bytes import batch, frame
+from command import Result
+from letterhead.schemas import registry as registry_module
+from log_bytes import write_segments
+from memory_registry import MemoryRegistry, avro, prefixed
+
+Run = Callable[..., Result]
+SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+BY_REGISTRY = ("--value", "avro", "--registry", "http://registry:8081")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--value", "avro"], "needs --registry URL"),
+        (["--registry", "http://registry"], "need --value"),
+        ([*BY_REGISTRY, "--batches"], "--value excludes"),
+        ([*BY_REGISTRY, "--count-by", "partition"], "--value excludes"),
+        ([*BY_REGISTRY, "--value-subject", "a", "--value-schema", "b"], "exclude each other"),
+        ([*BY_REGISTRY, "--registry-settings", "nothing=1"], "unknown registry setting"),
+    ],
+)
+def test_options_that_contradict_are_refused(run: Run, options: list[str], error: str) -> None:
+    result = run("read", "tests/samples/orders-0", *options)
+    assert (result.code, error in result.err) == (2, True)
+
+
+def test_a_table_has_no_serialized_values(run: Run) -> None:
+    result = run("read", "tests/samples/orders-0.parquet", *BY_REGISTRY)
+    assert (result.code, "--value is for topics and log segments" in result.err) == (2, True)
+
+
+def test_messages_of_iggy_have_their_values_in_the_payload(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = lh.encode([("__value_schema_id", lh.values.Binary(b"\0\0\0\0\1"))], "iggy")
+    stored = batch(
+        frame(0, prefixed(1, SCHEMA, {"id": 7})), frame(1, avro(SCHEMA, {"id": 8}), header), timestamp=10**15
+    )
+    path = write_segments(tmp_path / "streams/1/topics/2/partitions/3", [stored], [0])
+    schema = tmp_path / "order.avsc"
+    schema.write_text(json.dumps(SCHEMA))
+    monkeypatch.setattr(registry_module, "Registry", lambda *_: MemoryRegistry({1: SCHEMA}))
+    result = run("read", path, *BY_REGISTRY, "--value-schema", schema, "--json")
+    assert [json.loads(line)["payload"] for line in result.lines] == [{"id": 7}, {"id": 8}]
+    result = run("read", path, *BY_REGISTRY)
+    assert (result.code, "--value-subject" in result.err) == (2, True)
