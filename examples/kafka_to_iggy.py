@@ -32,7 +32,7 @@ print(Counter((loss["key"], loss["code"]) for loss in losses))
 
 # Everything else has its type, and converts back byte for byte.
 iggy = converted.field("data")
-print(lha.select(iggy, "iggy", {"tenant": "string", "amount_cents": "int64"})[0].as_py())
+print(lha.select(iggy, {"tenant": "string", "amount_cents": "int64"}, format="iggy")[0].as_py())
 back = lha.convert(iggy, "iggy", target="kafka", types="be")
 whole = pc.is_null(converted.field("losses"))
 print(

@@ -14,7 +14,7 @@ read = lh.decode(block, "kafka")
 print(read.keys(), read.get_all("route"), read["note"])
 
 # Some of them with types; columns and Spark take the same arguments.
-print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": "array<string>"}))
+print(lh.select(block, {"tenant": "string", "retry": "int32", "route": "array<string>"}))
 
 # The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one value.
 value = lh.encode(lh.Message(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")

@@ -42,7 +42,7 @@ for row, new in zip(headers.to_pylist(), outgoing, strict=True):
 sent = pa.array(forwarded, headers.type)
 
 # What the next consumer sees.
-seen = lha.traceparent(lha.select(sent, "kafka", {"traceparent": "binary"}).field("traceparent"))
+seen = lha.traceparent(lha.select(sent, {"traceparent": "binary"}).field("traceparent"))
 had_one = pc.is_valid(trace_ids)
 same = pc.equal(seen.field("trace_id"), trace_ids)
 print("same trace id:", pc.sum(same).as_py(), "| new traces:", pc.sum(pc.invert(had_one)).as_py())

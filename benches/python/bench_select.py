@@ -20,12 +20,12 @@ ORDERS = "orders (list column)"
 
 def test_blocks(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.store_blocks(sizes.batch)
-    select(measure, STORE, "letterhead", column, lambda: lha.select(column, "kafka", data.COLUMNS), 100)
+    select(measure, STORE, "letterhead", column, lambda: lha.select(column, data.COLUMNS), 100)
 
 
 def test_blocks_in_one_big_batch(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.store_blocks(sizes.big)
-    select(measure, STORE, "letterhead, one big batch", column, lambda: lha.select(column, "kafka", data.COLUMNS), 5)
+    select(measure, STORE, "letterhead, one big batch", column, lambda: lha.select(column, data.COLUMNS), 5)
 
 
 def test_blocks_by_decoding_first(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -33,7 +33,7 @@ def test_blocks_by_decoding_first(measure: Callable[..., None], sizes: Sizes) ->
     column = data.store_blocks(sizes.batch)
 
     def run() -> Any:
-        return lha.select(lha.decode(column, "kafka"), "kafka", data.COLUMNS)
+        return lha.select(lha.decode(column, "kafka"), data.COLUMNS)
 
     select(measure, STORE, "letterhead, decode then select", column, run, 60)
 
@@ -60,7 +60,12 @@ def test_blocks_reference(measure: Callable[..., None], sizes: Sizes) -> None:
 def test_messages(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.store_values(sizes.batch)
     select(
-        measure, MESSAGES, "letterhead", column, lambda: lha.select(column, "streams-timestamped", data.COLUMNS), 100
+        measure,
+        MESSAGES,
+        "letterhead",
+        column,
+        lambda: lha.select(column, data.COLUMNS, format="streams-timestamped"),
+        100,
     )
 
 
@@ -75,7 +80,7 @@ def test_messages_plain_python(measure: Callable[..., None], sizes: Sizes) -> No
 
 def test_lists(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.orders_headers(sizes.batch)
-    select(measure, ORDERS, "letterhead", column, lambda: lha.select(column, "kafka", data.COLUMNS), 100)
+    select(measure, ORDERS, "letterhead", column, lambda: lha.select(column, data.COLUMNS), 100)
 
 
 def test_lists_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:

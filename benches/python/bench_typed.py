@@ -84,7 +84,9 @@ def test_encode_reference(measure: Callable[..., None], sizes: Sizes, corpus: st
 def test_select(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
     name, columns = typed.format_of(corpus), columns_of(corpus)
     blocks, expected = typed.blocks(corpus, typed.ROWS), typed.selected(typed.ROWS).to_struct_array()
-    in_batches(measure, sizes, "select 3", corpus, blocks, lambda batch: lha.select(batch, name, columns), expected)
+    in_batches(
+        measure, sizes, "select 3", corpus, blocks, lambda batch: lha.select(batch, columns, format=name), expected
+    )
 
 
 @each_format

@@ -69,7 +69,7 @@ def named_sides(family: Family) -> dict[str, sides.Job]:
     """Return the sides that are compared."""
     from letterhead import spark as lhs
 
-    select = lhs.select_headers("headers", "kafka", data.COLUMNS)
+    select = lhs.select_headers("headers", data.COLUMNS)
     names = ("letterhead header", "Spark SQL", "Java UDF", *SLOW)
     return {
         OURS: lambda df: df.transform(select),

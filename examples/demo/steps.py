@@ -35,9 +35,7 @@ class Steps:
         size = f.coalesce(f.size("headers"), f.lit(0))
         records, headers = self.topic.agg(f.count("*"), f.sum(size)).collect()[0]
         with self.report.timed("topic: list of headers to typed columns", headers):
-            select = lhs.select_headers(
-                "headers", "kafka", COLUMNS, keep=["offset", "key", "timestamp"], errors="column"
-            )
+            select = lhs.select_headers("headers", COLUMNS, keep=["offset", "key", "timestamp"], errors="column")
             typed = self.write(self.topic.transform(select), "topic-typed")
         sample = typed.where("size(route) = 1").limit(1).union(typed.where("size(route) > 1").limit(2))
         sample = sample.union(typed.where("tenant rlike '[^ -~]'").limit(1)).union(
@@ -63,13 +61,13 @@ class Steps:
         headers = pc.sum(pc.list_value_length(whole)).as_py()
         store = self.spark.read.parquet(str(self.report.out / "store-damaged.parquet"))
         with self.report.timed("store: bytes to typed columns and quarantine", headers):
-            select = lhs.select_headers("value", FORMAT, COLUMNS, keep=["key", "value"], errors="column")
+            select = lhs.select_headers("value", COLUMNS, format=FORMAT, keep=["key", "value"], errors="column")
             typed = store.transform(select).persist()  # decoded once for both tables
             good = self.write(typed.where("error is null").drop("value", "error"), "store-typed")
             aside = self.write(typed.where("error is not null").select("key", "value", "error"), "quarantine")
             typed.unpersist()
         with self.report.timed("the same without Spark: letterhead.arrow", headers):
-            lha.select(damaged["value"], FORMAT, COLUMNS, errors="column")
+            lha.select(damaged["value"], COLUMNS, format=FORMAT, errors="column")
         self.compare_with_damage(damaged.to_pylist(), damage, good.count(), aside)
 
     def compare_with_damage(self, store: list[Any], damage: list[Damage], good: int, aside: DataFrame) -> None:

@@ -51,7 +51,7 @@ def text_of(value: Value, *, exact: bool = True) -> str | None:
     except HeaderError:
         return None
     if isinstance(plain, float):
-        text = str(select(encode([("", value)], "kafka", types="text"), "kafka", {"": "string"})[""])
+        text = str(select(encode([("", value)], "kafka", types="text"), {"": "string"})[""])
         return text if not exact or parse_number(value.type, text) == value else None
     if isinstance(value, Char):
         return None if "\ud800" <= str(plain) <= "\udfff" else str(plain)

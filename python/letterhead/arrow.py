@@ -73,7 +73,7 @@ def __dir__() -> list[str]:
 @documented
 def decode(
     column: ColumnT,
-    format: str,
+    format: str = "kafka",
     *,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -91,7 +91,7 @@ def decode(
     ----------
     column : Arrow array or stream of binary, large_binary or binary_view
         One message per row. Null stays null.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {errors}
         The result is then always a struct; for a headers format it has the fields ``headers`` and ``error``.
@@ -136,7 +136,7 @@ def decode(
 @documented
 def encode(
     column: ColumnT,
-    format: str,
+    format: str = "kafka",
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
@@ -151,7 +151,7 @@ def encode(
     column : Arrow array or stream
         For a headers format a list of structs, as :func:`decode` returns and as Spark's Kafka source has. For a message
         format a struct of the format's fields, in any order. Lists are read in place.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {on_loss} {types} {nulls} {canonical} {threads}
 
@@ -189,7 +189,7 @@ def encode(
 @documented
 def convert(
     column: ColumnT,
-    format: str,
+    format: str = "kafka",
     *,
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
@@ -248,7 +248,7 @@ def convert(
 @documented
 def edit(
     column: ColumnT,
-    format: str,
+    format: str = "kafka",
     *,
     only: Sequence[GivenKey] | None = None,
     drop: Sequence[GivenKey] | None = None,
@@ -274,7 +274,7 @@ def edit(
     column : Arrow array or stream of binary, large_binary or binary_view; pyarrow array of lists
         One message per row, or a list of its headers as :func:`decode` returns them. A null message stays null. A null list
         is a message without headers, and stays null unless a header is added.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {only} {drop} {rename} {replace}
         A function gets the values of a chunk as a binary array, and returns as many as strings or bytes. In a format with
@@ -436,7 +436,7 @@ def pack(
     >>> from letterhead import arrow as lha
     >>> table = pa.table({"tenant": ["acme", None], "retry": [1, 2], "route": [["a", "b"], []]})
     >>> headers = lha.pack(table, {"tenant": "string", "retry": "int32", "route": "array<string>"})
-    >>> lha.select(headers, "kafka", {"retry": "int32", "route": "array<string>"}).to_pylist()
+    >>> lha.select(headers, {"retry": "int32", "route": "array<string>"}).to_pylist()
     [{'retry': 1, 'route': ['a', 'b']}, {'retry': 2, 'route': []}]
     >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
     ['080c74656e616e740861636d650a726574727908000000010a726f75746502610a726f7574650262', '020a72657472790800000002']
@@ -447,8 +447,8 @@ def pack(
 @documented
 def select(
     column: ColumnT,
-    format: str,
     headers: Columns,
+    format: str = "kafka",
     *,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -465,10 +465,10 @@ def select(
     ----------
     column : Arrow array or stream
         Bytes in ``format``, or a list of headers, distinguished by their Arrow type.
-    format : str
-        Name of the format; for a list it only determines how values are typed.
     headers : mapping of str to type or Field
         Output column to a type ``name[:be|le|text|json|connect|varlen|amqp]``, or to a :func:`letterhead.field`.
+    format : str, default "kafka"
+        Name of the format; for a list it only determines how values are typed.
     {errors}
         With ``"null"`` a value that is not of its type is null; all columns are null where the structure is broken.
         ``"column"`` keeps what was read before the break.
@@ -492,7 +492,7 @@ def select(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> column = pa.array([lh.encode([("retry", b"\\x00\\x00\\x00\\x02"), ("route", "a"), ("route", "b")], "kafka")])
-    >>> lha.select(column, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
+    >>> lha.select(column, {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     options = DecodeOptions(
@@ -571,7 +571,7 @@ def scan(
 @documented
 def validate(
     column: ColumnT,
-    format: str,
+    format: str = "kafka",
     *,
     lenient: bool = False,
     strict_types: bool = False,
@@ -584,7 +584,7 @@ def validate(
     ----------
     column : Arrow array or stream
         Bytes in ``format``, or a list of headers.
-    format : str
+    format : str, default "kafka"
         Name of the format.
     {lenient} {strict_types} {limits} {threads}
 

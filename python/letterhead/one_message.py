@@ -45,14 +45,19 @@ class ConvertKeywords(ReadKeywords, WriteKeywords, total=False):
 
 
 @overload
-def decode(data: Data, format: HeadersFormat, **options: Unpack[ReadKeywords]) -> Headers: ...
+def decode(data: Data, format: HeadersFormat = "kafka", **options: Unpack[ReadKeywords]) -> Headers: ...
 @overload
 def decode(data: Data, format: MessageFormat, **options: Unpack[ReadKeywords]) -> Message: ...
 @overload
 def decode(data: Data, format: str, **options: Unpack[ReadKeywords]) -> Headers | Message: ...
 @documented
 def decode(
-    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
+    data: Data,
+    format: str = "kafka",
+    *,
+    lenient: bool = False,
+    strict_types: bool = False,
+    limits: Limits | None = None,
 ) -> Headers | Message:
     """Decode one message.
 
@@ -60,7 +65,7 @@ def decode(
     ----------
     data : bytes-like
         The message.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {lenient} {strict_types} {limits}
 
@@ -204,7 +209,7 @@ def batch(
 @overload
 def convert(
     data: Data,
-    format: str,
+    format: str = "kafka",
     *,
     target: HeadersFormat,
     on_loss: Literal["raise", "drop"] = "raise",
@@ -213,7 +218,7 @@ def convert(
 @overload
 def convert(
     data: Data,
-    format: str,
+    format: str = "kafka",
     *,
     target: str,
     on_loss: Literal["raise", "drop"] = "raise",
@@ -221,12 +226,12 @@ def convert(
 ) -> bytes | None: ...
 @overload
 def convert(
-    data: Data, format: str, *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
+    data: Data, format: str = "kafka", *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
 ) -> Converted: ...
 @documented
 def convert(
     data: Data,
-    format: str,
+    format: str = "kafka",
     *,
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
@@ -290,7 +295,7 @@ def convert(
 @overload
 def encode(
     headers: GivenHeaders | None,
-    format: HeadersFormat,
+    format: HeadersFormat = "kafka",
     *,
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[WriteKeywords],
@@ -306,7 +311,7 @@ def encode(
 @documented
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
-    format: str,
+    format: str = "kafka",
     *,
     types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
@@ -320,7 +325,7 @@ def encode(
     headers : Headers, iterable of (key, value), mapping, Message or None
         For a headers format the headers; ``None`` is no headers. For a message format a :class:`~letterhead.Message`,
         or a mapping of its fields.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {types}
     on_loss : {"raise", "drop"}, default "raise"
@@ -377,8 +382,8 @@ def encode(
 @documented
 def select(
     data: Data,
-    format: str,
     headers: Columns,
+    format: str = "kafka",
     *,
     lenient: bool = False,
     strict_types: bool = False,
@@ -390,10 +395,10 @@ def select(
     ----------
     data : bytes-like
         The message.
-    format : str
-        Name of a headers format or a message format.
     headers : mapping of str to type or Field
         Output name to a type, or to a :func:`~letterhead.field`.
+    format : str, default "kafka"
+        Name of a headers format or a message format.
     {lenient} {strict_types} {limits}
 
     Returns
@@ -414,7 +419,7 @@ def select(
     >>> import letterhead as lh
     >>> headers = [("tenant", "acme"), ("retry", lh.Int32(3)), ("route", "a"), ("route", "b")]
     >>> data = lh.encode(headers, "kafka", types="be")
-    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": "array<string>"})
+    >>> lh.select(data, {"tenant": "string", "n": lh.field("int32", key="retry"), "route": "array<string>"})
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     read = (lenient, strict_types, limits)
@@ -424,7 +429,12 @@ def select(
 
 @documented
 def validate(
-    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
+    data: Data,
+    format: str = "kafka",
+    *,
+    lenient: bool = False,
+    strict_types: bool = False,
+    limits: Limits | None = None,
 ) -> list[DecodeError]:
     """List all errors of one message.
 
@@ -432,7 +442,7 @@ def validate(
     ----------
     data : bytes-like
         The message.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {lenient} {strict_types} {limits}
 
@@ -462,7 +472,12 @@ def validate(
 
 @documented
 def inspect(
-    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
+    data: Data,
+    format: str = "kafka",
+    *,
+    lenient: bool = False,
+    strict_types: bool = False,
+    limits: Limits | None = None,
 ) -> Inspection:
     """Describe every byte of one message, and list all its errors.
 
@@ -470,7 +485,7 @@ def inspect(
     ----------
     data : bytes-like
         The message, valid or not.
-    format : str
+    format : str, default "kafka"
         Name of a headers format or a message format.
     {lenient} {strict_types} {limits}
 

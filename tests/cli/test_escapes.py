@@ -65,8 +65,8 @@ def test_what_is_printed_of_data_has_no_control_characters(text: Callable[[], ob
 
 
 ERRORS: dict[str, Callable[[], object]] = {
-    "column": lambda: lha.select(pa.array([headers(b"1")]), "kafka", {HOSTILE: "int32"}),
-    "required column": lambda: lh.select(headers(b"1"), "kafka", {HOSTILE: lh.field("binary", key="x", required=True)}),
+    "column": lambda: lha.select(pa.array([headers(b"1")]), {HOSTILE: "int32"}),
+    "required column": lambda: lh.select(headers(b"1"), {HOSTILE: lh.field("binary", key="x", required=True)}),
     "struct": lambda: lha.decode(pa.array([{HOSTILE: 1}]), "kafka"),
     "table": lambda: lha.decode(pa.table({HOSTILE: [1]}), "kafka"),
     "convention": lambda: columns.rfc3339(pa.array([{HOSTILE: 1}])),

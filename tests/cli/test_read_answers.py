@@ -81,7 +81,7 @@ def test_errors_null_selects_what_the_same_condition_selects_in_arrow(run: Run, 
         expected, where_headers = column.slice(0, 3), where.partition(" and ")[2]
     else:
         where_headers = where
-    selected = lha.select(expected, "kafka", {"tenant": "string"}, where=where_headers, errors="null")
+    selected = lha.select(expected, {"tenant": "string"}, where=where_headers, errors="null")
     result = run("read", table, "--where", where, "--errors", "null", "--json", "--headers", "tenant")
     assert [row["tenant"] for row in rows(result)] == selected.field("tenant").to_pylist()
     assert offsets is not None

@@ -162,9 +162,9 @@ def test_field_accepts_only_the_types_that_amqp_has():
 def test_select_reads_amqp_from_bytes_and_rejects_other_types():
     data = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
     columns = {"k": "int64:amqp", "n": "int64:amqp"}
-    assert lh.select(data, "iggy", columns) == {"k": 7, "n": 9}
+    assert lh.select(data, columns, format="iggy") == {"k": 7, "n": 9}
     with pytest.raises(lh.DecodeError, match="the value is int64 and string was requested"):
-        lh.select(data, "iggy", {"n": "string:amqp"})
+        lh.select(data, {"n": "string:amqp"}, format="iggy")
 
 
 def test_convert_rejects_types_of_amqp():

@@ -50,7 +50,7 @@ WRITTEN = [
 
 
 def select(type: str, text: str) -> Any:
-    return lh.select(lh.encode([("x", text.encode())], "kafka"), "kafka", {"x": type})["x"]
+    return lh.select(lh.encode([("x", text.encode())], "kafka"), {"x": type})["x"]
 
 
 @pytest.mark.parametrize(("type", "text", "expected"), WRITTEN)

@@ -45,7 +45,7 @@ def test_times_of_java_are_read(tmp_path: Path) -> None:
         [[{"key": "at", "value": text.encode()}] for _, text in lines],
         pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     )
-    times: list[datetime] = lha.select(headers, "kafka", {"at": "timestamp:iso"}).field("at").to_pylist()
+    times: list[datetime] = lha.select(headers, {"at": "timestamp:iso"}).field("at").to_pylist()
     assert [round(time.timestamp() * 1000) for time in times] == [int(millis) for millis, _ in lines]
     by_function = lha.rfc3339(pa.array([text for _, text in lines]), unit="ms").cast(pa.int64())
     assert by_function.to_pylist() == [int(millis) for millis, _ in lines]

@@ -47,8 +47,8 @@ def recorded(name):
 def select(headers, name):
     """Read one message by a profile, as a message and as a column, which must agree."""
     block = lh.encode(headers, "kafka")
-    row = lha.select(pa.array([block]), "kafka", lh.profile(name)).to_pylist()[0]
-    single = lh.select(block, "kafka", lh.profile(name))
+    row = lha.select(pa.array([block]), lh.profile(name)).to_pylist()[0]
+    single = lh.select(block, lh.profile(name))
     for column, value in row.items():
         if isinstance(value, datetime.datetime):
             assert single[column] == value.timestamp() * 1000
@@ -64,7 +64,7 @@ def test_select_accepts_the_columns_of_every_profile(name):
     assert len({column.key for column in columns.values()}) == len(columns)
     assert "error" not in columns
     headers = pa.array([None, []], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
-    for row in lha.select(headers, "kafka", columns).to_pylist():
+    for row in lha.select(headers, columns).to_pylist():
         assert row == dict.fromkeys(columns)
 
 
@@ -163,18 +163,18 @@ def test_booleans_of_the_cloudevents_sdk_are_read():
     message = to_binary(CloudEvent({**attributes, "replay": True, "final": False}, {}), JSONFormat())
     headers = lh.encode(list(message.headers.items()), "kafka")
     columns = {"ce_replay": "bool:text", "ce_final": "boolean:text"}
-    assert lh.select(headers, "kafka", columns) == {"ce_replay": True, "ce_final": False}
+    assert lh.select(headers, columns) == {"ce_replay": True, "ce_final": False}
     assert lha.scan(pa.array([headers]), "kafka")["ce_replay"].statistics.readings["bool:text"].fits == 1
     typed = lh.convert(
         headers, "kafka", target="iggy", types={"ce_replay": "bool:text", "ce_final": "bool:text"}, on_loss="drop"
     )
-    assert lh.select(typed, "iggy", {"ce_replay": "bool"}) == {"ce_replay": True}
+    assert lh.select(typed, {"ce_replay": "bool"}, format="iggy") == {"ce_replay": True}
 
 
 def test_the_error_of_a_boolean_names_the_words_and_not_the_value():
     headers = lh.encode([("flag", b"secret")], "kafka")
     with pytest.raises(lh.DecodeError, match="true, True, TRUE, false, False or FALSE") as raised:
-        lh.select(headers, "kafka", {"flag": "bool:text"})
+        lh.select(headers, {"flag": "bool:text"})
     assert "secret" not in str(raised.value)
 
 
@@ -290,13 +290,13 @@ def test_errors_of_schema_ids_name_code_byte_and_reason(data, code, byte, messag
 
 def test_conventions_of_a_whole_topic_are_parsed():
     headers = pq.read_table(ROOT / "tests/samples/orders-0.parquet")["headers"].combine_chunks()
-    selected = lha.select(headers, "kafka", {**lh.profile("opentelemetry"), **lh.profile("confluent")})
+    selected = lha.select(headers, {**lh.profile("opentelemetry"), **lh.profile("confluent")})
     traces = lha.traceparent(selected.field("traceparent"))
     assert (traces.null_count, pc.count_distinct(pc.utf8_length(traces.field("trace_id"))).as_py()) == (300, 1)
     assert pc.sum(pc.cast(traces.field("sampled"), pa.int64())).as_py() == 4_805
     ids = lha.schema_id(selected.field("value_schema_id"))
     assert [len(ids) - ids.field(part).null_count for part in ("id", "guid", "message_indexes")] == [4_934, 4_766, 0]
-    spelt = lha.select(headers, "kafka", {"id": lh.field("binary", key="__value_schema_id")}).field("id").to_pylist()
+    spelt = lha.select(headers, {"id": lh.field("binary", key="__value_schema_id")}).field("id").to_pylist()
     for row, data in zip(ids.to_pylist(), spelt, strict=True):
         if data is None:
             assert row is None
@@ -346,7 +346,7 @@ def test_headers_of_apicurios_serializers_are_read(part: str) -> None:
     ]
     for written, values in zip((by_id, by_content, by_name), expected, strict=True):
         headers = lh.Headers([(key, bytes.fromhex(value)) for key, value in written])
-        row = lh.select(lh.encode(headers, "kafka"), "kafka", lh.profile("apicurio"))
+        row = lh.select(lh.encode(headers, "kafka"), lh.profile("apicurio"))
         assert {name: value for name, value in row.items() if value is not None} == {
             f"{part}_{name}": value for name, value in values.items()
         }
@@ -435,8 +435,8 @@ def test_profile_reads_the_types_of_spring():
 def test_spring_columns_have_the_types_of_the_json_header():
     [headers] = recorded("spring")
     block = lh.encode(headers, "kafka")
-    types = lh.select(block, "kafka", lh.profile("spring"))["json_header_types"]
-    assert lh.select(block, "kafka", {**lh.spring_columns(types), "raw": "binary"}) == {
+    types = lh.select(block, lh.profile("spring"))["json_header_types"]
+    assert lh.select(block, {**lh.spring_columns(types), "raw": "binary"}) == {
         "tenant": 'acme "north"', "retry": 3, "offset": 1 << 40, "ratio": 0.25, "paid": True, "raw": b"\x00\x01",
         "ref": "89791762-2336-4186-9674-299b90a802e2", "contentType": "application/json",
     }  # fmt: skip

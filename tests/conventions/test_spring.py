@@ -110,7 +110,7 @@ BYTES = [
 
 def read(java: str, value: str, **options: Any) -> Any:
     columns = lh.spring_columns(f'{{"x": "{java}"}}')
-    return lha.select(pa.array([lh.encode([("x", value)], "kafka")]), "kafka", columns, **options)
+    return lha.select(pa.array([lh.encode([("x", value)], "kafka")]), columns, **options)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -183,9 +183,7 @@ def test_json_is_read_as_by_the_reference(name: str, data: bytes) -> None:
     ],
 )
 def test_bytes_are_read_from_lists_of_json(text: str, expected: Any) -> None:
-    row = lha.select(pa.array([lh.encode([("x", text)], "kafka")]), "kafka", {"x": "binary:json"}, errors="column")[
-        0
-    ].as_py()
+    row = lha.select(pa.array([lh.encode([("x", text)], "kafka")]), {"x": "binary:json"}, errors="column")[0].as_py()
     if isinstance(expected, str):
         assert (row["x"], row["error"][0]["code"]) == (None, expected)
         assert "195" not in row["error"][0]["message"]
@@ -234,7 +232,7 @@ def compare(type: str, data: bytes) -> None:
 )
 def test_a_time_of_a_retry_topic_has_the_length_that_java_gives_it(data: str, expected: int) -> None:
     block = lh.encode([("retry_topic-original-timestamp", bytes.fromhex(data))], "kafka")
-    column = lha.select(pa.array([block]), "kafka", lh.profile("spring-retry")).field("first_timestamp")
+    column = lha.select(pa.array([block]), lh.profile("spring-retry")).field("first_timestamp")
     assert column.cast(pa.int64())[0].as_py() == expected
 
 
@@ -242,14 +240,14 @@ def test_a_time_of_a_retry_topic_has_the_length_that_java_gives_it(data: str, ex
 def test_a_number_of_any_length_fits_its_type(data: str, code: str) -> None:
     block = lh.encode([("x", bytes.fromhex(data))], "kafka")
     with pytest.raises(lh.DecodeError) as raised:
-        lh.select(block, "kafka", {"x": "int64:varlen"})
+        lh.select(block, {"x": "int64:varlen"})
     assert raised.value.code == code
 
 
 @pytest.mark.parametrize("data", ["03", "00000003"])
 def test_attempts_of_a_retry_topic_have_one_byte_or_four(data: str) -> None:
     block = lh.encode([("retry_topic-attempts", bytes.fromhex(data))], "kafka")
-    assert lh.select(block, "kafka", lh.profile("spring-retry"))["attempts"] == 3
+    assert lh.select(block, lh.profile("spring-retry"))["attempts"] == 3
 
 
 @pytest.mark.parametrize("suffix", READ_SUFFIXES)

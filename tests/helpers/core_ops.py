@@ -39,20 +39,20 @@ def validate(data: bytes, format: str, **options: Any) -> list[ErrorDetail]:
 
 def select(data: bytes, format: str, columns: Any, **options: Any) -> dict[str, Any]:
     """Read some headers of one message."""
-    return lh.select(data, format, columns, **options)
+    return lh.select(data, columns, format=format, **options)
 
 
 def select_rows(rows: list[Any], format: str, columns: Any, **options: Any) -> dict[str, list[Any]]:
     """Read some headers of a column of bytes, or of lists of headers."""
     is_lists = options.pop("lists", False) or any(isinstance(row, list) for row in rows)
     column = _lists(rows, format) if is_lists else binary_column(rows)
-    result = selected(lha.select(column, format, columns, **options))
+    result = selected(lha.select(column, columns, format=format, **options))
     return {name: [*map(_details, part)] if name == "error" else part for name, part in result.items()}
 
 
 def read_value(type: str, data: bytes) -> Any:
     """Read the value of a header as a type."""
-    [column] = lha.select(binary_column([_one_value(data)]), "kafka", {"v": type}).flatten()
+    [column] = lha.select(binary_column([_one_value(data)]), {"v": type}).flatten()
     [value] = columns_of(pa.RecordBatch.from_arrays([column], ["v"]))["v"]
     return value
 

@@ -96,7 +96,7 @@ class Message:
         return lh.encode(lh.Message(**source) if isinstance(source, dict) else source, format, **options)
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
-        return lh.select(data, format, columns, lenient=lenient)
+        return lh.select(data, columns, format=format, lenient=lenient)
 
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
         return [detail_of(error) for error in lh.validate(data, format, lenient=lenient)]
@@ -135,7 +135,7 @@ class Columns:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         from letterhead import arrow as lha
 
-        result = columns_of(lha.select(binary_column([data]), format, columns, lenient=lenient))
+        result = columns_of(lha.select(binary_column([data]), columns, format=format, lenient=lenient))
         return {name: column[0] for name, column in result.items()}
 
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:

@@ -157,7 +157,7 @@ def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callabl
     result = read(server, topic)
     assert result.select(KEPT).equals(table.select(KEPT))
     typed = read(server, topic, columns=["offset"], headers={"tenant": "string"})
-    expected = lh.arrow.select(table["headers"].combine_chunks(), "kafka", {"tenant": "string"}).field(0)
+    expected = lh.arrow.select(table["headers"].combine_chunks(), {"tenant": "string"}).field(0)
     assert typed["tenant"].to_pylist() == expected.to_pylist()
 
 

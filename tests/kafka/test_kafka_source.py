@@ -188,7 +188,7 @@ def test_headers_become_columns_without_the_rest_being_built(broker, written, sp
     ours = spark.read.format(OURS).options(**where, **options).load()
     own = spark.read.format(OWN).options(**where, includeHeaders="true").load()
     columns = {"tenant": "string", "retry": "int32", "route": "array<string>"}
-    expected = own.transform(lhs.select_headers("headers", "kafka", columns, keep=["partition", "offset"]))
+    expected = own.transform(lhs.select_headers("headers", columns, keep=["partition", "offset"]))
     order = lambda row: (row.partition, row.offset)  # noqa: E731
     rows = sorted(ours.collect(), key=order)
     known = [row.asDict() for row in sorted(expected.collect(), key=order)]

@@ -102,7 +102,9 @@ def test_values_that_are_cut_short_are_set_aside_and_the_stream_goes_on(broker, 
     names = page.define(spark)
     names["edited"] = lambda rows: rows
     names["typed"] = lambda rows: rows.transform(
-        lhs.select_headers("value", "streams-timestamped", names["COLUMNS"], keep=names["RECORD"], errors="column")
+        lhs.select_headers(
+            "value", names["COLUMNS"], format="streams-timestamped", keep=names["RECORD"], errors="column"
+        )
     )
     queries = names["stream"](str(tmp_path), SMALL)
     try:

@@ -64,7 +64,7 @@ def filled(broker: str, samples: Path) -> list[dict[str, Any]]:
 
 def _tenants(samples: Path) -> dict[str | None, int]:
     headers = pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"]
-    return Counter(row["tenant"] for row in lha.select(headers, "kafka", COLUMNS).to_pylist())
+    return Counter(row["tenant"] for row in lha.select(headers, COLUMNS).to_pylist())
 
 
 @contextmanager

@@ -71,78 +71,78 @@ def raised(job: Job) -> Job:
 @case(10_000)
 def columns_as_text_of_blanks_before_a_type(n: int) -> Job:
     text = "k" + " " * n + "string"
-    return lambda: lha.select(ONE, "kafka", text)
+    return lambda: lha.select(ONE, text)
 
 
 @case(10_000)
 def columns_as_text_of_blanks_after_a_type(n: int) -> Job:
     text = "k string" + " " * n
-    return lambda: lha.select(ONE, "kafka", text)
+    return lambda: lha.select(ONE, text)
 
 
 @case(10_000)
 def columns_as_text_of_blanks(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", " " * n))
+    return raised(lambda: lha.select(ONE, " " * n))
 
 
 @case(10_000)
 def columns_as_text_of_word_characters(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "a" * n))
+    return raised(lambda: lha.select(ONE, "a" * n))
 
 
 @case(2000)
 def columns_as_text_of_words(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "a " * n))
+    return raised(lambda: lha.select(ONE, "a " * n))
 
 
 @case(10_000)
 def columns_as_text_of_backticks(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "`" * (2 * n + 1)))
+    return raised(lambda: lha.select(ONE, "`" * (2 * n + 1)))
 
 
 @case(10_000)
 def columns_as_text_of_an_unclosed_type(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "a b" + "c" * n + "<"))
+    return raised(lambda: lha.select(ONE, "a b" + "c" * n + "<"))
 
 
 @case(2000)
 def columns_as_text_of_brackets(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "a array" + "<" * n))
+    return raised(lambda: lha.select(ONE, "a array" + "<" * n))
 
 
 @case(2000)
 def columns_as_text_of_commas(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", "," * n))
+    return raised(lambda: lha.select(ONE, "," * n))
 
 
 @case(10_000)
 def columns_as_text_with_a_long_comment(n: int) -> Job:
     text = "k string COMMENT '" + "''" * n + "'"
-    return lambda: lha.select(ONE, "kafka", text)
+    return lambda: lha.select(ONE, text)
 
 
 @case(300)
 def columns_as_text_of_many_columns(n: int) -> Job:
     text = ", ".join(f"k{i} int" for i in range(n))
-    return lambda: lha.select(ONE, "kafka", text)
+    return lambda: lha.select(ONE, text)
 
 
 @case(500)
 def columns_as_a_dictionary(n: int) -> Job:
     columns = {f"k{i}": "int32" for i in range(n)}
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(200)
 def columns_as_a_schema_of_pyarrow(n: int) -> Job:
     columns = pa.schema([(f"k{i}", pa.int32()) for i in range(n)])
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(200)
 def columns_as_a_dataclass(n: int) -> Job:
     columns = make_dataclass("Columns", [(f"k{i}", str) for i in range(n)])
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(300)
@@ -150,30 +150,30 @@ def columns_as_a_schema_of_spark(n: int) -> Job:
     from pyspark.sql.types import IntegerType, StructField, StructType
 
     columns = StructType([StructField(f"k{i}", IntegerType()) for i in range(n)])
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(300)
 def columns_with_defaults(n: int) -> Job:
     columns = {f"k{i}": lh.field("int32", default=i) for i in range(n)}
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(200)
 def columns_with_alternatives(n: int) -> Job:
     columns = {f"k{i}": "int64 | int32 | int64:text" for i in range(n)}
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(200)
 def columns_of_arrays(n: int) -> Job:
     columns = {f"k{i}": "array<string>" for i in range(n)}
-    return lambda: lha.select(ONE, "kafka", columns)
+    return lambda: lha.select(ONE, columns)
 
 
 @case(6000)
 def a_type_with_many_alternatives(n: int) -> Job:
-    return raised(lambda: lha.select(ONE, "kafka", {"k": "int32 | " * n + "int32"}))
+    return raised(lambda: lha.select(ONE, {"k": "int32 | " * n + "int32"}))
 
 
 @case(5000)
@@ -198,45 +198,45 @@ def spring_columns_of_many_headers(n: int) -> Job:
 @case(300)
 def select_of_many_columns_that_occur(n: int) -> Job:
     column, columns = message_of(n), {f"k{i}": "string" for i in range(n)}
-    return lambda: lha.select(column, "kafka", columns)
+    return lambda: lha.select(column, columns)
 
 
 @case(300)
 def select_of_many_columns_of_lists(n: int) -> Job:
     column = pa.array([[{"key": key, "value": value} for key, value in headers_of(n)]], LISTS)
     columns = {f"k{i}": "string" for i in range(n)}
-    return lambda: lha.select(column, "kafka", columns)
+    return lambda: lha.select(column, columns)
 
 
 @case(500)
 def select_of_one_message_in_python(n: int) -> Job:
     data, columns = lh.encode(headers_of(n), "kafka"), {f"k{i}": "string" for i in range(n)}
-    return lambda: lh.select(data, "kafka", columns)
+    return lambda: lh.select(data, columns)
 
 
 @case(2000)
 def select_of_many_values_of_one_key(n: int) -> Job:
     column = pa.array([lh.encode([("k", b"v")] * n, "kafka")])
-    return lambda: lha.select(column, "kafka", "k array<string>")
+    return lambda: lha.select(column, "k array<string>")
 
 
 @case(10_000)
 def select_that_splits_a_long_value(n: int) -> Job:
     column = pa.array([lh.encode([("k", b"a," * n)], "kafka")])
-    return lambda: lha.select(column, "kafka", {"k": lh.field("array<string>", split=",")})
+    return lambda: lha.select(column, {"k": lh.field("array<string>", split=",")})
 
 
 @case(50_000)
 def select_that_splits_at_a_long_separator(n: int) -> Job:
     column = pa.array([lh.encode([("k", b"a" * 2 * n)], "kafka")])
     columns = {"k": lh.field("array<string>", split="a" * n + "b")}
-    return lambda: lha.select(column, "kafka", columns)
+    return lambda: lha.select(column, columns)
 
 
 @case(600)
 def select_of_rows_with_errors(n: int) -> Job:
     column = rows_of(n)
-    return lambda: lha.select(column, "kafka", "k int64, route int16", errors="column")
+    return lambda: lha.select(column, "k int64, route int16", errors="column")
 
 
 @case(2000)
@@ -667,7 +667,7 @@ def batch_of_messages(n: int) -> Job:
 def value_of(value: bytes, type: str) -> Job:
     """Select a value as a type; it may be an error."""
     column = pa.array([lh.encode([("k", value)], "kafka")])
-    return lambda: lha.select(column, "kafka", {"k": type}, errors="column")
+    return lambda: lha.select(column, {"k": type}, errors="column")
 
 
 @case(50_000)

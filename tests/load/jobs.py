@@ -68,7 +68,7 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
     lists = lha.decode(blocks, "kafka")
     of_blocks = len(lists.flatten())
     of_stored = len(lha.decode(values, FORMAT).field("headers").flatten())
-    selected = lha.select(blocks, "kafka", COLUMNS)
+    selected = lha.select(blocks, COLUMNS)
     amounts = selected.field("amount_cents").drop_null().to_numpy().sum()
     converted = lha.convert(blocks, "kafka", target="kip82-typed", types="binary")
     streams = lha.convert(values, FORMAT, target="streams", on_loss="drop")
@@ -78,7 +78,7 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
         assert len(lha.decode(blocks, "kafka").flatten()) == of_blocks
 
     def select() -> None:
-        result = lha.select(blocks, "kafka", COLUMNS)
+        result = lha.select(blocks, COLUMNS)
         assert result.field("amount_cents").drop_null().to_numpy().sum() == amounts
 
     def encode() -> None:

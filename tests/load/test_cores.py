@@ -95,7 +95,7 @@ def assert_faster(name: str, ours: Compared, capsys: pytest.CaptureFixture[str])
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "decode": lambda column, **options: lha.decode(column, "kafka", **options),
-    "select": lambda column, **options: lha.select(column, "kafka", COLUMNS, **options),
+    "select": lambda column, **options: lha.select(column, COLUMNS, **options),
     "validate": lambda column, **options: lha.validate(column, "kafka", **options),
     "encode": lambda column, **options: lha.encode(column, "kafka", **options),
     "convert": lambda column, **options: lha.convert(column, "kafka", target="kip82-typed", types="binary", **options),

@@ -201,8 +201,8 @@ def operations(samples: Path) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
         "decode": (blocks, lambda column: lha.decode(column, "kafka")),
         "decode stored messages": (stored, lambda column: lha.decode(column, FORMAT)),
         "decode with errors": (bad, lambda column: lha.decode(column, "kafka", errors="column")),
-        "select": (blocks, lambda column: lha.select(column, "kafka", COLUMNS)),
-        "select of lists": (lists, lambda column: lha.select(column, "kafka", COLUMNS)),
+        "select": (blocks, lambda column: lha.select(column, COLUMNS)),
+        "select of lists": (lists, lambda column: lha.select(column, COLUMNS)),
         "validate": (bad, lambda column: lha.validate(column, "kafka")),
         "encode": (lists, lambda column: lha.encode(column, "kafka")),
         "convert": (blocks, lambda column: lha.convert(column, "kafka", target="kip82-typed", types="binary")),
@@ -264,9 +264,9 @@ def test_memory_of_rejected_inputs_is_released(samples: Path) -> None:
     good, bad = (operations(samples)[name][0] for name in ("decode", "decode with errors"))
     for column, call in (
         (bad, lambda column: lha.decode(column, "kafka")),
-        (bad, lambda column: lha.select(column, "kafka", COLUMNS)),
+        (bad, lambda column: lha.select(column, COLUMNS)),
         (good, lambda column: lha.convert(column, "kafka", target="iggy")),
-        (good, lambda column: lha.select(column, "kafka", {"tenant": "int64"})),
+        (good, lambda column: lha.select(column, {"tenant": "int64"})),
     ):
         counted = Counted(column)
         for _ in range(10):
@@ -289,7 +289,7 @@ def test_memory_that_python_owns_is_let_go(samples: Path) -> None:
     column = pa.Array.from_buffers(
         pa.binary(), 10_000, [None, offsets, pa.foreign_buffer(address, len(owner), base=owner)]
     )
-    result = [lha.decode(column, "kafka"), lha.select(column, "kafka", COLUMNS), lha.validate(column, "kafka")]
+    result = [lha.decode(column, "kafka"), lha.select(column, COLUMNS), lha.validate(column, "kafka")]
     del owner, column, result
     gc.collect()
     assert ended == [True]

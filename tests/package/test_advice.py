@@ -71,14 +71,14 @@ TYPES = [
 ]
 READS = [
     Advice(
-        "lh.select(MESSAGE, 'kafka', \"k string default 'x'\")",
+        "lh.select(MESSAGE, \"k string default 'x'\")",
         "lh.field(..., default=...)",
-        "lh.select(MESSAGE, 'kafka', {'k': lh.field('string', default='x')})",
+        "lh.select(MESSAGE, {'k': lh.field('string', default='x')})",
     ),
     Advice(
-        "lh.select(MESSAGE, 'kafka', make_dataclass('C', [('n', list[Annotated[int, lh.field('int32')]])]))",
+        "lh.select(MESSAGE, make_dataclass('C', [('n', list[Annotated[int, lh.field('int32')]])]))",
         "Annotated[int, 'int32']",
-        "lh.select(MESSAGE, 'kafka', make_dataclass('C', [('n', list[Annotated[int, 'int32']])]))",
+        "lh.select(MESSAGE, make_dataclass('C', [('n', list[Annotated[int, 'int32']])]))",
     ),
     Advice(
         "lha.decode(COLUMN, 'kafka', error_column='e')",
@@ -86,9 +86,9 @@ READS = [
         "lha.decode(COLUMN, 'kafka', error_column='e', errors='column')",
     ),
     Advice(
-        "lha.select(COLUMN, 'kafka', 'error string', errors='column')",
+        "lha.select(COLUMN, 'error string', errors='column')",
         "error_column=",
-        "lha.select(COLUMN, 'kafka', 'error string', errors='column', error_column='errors')",
+        "lha.select(COLUMN, 'error string', errors='column', error_column='errors')",
     ),
     Advice("lh.decode(MESSAGE, 'kafak')", "'kafka'", "lh.decode(MESSAGE, 'kafka')"),
     Advice("lh.decode(BATCH, 'record-batch')", "messages", "lh.messages(BATCH, 'record-batch')"),
@@ -97,11 +97,7 @@ READS = [
     Advice(
         "lh.decode(MESSAGE, 'kafka', limits=FEW)", "limits=", "lh.decode(MESSAGE, 'kafka', limits=lh.Limits(headers=4))"
     ),
-    Advice(
-        "lha.select(COLUMN, 'kafka', 'k int')",
-        'errors="column"',
-        "lha.select(COLUMN, 'kafka', 'k int', errors=\"column\")",
-    ),
+    Advice("lha.select(COLUMN, 'k int')", 'errors="column"', "lha.select(COLUMN, 'k int', errors=\"column\")"),
     Advice("lha.decode(DAMAGED, 'kafka')", 'errors="column"', "lha.decode(DAMAGED, 'kafka', errors=\"column\")"),
     Advice(
         "lha.messages(DAMAGED, 'record-batch')",
@@ -187,7 +183,7 @@ CONDITIONS = [
         "headers['x-route-id']",
         "lha.decode(COLUMN, 'kafka', where=\"headers['x-route-id'] is null\")",
     ),
-    Advice("lha.decode(LISTS, 'kafka')", "select", "lha.select(LISTS, 'kafka', {'k': 'string'})"),
+    Advice("lha.decode(LISTS, 'kafka')", "select", "lha.select(LISTS, {'k': 'string'})"),
     Advice("lha.decode(LISTS, 'kafka')", "encode", "lha.decode(lha.encode(LISTS, 'kafka'), 'kafka')"),
     Advice("(lh.col('k') == 'a') and (lh.col('n') == 'b')", "&", "(lh.col('k') == 'a') & (lh.col('n') == 'b')"),
     Advice("not (lh.col('k') == 'a')", "~", "~(lh.col('k') == 'a')"),

@@ -37,22 +37,22 @@ def messages(*values: bytes | None) -> pa.Array:
 def test_the_column_holds_the_values_of_all_types(type: str, name: str, spark: str, arrow: pa.DataType) -> None:
     assert base_type(type) == name
     assert _native.check_type(type)[1] == spark
-    assert lha.select(messages(None), "kafka", {"n": type}).type.field("n").type == arrow
+    assert lha.select(messages(None), {"n": type}).type.field("n").type == arrow
 
 
 def test_a_header_that_was_widened_is_read_in_both_widths() -> None:
     narrow, wide = (-5).to_bytes(4, "big", signed=True), (2**40).to_bytes(8, "big")
     column = messages(narrow, wide, None, b"three")
-    selected = lha.select(column, "kafka", {"n": "int64 | int32"}, errors="column")
+    selected = lha.select(column, {"n": "int64 | int32"}, errors="column")
     assert selected.field("n").to_pylist() == [-5, 2**40, None, None]
     [error] = selected.field("error")[3].as_py()
     assert error["message"] == "5 bytes where int64 takes 8; 5 bytes where int32 takes 4"
-    assert lha.select(column[:3], "kafka", {"n": "array<int64 | int32>"}).to_pylist() == [
+    assert lha.select(column[:3], {"n": "array<int64 | int32>"}).to_pylist() == [
         {"n": [-5]}, {"n": [2**40]}, {"n": [None]}
     ]  # fmt: skip
-    assert lh.select(column[0].as_py(), "kafka", {"n": "int64 | int32"}) == {"n": -5}
+    assert lh.select(column[0].as_py(), {"n": "int64 | int32"}) == {"n": -5}
     where = lh.col("n", "int64 | int32") > 0
-    assert lha.select(column[:3], "kafka", {"n": "int64 | int32"}, where=where).to_pylist() == [{"n": 2**40}]
+    assert lha.select(column[:3], {"n": "int64 | int32"}, where=where).to_pylist() == [{"n": 2**40}]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_a_header_that_was_widened_is_read_in_both_widths() -> None:
     ],
 )
 def test_numbers_keep_their_values_in_a_wider_column(type: str, value: bytes, expected: Any) -> None:
-    [row] = lha.select(messages(value), "kafka", {"n": type}).to_pylist()
+    [row] = lha.select(messages(value), {"n": type}).to_pylist()
     assert row["n"] == expected
 
 
 def test_a_default_is_a_value_of_the_column() -> None:
     columns = {"n": lh.field("int8 | int64:text", key="absent", default=2**40)}
-    assert lha.select(messages(None), "kafka", columns).to_pylist() == [{"n": 2**40}]
+    assert lha.select(messages(None), columns).to_pylist() == [{"n": 2**40}]
     with pytest.raises(ValueError, match="the number does not fit int64"):
         lh.field("int8 | int64:text", default=2**70)
 

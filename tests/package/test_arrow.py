@@ -61,7 +61,7 @@ def test_select_is_equal_from_lists_and_from_messages(headers: pa.Array, rows: p
         THREE,
         {**THREE, "route": "array<string>", "first": lh.field("string", key="route", repeat="first")},
     ):
-        assert lha.select(headers, "kafka", columns).equals(lha.select(rows, "kafka", columns))
+        assert lha.select(headers, columns).equals(lha.select(rows, columns))
 
 
 def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> None:
@@ -77,11 +77,11 @@ def test_a_typed_list_is_written_by_the_types_option() -> None:
         lha.encode(typed, "kafka")
     assert (caught.value.code, caught.value.key) == ("type_not_carried", "retry")
     little = lha.encode(typed, "kafka", types="le")
-    assert lha.select(little, "kafka", {"retry": "int32:le"}).to_pylist() == [{"retry": 3}]
+    assert lha.select(little, {"retry": "int32:le"}).to_pylist() == [{"retry": 3}]
     # Read as a list, the type decides: a wrong one is an error, not a guess.
-    assert lha.select(typed, "kafka", {"retry": "int32"}).to_pylist() == [{"retry": 3}]
+    assert lha.select(typed, {"retry": "int32"}).to_pylist() == [{"retry": 3}]
     with pytest.raises(lh.DecodeError, match="the value is int32 and string was requested"):
-        lha.select(typed, "kafka", {"retry": "string"})
+        lha.select(typed, {"retry": "string"})
 
 
 # --- what goes in, what comes out ------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_an_empty_column_gives_an_empty_column() -> None:
     empty = pa.array([], pa.binary())
     assert lha.decode(empty, "kafka").to_pylist() == []
     assert lha.decode(pa.chunked_array([], pa.binary()), "kafka").type == lha.decode(empty, "kafka").type
-    assert lha.select(empty, "kafka", THREE).type.names == list(THREE)
+    assert lha.select(empty, THREE).type.names == list(THREE)
 
 
 @pytest.mark.parametrize("layout", [pa.binary(), pa.large_binary(), pa.binary_view()], ids=str)
@@ -133,8 +133,8 @@ def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, rows: pa.Array) 
     for start, length in ((0, 0), (1, 7), (299, 1000), (9_990, 10)):
         assert lha.decode(rows.slice(start, length), "kafka").equals(lha.decode(rows, "kafka").slice(start, length))
         assert lha.encode(headers.slice(start, length), "kafka").equals(rows.slice(start, length))
-        part = lha.select(headers.slice(start, length), "kafka", THREE)
-        assert part.equals(lha.select(headers, "kafka", THREE).slice(start, length))
+        part = lha.select(headers.slice(start, length), THREE)
+        assert part.equals(lha.select(headers, THREE).slice(start, length))
 
 
 def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
@@ -143,7 +143,7 @@ def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
     series = pl.Series(rows)
     read = pl.Series(lha.decode(series, "kafka"))
     assert read.to_list() == lha.decode(rows, "kafka").to_pylist()
-    frame = pl.DataFrame(pl.Series(lha.select(series, "kafka", THREE)).struct.unnest())
+    frame = pl.DataFrame(pl.Series(lha.select(series, THREE)).struct.unnest())
     assert frame["amount_cents"].sum() == 24_131_751_782
     # polars' own lists are large lists of views.
     assert pl.Series(lha.encode(read, "kafka")).to_list() == rows.to_pylist()
@@ -152,7 +152,7 @@ def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
 def test_duckdb_reads_what_comes_out(rows: pa.Array) -> None:
     import duckdb
 
-    picked = lha.select(rows, "kafka", THREE)
+    picked = lha.select(rows, THREE)
     orders = pa.table(dict(zip(THREE, picked.flatten(), strict=True)))  # noqa: F841 (DuckDB finds it by its name)
     assert duckdb.sql("select sum(amount_cents)::bigint, count(tenant) from orders").fetchall() == [
         (24_131_751_782, 9_700)
@@ -193,7 +193,7 @@ def test_a_consumer_may_request_another_type(headers: pa.Array, rows: pa.Array) 
     stream = lha.encode(exported(pa.chunked_array([headers[:9], headers[9:]])), "kafka")
     assert pa.chunked_array(stream, type=wide).equals(pa.chunked_array([rows[:9].cast(wide), rows[9:].cast(wide)]))
     schema = pa.schema([("retry", pa.int64())])
-    columns = lha.select(exported(pa.chunked_array([rows])), "kafka", {"retry": "int32"})
+    columns = lha.select(exported(pa.chunked_array([rows])), {"retry": "int32"})
     assert pa.RecordBatchReader.from_stream(columns, schema=schema).schema == schema
 
 

@@ -179,8 +179,10 @@ def test_a_header_is_selected_equally_from_a_list_and_from_bytes() -> None:
     value = ops.encode(HEADERS["iggy"], "iggy")
     columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.field("array<int32>", key="a")}
     column = binary_column([value])
-    assert lha.select(column, "iggy", columns).equals(lha.select(lha.decode(column, "iggy"), "iggy", columns))
-    assert lha.select(column, "iggy", columns).to_pylist() == [{"a": 3, "none": None, "all": [3]}]
+    assert lha.select(column, columns, format="iggy").equals(
+        lha.select(lha.decode(column, "iggy"), columns, format="iggy")
+    )
+    assert lha.select(column, columns, format="iggy").to_pylist() == [{"a": 3, "none": None, "all": [3]}]
 
 
 # --- many messages ---------------------------------------------------------------------------------------------------

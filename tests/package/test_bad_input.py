@@ -211,7 +211,7 @@ def test_a_null_message_is_null_for_every_operation(format: str) -> None:
     key = 1 if FORMATS[format].traits.keys == "int" else "a"
     for errors in ERRORS:
         assert lha.decode(column, format, errors=errors).to_pylist() == [None]
-        [row] = lha.select(column, format, {"a": lh.field("array<string>", key=key)}, errors=errors).to_pylist()
+        [row] = lha.select(column, {"a": lh.field("array<string>", key=key)}, format=format, errors=errors).to_pylist()
         assert set(row.values()) == {None}
         for target in WRITTEN:
             [result] = lha.convert(column, format, target=target, errors=errors).to_pylist()
@@ -243,9 +243,9 @@ def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
 
 def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
     column = pa.array([None], headers_type())
-    assert lha.select(column, "kafka", {"a": "array<string>"}).to_pylist() == [{"a": []}]
+    assert lha.select(column, {"a": "array<string>"}).to_pylist() == [{"a": []}]
     with pytest.raises(DecodeError) as caught:
-        lha.select(column, "kafka", {"a": lh.field("string", required=True)})
+        lha.select(column, {"a": lh.field("string", required=True)})
     assert (caught.value.code, caught.value.row) == ("missing_key", 0)
 
 
@@ -255,7 +255,7 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
     with pytest.raises(EncodeError) as caught:
         lha.encode(column, "kafka")
     assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
-    out = lha.select(column, "kafka", {"a": "string"}, errors="column").to_pylist()[1]
+    out = lha.select(column, {"a": "string"}, errors="column").to_pylist()[1]
     assert out["a"] == "1"
     assert [place(ErrorDetail(**detail)) for detail in out["error"]] == [("null_key", None, 1, None, None)]
 
@@ -265,7 +265,7 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
 )
 def test_a_type_other_than_the_requested_one_is_rejected(carried: str, type: str, code: str) -> None:
     column = pa.array([[{"key": "a", "type": carried, "value": bytes(8)}]], headers_type(types=True))
-    out = lha.select(column, "kafka", {"a": type}, errors="column").to_pylist()[0]
+    out = lha.select(column, {"a": type}, errors="column").to_pylist()[0]
     assert out["a"] is None
     assert [detail["code"] for detail in out["error"]] == [code]
 
@@ -323,7 +323,7 @@ def test_messages_are_bytes(column: Any) -> None:
 @pytest.mark.parametrize("operation", ["select", "validate", "encode"])
 def test_a_list_of_the_wrong_type_is_rejected_with_both_types(operation: str, column: Any) -> None:
     call: Callable[[], Any] = {
-        "select": lambda: lha.select(column, "kafka", {"a": "string"}),
+        "select": lambda: lha.select(column, {"a": "string"}),
         "validate": lambda: lha.validate(column, "kafka"),
         "encode": lambda: lha.encode(column, "kafka"),
     }[operation]
@@ -386,7 +386,7 @@ def test_what_is_no_arrow_column_is_refused(column: Any) -> None:
         with pytest.raises(TypeError, match="__arrow_c_"):
             call(column, "kafka")
     with pytest.raises(TypeError, match="__arrow_c_"):
-        lha.select(column, "kafka", {"a": "string"})
+        lha.select(column, {"a": "string"})
 
 
 # --- one message of the wrong type -----------------------------------------------------------------------------------
@@ -398,14 +398,14 @@ def test_one_message_is_bytes(data: Any) -> None:
         with pytest.raises(TypeError, match="data must be bytes"):
             call(data, "kafka")
     with pytest.raises(TypeError, match="data must be bytes"):
-        lh.select(data, "kafka", {"a": "string"})
+        lh.select(data, {"a": "string"})
 
 
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
 def test_one_message_is_any_bytes_like(wrap: Any) -> None:
     data = wrap(good("kafka"))
     assert lh.decode(data, "kafka") == lh.Headers(HEADERS)
-    assert lh.select(data, "kafka", {"tenant": "string"}) == {"tenant": "acme"}
+    assert lh.select(data, {"tenant": "string"}) == {"tenant": "acme"}
     assert lh.validate(data, "kafka") == []
 
 
@@ -465,13 +465,13 @@ HEADERS_COLUMN = pa.array([[]], headers_type())
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "decode": lambda format="kafka", **options: lh.decode(b"", format, **options),
     "encode": lambda format="kafka", **options: lh.encode([], format, **options),
-    "select": lambda format="kafka", **options: lh.select(b"", format, {"a": "string"}, **options),
+    "select": lambda format="kafka", **options: lh.select(b"", {"a": "string"}, format=format, **options),
     "validate": lambda format="kafka", **options: lh.validate(b"", format, **options),
     "inspect": lambda format="kafka", **options: lh.inspect(b"", format, **options),
     "arrow.decode": lambda format="kafka", **options: lha.decode(binary_column([b""]), format, **options),
     "arrow.encode": lambda format="kafka", **options: lha.encode(HEADERS_COLUMN, format, **options),
     "arrow.select": lambda format="kafka", **options: lha.select(
-        binary_column([b""]), format, {"a": "string"}, **options
+        binary_column([b""]), {"a": "string"}, format=format, **options
     ),
     "arrow.validate": lambda format="kafka", **options: lha.validate(binary_column([b""]), format, **options),
     "convert": lambda format="kafka", **options: lh.convert(b"", format, target="iggy", **options),
@@ -543,15 +543,15 @@ def test_two_columns_of_one_name_are_refused() -> None:
     values, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
     output = "two columns 'error' would be made: give error_column= another name"
     with pytest.raises(ValueError, match=output):
-        lha.select(values, "kafka", {"error": "string"}, errors="column")
+        lha.select(values, {"error": "string"}, errors="column")
     with pytest.raises(ValueError, match=output):
         lha.messages(batches, "record-batch", headers={"error": "string"}, errors="column")
     with pytest.raises(RepeatedColumnError, match="two columns 'offset' would be made: rename one of them") as caught:
         lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
     assert pickle.loads(pickle.dumps(caught.value)).column == "offset"
-    assert lha.select(values, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
+    assert lha.select(values, {"error": "string"}).to_pylist() == [{"error": None}]
     columns = {"why": lh.field("string", key="error")}
-    assert lha.select(values, "kafka", columns, errors="column").to_pylist() == [{"why": None, "error": None}]
+    assert lha.select(values, columns, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
 def test_the_error_column_has_the_requested_name() -> None:
@@ -559,7 +559,7 @@ def test_the_error_column_has_the_requested_name() -> None:
     options: Any = {"errors": "column", "error_column": "problem"}
     for result in (
         lha.decode(values, "kafka", **options),
-        lha.select(values, "kafka", {"error": "string"}, **options),
+        lha.select(values, {"error": "string"}, **options),
         lha.convert(values, "kafka", target="iggy", on_loss="report", **options),
         lha.decode(pa.chunked_array([values]), "kafka", **options).combine_chunks(),
         lha.decode(values, "kafka", threads=2, **options),
@@ -660,8 +660,8 @@ def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any
     requested = {"a": lh.field("string", key=key)}
     output = set()
     for call in (
-        lambda: lh.select(b"", format, requested),
-        lambda: lha.select(binary_column([b""]), format, requested),
+        lambda: lh.select(b"", requested, format=format),
+        lambda: lha.select(binary_column([b""]), requested, format=format),
         lambda: ops.select(b"", format, requested),
     ):
         with pytest.raises(ValueError, match=f": {format} has (text|integer|typed) keys") as caught:
@@ -674,9 +674,9 @@ def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any
 def test_operations_for_one_message_name_the_one_for_many(format: str) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lh.decode(b"", format),
-        lambda: lh.select(b"", format, {"a": "string"}),
+        lambda: lh.select(b"", {"a": "string"}, format=format),
         lambda: lha.decode(binary_column([b""]), format),
-        lambda: lha.select(binary_column([b""]), format, {"a": "string"}),
+        lambda: lha.select(binary_column([b""]), {"a": "string"}, format=format),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=f"^{format} is a batch: read it with messages$"):

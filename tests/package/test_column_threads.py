@@ -72,7 +72,9 @@ def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObje
     input_column = data.draw(st.sampled_from([column, pa.chunked_array([column[:10], column[10:]])]))
     assert_same(lambda **threads: lha.decode(input_column, format, errors=errors, views=views, **threads))
     assert_same(lambda **threads: lha.validate(input_column, format, **threads))
-    assert_same(lambda **threads: lha.select(input_column, format, columns, errors=errors, views=views, **threads))
+    assert_same(
+        lambda **threads: lha.select(input_column, columns, format=format, errors=errors, views=views, **threads)
+    )
 
 
 @pytest.mark.parametrize("format", WRITTEN)
@@ -104,7 +106,7 @@ def test_lists_are_selected_and_validated_by_threads() -> None:
     list_type = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     for type in (list_type, pa.large_list(list_type.value_type)):
         lists = pa.array([headers, None, []] * 2_000, type)[1:]
-        assert_same(lambda lists=lists, **threads: lha.select(lists, "kafka", {"a": "string"}, **threads))
+        assert_same(lambda lists=lists, **threads: lha.select(lists, {"a": "string"}, **threads))
         assert_same(lambda lists=lists, **threads: lha.validate(lists, "kafka", **threads))
 
 
@@ -146,9 +148,7 @@ def test_chunks_of_threads_are_those_of_one(lengths: list[int]) -> None:
     column = pa.chunked_array(chunks_of(rows, lengths), pa.binary())
     for errors in ("raise", "null", "column"):
         assert_same(lambda errors=errors, **threads: lha.decode(column, "kafka", errors=errors, **threads))
-        assert_same(
-            lambda errors=errors, **threads: lha.select(column, "kafka", {"a": "string"}, errors=errors, **threads)
-        )
+        assert_same(lambda errors=errors, **threads: lha.select(column, {"a": "string"}, errors=errors, **threads))
         assert_same(
             lambda errors=errors, **threads: lha.convert(
                 column, "kafka", target="kip82-typed", types="binary", errors=errors, **threads

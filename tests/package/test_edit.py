@@ -434,10 +434,10 @@ def test_a_null_list_has_the_defaults_of_a_message_without_the_header() -> None:
     lists = pa.array([None, []], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     columns = {"a": lh.field("string", default="d"), "b": "array<string>", "c": "int32"}
     row = {"a": "d", "b": [], "c": None}
-    assert lha.select(lists, "kafka", columns).to_pylist() == [row, row]
-    assert lha.select(pa.array([None, b""]), "kafka", columns).to_pylist() == [dict.fromkeys(row), row]
+    assert lha.select(lists, columns).to_pylist() == [row, row]
+    assert lha.select(pa.array([None, b""]), columns).to_pylist() == [dict.fromkeys(row), row]
     required = {"a": lh.field("array<string>", required=True)}
-    assert lha.select(lists, "kafka", required, errors="null").to_pylist() == [{"a": None}] * 2
+    assert lha.select(lists, required, errors="null").to_pylist() == [{"a": None}] * 2
 
 
 def test_errors_of_an_edit_with_a_function_name_the_row_of_the_stream() -> None:

@@ -268,7 +268,7 @@ def test_a_bad_list_is_an_error(code: str) -> None:
     header = {"key": "a", "type": "int8", "value": b"\1"}
     header |= {"null_key": {"key": None}, "wrong_type": {}, "unknown_type": {"type": "nonsense"}}[code]
     column = pa.array([[header]], headers_type(types=True))
-    raises(DecodeError, code, lambda: lha.select(column, "kafka", {"a": "string"}))
+    raises(DecodeError, code, lambda: lha.select(column, {"a": "string"}))
     if code != "wrong_type":
         raises(EncodeError, code, lambda: lha.encode(column, "kafka"))
 

@@ -218,7 +218,7 @@ THROUGH_PYARROW: dict[str, Callable[[Any], Any]] = {
 WAYS: dict[str, Callable[[Any], Any]] = {
     "decode": lambda column: lha.decode(column, "kafka", errors="column"),
     "decode as views": lambda column: lha.decode(column, "kafka", errors="column", views=True),
-    "select": lambda column: lha.select(column, "kafka", {"a": "string"}, errors="column"),
+    "select": lambda column: lha.select(column, {"a": "string"}, errors="column"),
     "convert": lambda column: lha.convert(column, "kafka", target="kip82-int", errors="column", on_loss="drop"),
     "messages": lambda column: lha.messages(column, "record-batch", errors="column"),
     "validate": lambda column: lha.validate(column, "kafka"),

@@ -32,8 +32,8 @@ print("ready", flush=True)
 
 CALLS = {
     "valid rows": "lha.validate(repeated(good, 1_000_000), 'kafka')",
-    "invalid rows": "lha.select(repeated(bad, 1_000_000), 'kafka', {'a': 'string'}, errors='null')",
-    "rows for threads": "lha.select(repeated(good, 1_000_000), 'kafka', {'a': 'string'}, threads=2)",
+    "invalid rows": "lha.select(repeated(bad, 1_000_000), {'a': 'string'}, errors='null')",
+    "rows for threads": "lha.select(repeated(good, 1_000_000), {'a': 'string'}, threads=2)",
     "batches": "lha.messages(repeated(batch, 1_000_000), 'record-batch', where='offset < 0')",
     "batches that are validated": "lha.validate(repeated(batch, 1_000_000), 'record-batch')",
     "a stream": "list(lha.validate(pa.chunked_array([repeated(good, 1_000_000)]), 'kafka').chunks)",

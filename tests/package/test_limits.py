@@ -100,9 +100,9 @@ def read(value: bytes, format: str, limits: Limits | None) -> list[Callable[[], 
         lambda: lh.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
         lambda: ops.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
         lambda: ops.select(value, format, binary_columns(format), limits=limits),
-        lambda: lh.select(value, format, binary_columns(format), limits=limits),
+        lambda: lh.select(value, binary_columns(format), format=format, limits=limits),
         lambda: lha.decode(column, format, limits=limits),
-        lambda: lha.select(column, format, binary_columns(format), limits=limits),
+        lambda: lha.select(column, binary_columns(format), format=format, limits=limits),
         lambda: lha.convert(column, format, target="kafka", types="be", on_loss="drop", limits=limits),
     ]
 
@@ -189,9 +189,7 @@ def test_limits_apply_to_lenient_readers_too() -> None:
 
 def test_headers_that_are_a_list_already_are_not_limited() -> None:
     lists = lha.decode(pa.array([message_of("kafka")]), "kafka")
-    assert lha.select(lists, "kafka", {"k2": "string"}, limits=Limits(headers=0, message_bytes=0)).to_pylist() == [
-        {"k2": "v"}
-    ]
+    assert lha.select(lists, {"k2": "string"}, limits=Limits(headers=0, message_bytes=0)).to_pylist() == [{"k2": "v"}]
 
 
 def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> None:
@@ -232,7 +230,7 @@ def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, error
             lambda: ops.decode_rows(rows, format, errors=errors, limits=limits),
         ),
         (
-            lambda: selected(lha.select(column, format, binary_columns(format), errors=errors, limits=limits)),
+            lambda: selected(lha.select(column, binary_columns(format), format=format, errors=errors, limits=limits)),
             lambda: ops.select_rows(rows, format, binary_columns(format), errors=errors, limits=limits),
         ),
         (
@@ -270,7 +268,7 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
         column = pa.array([*rows[:place], big, *rows[place:]], pa.binary())
         for result in (
             lha.decode(column, format, errors="column", limits=limits).field("error"),
-            lha.select(column, format, binary_columns(format), errors="column", limits=limits).field("error"),
+            lha.select(column, binary_columns(format), format=format, errors="column", limits=limits).field("error"),
             lha.convert(
                 column, format, target="kafka", types="be", on_loss="drop", errors="column", limits=limits
             ).field("error"),

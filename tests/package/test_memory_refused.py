@@ -39,7 +39,7 @@ def lists(values):
 def small():
     message = lh.encode({{"k": b"v"}}, "kafka")
     assert lh.decode(message, "kafka")["k"] == b"v"
-    assert lha.select(pa.array([message]), "kafka", {{"k": "string"}}).to_pylist() == [{{"k": "v"}}]
+    assert lha.select(pa.array([message]), {{"k": "string"}}).to_pylist() == [{{"k": "v"}}]
 
 large = repeated(lh.encode({{"k": b"v" * (MIB - 99)}}, "kafka"))
 tiny = pa.array([lh.encode({{"a": b"1"}}, "kafka")] * {rows})
@@ -70,21 +70,21 @@ BATCHES = (
 )
 
 CASES = {
-    "select": Case("lha.select(large, 'kafka', {'out': lh.field('string', key='k')})", column="out"),
-    "select by two threads": Case("lha.select(large, 'kafka', {'k': 'binary'}, threads=2)", column="k"),
+    "select": Case("lha.select(large, {'out': lh.field('string', key='k')})", column="out"),
+    "select by two threads": Case("lha.select(large, {'k': 'binary'}, threads=2)", column="k"),
     "select of a stream": Case(
-        "pa.chunked_array(lha.select(pa.chunked_array([large]), 'kafka', {'k': 'binary'}))", column="k"
+        "pa.chunked_array(lha.select(pa.chunked_array([large]), {'k': 'binary'}))", column="k"
     ),
     "select with a condition": Case(
-        "lha.select(large, 'kafka', {'k': 'binary'}, where=\"k is not null\")", column="where"
+        "lha.select(large, {'k': 'binary'}, where=\"k is not null\")", column="where"
     ),
-    "default": Case("lha.select(tiny, 'kafka', {'k': lh.field('string', default='d' * MIB)})", column="k"),
+    "default": Case("lha.select(tiny, {'k': lh.field('string', default='d' * MIB)})", column="k"),
     "default of numbers": Case(
-        "lha.select(many, 'kafka', {'k': lh.field('int64', default=1)})",
+        "lha.select(many, {'k': lh.field('int64', default=1)})",
         "many = pa.array([None, lh.encode({}, 'kafka')] * 8_000_000)", "k",
     ),
     "lists of numbers": Case(
-        "lha.select(many, 'kafka', {'k': 'array<int64>'})",
+        "lha.select(many, {'k': 'array<int64>'})",
         "many = repeated(lh.encode({'k': bytes(8)}, 'kafka'), 16_000_000)", "k",
     ),
     "decode": Case("lha.decode(large, 'kafka')"),
@@ -92,7 +92,7 @@ CASES = {
         "lha.decode(many, 'kafka')", "many = repeated(lh.encode({'a': b'1'}, 'kafka'), 30_000_000)", "headers"
     ),
     "errors of rows": Case(
-        "lha.select(broken, 'kafka', {'k': 'string'}, errors='column')", "broken = pa.array([b'\\5'] * 2_000_000)"
+        "lha.select(broken, {'k': 'string'}, errors='column')", "broken = pa.array([b'\\5'] * 2_000_000)"
     ),
     "encode": Case("lha.encode(headers, 'kafka')", "headers = lists(repeated(b'v' * MIB))"),
     "encode of stored values": Case(

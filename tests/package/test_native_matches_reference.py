@@ -189,7 +189,7 @@ def test_a_nan_keeps_its_payload(type: str, bits: int, order: Any) -> None:
     width = int(type[5:]) // 8
     data = bits.to_bytes(width, {"be": "big", "le": "little"}[order])
     value = lh.encode([("a", data)], "kafka")
-    result = lha.select(pa.array([value]), "kafka", {"a": f"{type}:{order}"}).field(0)
+    result = lha.select(pa.array([value]), {"a": f"{type}:{order}"}).field(0)
     assert result.view(pa.uint32() if width == 4 else pa.uint64()).to_pylist() == [bits]
 
 
@@ -218,7 +218,7 @@ def test_a_real_store_is_read_alike_and_written_back(samples: Path) -> None:
     assert same(decoded(read)) == same(ops.decode_rows(rows, format))
     assert lha.encode(read, format).to_pylist() == rows
     assert lha.validate(column, format).null_count == len(rows)
-    native = same(selected(lha.select(column, format, WANTED)))
+    native = same(selected(lha.select(column, WANTED, format=format)))
     assert native == same(ops.select_rows(rows, format, WANTED))
     assert all(any(value is not None for value in values) for values in native.values())
 
@@ -228,11 +228,11 @@ def test_a_real_topic_is_read_alike_as_lists_and_as_bytes(samples: Path) -> None
     column = pq.read_table(samples / "orders-0.parquet")["headers"]
     rows = column.to_pylist()
     assert (len(rows), column.null_count) == (10_000, 300)
-    from_lists = same(selected(lha.select(column, "kafka", WANTED)))
+    from_lists = same(selected(lha.select(column, WANTED)))
     assert from_lists == same(ops.select_rows(rows, "kafka", WANTED, lists=True))
     values = lha.encode(column, "kafka")
     assert values.to_pylist() == ops.encode_rows(rows, "kafka")
-    from_bytes = same(selected(lha.select(values, "kafka", WANTED)))
+    from_bytes = same(selected(lha.select(values, WANTED)))
     # A message without a headers field is written as one without headers: its list of routes is empty, not null.
     assert from_bytes.pop("route") == [value or [] for value in from_lists.pop("route")]
     assert from_bytes == from_lists
@@ -342,7 +342,7 @@ def test_select_from_lists(
     rows = data.draw(list_rows(format, typed=typed))
     columns = data.draw(strategies.columns(format))
     column = list_column(rows, format, typed=typed, layout=layout)
-    native = outcome(lambda: selected(lha.select(column, format, columns, errors=errors)))
+    native = outcome(lambda: selected(lha.select(column, columns, format=format, errors=errors)))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, errors=errors, lists=True))
 
 

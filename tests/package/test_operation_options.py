@@ -36,7 +36,7 @@ REPORTING = ("convert", "column encode", "column convert")
 
 READING: dict[str, Call] = {
     "decode": lambda **options: lha.decode(pa.array([b"\x01"]), "kafka", **options),
-    "select": lambda **options: lha.select(pa.array([b"\x01"]), "kafka", {"a": "string"}, **options),
+    "select": lambda **options: lha.select(pa.array([b"\x01"]), {"a": "string"}, **options),
     "convert": lambda **options: lha.convert(pa.array([b"\x01"]), "kafka", target="kafka", **options),
     "messages": lambda **options: lha.messages(pa.array([b"\x01"]), "record-batch", **options),
 }
@@ -197,7 +197,7 @@ def test_condition_on_an_absent_header_is_neither_true_nor_false() -> None:
         (~(header.all() == "a") | (header.any() == "a"), [0, 1]),
     ):
         for column in (rows, lha.decode(rows, "kafka")):
-            selected = lha.select(column, "kafka", {"r": "string"}, where=condition).field("r").to_pylist()
+            selected = lha.select(column, {"r": "string"}, where=condition).field("r").to_pylist()
             assert selected == [messages[at][0][1].decode() for at in matching]
         offsets = lha.messages(batches, "record-batch", columns=["offset"], where=condition).field("offset")
         assert offsets.to_pylist() == matching

@@ -43,7 +43,7 @@ OPERATIONS: dict[str, tuple[ColumnOperation, pa.Array, pa.Array]] = {
         Select("kafka", COLUMNS, ERRORS, "tenant = 'acme'", views=True),
         MESSAGES,
         lha.select(
-            MESSAGES, "kafka", COLUMNS, errors="column", error_column="problem", where="tenant = 'acme'", views=True
+            MESSAGES, COLUMNS, errors="column", error_column="problem", where="tenant = 'acme'", views=True
         ),
     ),
     "Encode": (

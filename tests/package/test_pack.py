@@ -57,7 +57,7 @@ def test_columns_alone_are_written_as_their_own_types() -> None:
 def test_an_integer_is_written_from_a_column_of_any_other(unit: str) -> None:
     table = pa.table({"n": pa.array([3], unit)})
     for type in ("int8", "uint16:le", "int64", "uint64:text"):
-        assert lha.select(lha.pack(table, {"n": type}), "kafka", {"n": type}).to_pylist() == [{"n": 3}]
+        assert lha.select(lha.pack(table, {"n": type}), {"n": type}).to_pylist() == [{"n": 3}]
 
 
 def test_lists_of_headers_stand_between_columns() -> None:
@@ -150,7 +150,7 @@ def test_a_list_with_a_separator_becomes_one_header() -> None:
     assert lha.pack(table.cast(large), types) == lists
     read = [{"tags": row["tags"] or [], "n": row["n"] or []} for row in table.to_pylist()]
     read[4]["tags"] = ["a"]
-    assert lha.select(lists, "kafka", types).to_pylist() == read
+    assert lha.select(lists, types).to_pylist() == read
     with pytest.raises(lh.EncodeError, match="an element has the text of split= in it") as caught:
         lha.pack(pa.table({"tags": [["a"], ["b,c"]]}), {"tags": types["tags"]})
     assert caught.value.row == 1
@@ -168,7 +168,7 @@ def test_a_time_that_its_type_cannot_represent_is_an_error(type: str) -> None:
         lha.pack(table, {"at": type})
     assert (caught.value.code, caught.value.row) == ("out_of_range", 2)
     assert rows_of(lha.pack(table, {"at": "timestamp:iso"}))[2] == [("at", b"2026-01-31T08:30:00.001999Z")]
-    truncated = lha.select(lha.pack(table, {"at": type}, truncate=True), "kafka", {"at": type}).to_pylist()
+    truncated = lha.select(lha.pack(table, {"at": type}, truncate=True), {"at": type}).to_pylist()
     assert truncated[2]["at"] == NEARLY.replace(microsecond=0 if type.endswith(":s") else 1000)
     before = pa.table({"at": pa.array([-1], pa.timestamp("us", "UTC"))})
     last_number = -1
@@ -198,7 +198,7 @@ def test_times_without_a_zone_are_refused(type: str) -> None:
         with pytest.raises(TypeError, match=r"times without a time zone.*assume_timezone"):
             lha.pack(table, columns)
     aware = pa.table({"at": pc.assume_timezone(table["at"], "UTC")})
-    assert lha.select(lha.pack(aware, {"at": type}), "kafka", {"at": type}).to_pylist()[0]["at"].timestamp() == 0
+    assert lha.select(lha.pack(aware, {"at": type}), {"at": type}).to_pylist()[0]["at"].timestamp() == 0
 
 
 def hidden(values: pa.Array, large: bool) -> pa.Array:
@@ -288,7 +288,7 @@ def test_the_order_of_a_guid_is_that_of_dotnet() -> None:
         assert rows_of(lha.pack(fixed, {"id": type})) == [[("id", data)]], type
         for format in ("kafka", "iggy"):
             packed = lha.pack(table, {"id": type}, format=format)
-            assert lha.select(packed, format, {"id": type}).to_pylist() == [{"id": text}], (type, format)
+            assert lha.select(packed, {"id": type}, format=format).to_pylist() == [{"id": text}], (type, format)
 
 
 @pytest.mark.parametrize("format", BLOCKS)
@@ -308,7 +308,7 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(values, st.lists(values, max_size=3)), max_size=12))
     kafka = [lh.encode([("a", first), *(("b", value) for value in many)], "kafka") for first, many in rows]
     read = {"x": lh.field(type, key="a"), "y": lh.field(f"array<{type}>", key="b")}
-    columns = lha.select(pa.array(kafka, pa.binary()), "kafka", read, errors="null")
+    columns = lha.select(pa.array(kafka, pa.binary()), read, errors="null")
     if FORMATS[format].traits.types:
         # There are no nulls, empty values, or values longer than 255 bytes.
         read_values = selected(columns)
@@ -322,7 +322,7 @@ def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
         return
     messages = lha.encode(packed, format)
     for source in (packed, messages):
-        again = lha.select(source, format, fields)
+        again = lha.select(source, fields, format=format)
         expected = selected(columns)
         assert same(selected(again)) == same({**expected, "y": [row or [] for row in expected["y"]]})
 

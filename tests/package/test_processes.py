@@ -59,7 +59,7 @@ def work(stored: Any) -> list[Any]:
     assert [lh.encode(message, FORMAT) for message in read] == values[:20]
     results: list[Any] = [
         decoded,
-        lha.select(stored, FORMAT, COLUMNS),
+        lha.select(stored, COLUMNS, format=FORMAT),
         lha.validate(stored.slice(1), "streams"),
         lha.encode(lists, "kafka"),
         lha.convert(stored, FORMAT, target="streams", on_loss="drop"),
@@ -69,7 +69,7 @@ def work(stored: Any) -> list[Any]:
     threads: list[Any] = [None] * 4
 
     def again(place: int) -> None:
-        threads[place] = lha.select(stored, FORMAT, COLUMNS)
+        threads[place] = lha.select(stored, COLUMNS, format=FORMAT)
 
     for thread in [threading.Thread(target=again, args=(place,)) for place in range(len(threads))]:
         thread.start()
@@ -557,7 +557,7 @@ def transforms() -> dict[str, Any]:
 
     return {
         "decode": lhs.decode_headers("value", FORMAT, keep=["key"], errors="column"),
-        "select": lhs.select_headers("value", FORMAT, COLUMNS, keep=[]),
+        "select": lhs.select_headers("value", COLUMNS, format=FORMAT, keep=[]),
         "encode": lhs.encode_headers("headers", "iggy", types={"retry": "int32"}, on_loss="report"),
         "convert": lhs.convert_headers("value", FORMAT, target="streams", on_loss="drop"),
         "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),

@@ -213,7 +213,7 @@ def test_scan_of_a_consumed_stream_raises() -> None:
 def test_conventions_of_a_consumed_stream_raise() -> None:
     from letterhead.conventions import columns
 
-    stream = lha.select(OfOtherLibrary(blocks()), "kafka", {"traceparent": "string"})
+    stream = lha.select(OfOtherLibrary(blocks()), {"traceparent": "string"})
     list(stream)
     with pytest.raises(ValueError, match="read to its end"):
         columns.rfc3339(stream)

@@ -144,7 +144,7 @@ def test_rows_of_a_column_share_the_limit_beyond_their_first_64(counts: list[int
     columns = {"first": lh.field("binary", key="k")}
     options: dict[str, Any] = {"errors": "column", "limits": limits}
     assert same(decoded(lha.decode(column, "kafka", **options))) == same(ops.decode_rows(rows, "kafka", **options))
-    chosen = selected(lha.select(column, "kafka", columns, **options))
+    chosen = selected(lha.select(column, columns, **options))
     assert same(chosen) == same(ops.select_rows(rows, "kafka", columns, **options))
     lost = [nulls(count) for count in counts]
     reported = {"target": "iggy", "types": "binary", "on_loss": "report", "limits": limits}
@@ -230,7 +230,7 @@ for _ in range(5000):
         "lh.inspect(bad_keys(900_000), 'kafka')",
         "lha.validate(pa.array([bad_keys(9000)] * 100), 'kafka')",
         "lha.decode(pa.array([bad_keys(9000)] * 100), 'kafka', errors='column')",
-        "lha.select(pa.array([bad_keys(9000)] * 100), 'kafka', {'a': 'string'}, errors='column')",
+        "lha.select(pa.array([bad_keys(9000)] * 100), {'a': 'string'}, errors='column')",
     ],
 )
 def test_reports_of_many_errors_take_little_memory(call: str) -> None:

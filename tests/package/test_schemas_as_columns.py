@@ -40,10 +40,8 @@ SPECS = [("tenant", "tenant", "string", "last", False, None, None), ("retry", "r
 )
 def test_a_schema_is_a_mapping_of_its_columns(columns: Any) -> None:
     assert normalise(columns) == SPECS
-    assert lh.select(DATA, "kafka", columns) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
-    assert lha.select(pa.array([DATA]), "kafka", columns).to_pylist() == [
-        {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
-    ]
+    assert lh.select(DATA, columns) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
+    assert lha.select(pa.array([DATA]), columns).to_pylist() == [{"tenant": "acme", "retry": 3, "route": ["a", "b"]}]
 
 
 def test_a_struct_type_is_a_mapping_of_its_columns() -> None:
@@ -81,8 +79,8 @@ def test_annotations_name_the_type_of_a_header() -> None:
     }  # fmt: skip
     data = lh.encode([("sizes", b"\1\0\0\0"), ("level", b"\0\7")], "kafka")
     read = {"retry": 3, "sizes": [1], "id": None, "level": 7, "region": "eu"}
-    assert lh.select(data, "kafka", Typed) == read
-    assert lha.select(pa.array([data]), "kafka", Typed).to_pylist() == [read]
+    assert lh.select(data, Typed) == read
+    assert lha.select(pa.array([data]), Typed).to_pylist() == [read]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +117,8 @@ def test_a_column_that_is_not_nullable_is_required() -> None:
             ("tenant", True), ("retry", False), ("route", False)
         ]  # fmt: skip
         with pytest.raises(lh.DecodeError, match="column tenant: the header is required and absent"):
-            lh.select(b"", "kafka", schema)
-        assert lh.select(DATA, "kafka", schema) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
+            lh.select(b"", schema)
+        assert lh.select(DATA, schema) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
     # Spark writes DDL so, and a list that must not be null is one of a header that must be there.
     assert [spec.required for spec in normalise(ddl)] == [True, False, True]
 
@@ -154,7 +152,7 @@ def test_ddl_has_names_in_backticks_and_encodings() -> None:
 )
 def test_other_columns_are_rejected(columns: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        lh.select(DATA, "kafka", columns)
+        lh.select(DATA, columns)
 
 
 def test_an_annotation_without_a_type_is_rejected() -> None:

@@ -103,11 +103,11 @@ FIXED = pa.array(
 @pytest.mark.parametrize("shape", LOSSLESS)
 def test_headers_are_read_in_every_shape(shape: str) -> None:
     column = LOSSLESS[shape]
-    expected = lha.select(CANONICAL, "kafka", COLUMNS, errors="column")
-    assert lha.select(column, "kafka", COLUMNS, errors="column") == expected
-    assert lha.select(column[1:4], "kafka", COLUMNS, errors="column") == expected[1:4]
+    expected = lha.select(CANONICAL, COLUMNS, errors="column")
+    assert lha.select(column, COLUMNS, errors="column") == expected
+    assert lha.select(column[1:4], COLUMNS, errors="column") == expected[1:4]
     halves = pa.chunked_array([column[:2], column[2:]])
-    assert pa.chunked_array(lha.select(halves, "kafka", COLUMNS, errors="column").chunks).combine_chunks() == expected
+    assert pa.chunked_array(lha.select(halves, COLUMNS, errors="column").chunks).combine_chunks() == expected
     assert lha.encode(column, "kafka") == lha.encode(CANONICAL, "kafka")
     edited = lha.edit(column, "kafka", drop=["retry"])
     assert edited.cast(CANONICAL.type) == lha.edit(CANONICAL, "kafka", drop=["retry"])
@@ -115,8 +115,8 @@ def test_headers_are_read_in_every_shape(shape: str) -> None:
 
 
 def test_lists_of_a_fixed_size_are_read() -> None:
-    assert lha.select(FIXED, "kafka", {"tenant": "string"}).field(0).to_pylist() == ["a", None, None]
-    assert lha.select(FIXED[1:], "kafka", {"b": "string"}).field(0).to_pylist() == [None, None]
+    assert lha.select(FIXED, {"tenant": "string"}).field(0).to_pylist() == ["a", None, None]
+    assert lha.select(FIXED[1:], {"b": "string"}).field(0).to_pylist() == [None, None]
 
 
 def test_dictionaries_of_whole_columns_are_read() -> None:
@@ -124,15 +124,15 @@ def test_dictionaries_of_whole_columns_are_read() -> None:
     indexes = pa.array([1, 0, None, 1, 0], pa.int8())
     column = pa.DictionaryArray.from_arrays(indexes, messages.dictionary)
     plain = column.dictionary_decode()
-    assert lha.select(column, "kafka", COLUMNS, errors="column") == lha.select(plain, "kafka", COLUMNS, errors="column")
+    assert lha.select(column, COLUMNS, errors="column") == lha.select(plain, COLUMNS, errors="column")
     assert lha.decode(column, "kafka", errors="null") == lha.decode(plain, "kafka", errors="null")
     lists = pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1]), CANONICAL[:2])
-    assert lha.select(lists, "kafka", {"tenant": "string"}).field(0).to_pylist() == [None, "acme", None, None]
+    assert lha.select(lists, {"tenant": "string"}).field(0).to_pylist() == [None, "acme", None, None]
 
 
 def test_further_fields_are_ignored_where_nothing_is_written() -> None:
     column = further_fields()
-    assert lha.select(column, "kafka", COLUMNS) == lha.select(CANONICAL, "kafka", COLUMNS)
+    assert lha.select(column, COLUMNS) == lha.select(CANONICAL, COLUMNS)
     assert lha.validate(column, "kafka").null_count == len(column)
     for write in (lha.encode, lambda lists, format: lha.edit(lists, format, drop=["retry"])):
         with pytest.raises(TypeError, match="n: int32"):
@@ -142,13 +142,13 @@ def test_further_fields_are_ignored_where_nothing_is_written() -> None:
 def test_types_of_values_are_kept_beside_further_fields() -> None:
     fields = [("key", pa.string()), ("type", pa.string()), ("value", pa.binary()), ("n", pa.int8())]
     column = pa.array([[{"key": "a", "type": "int16", "value": b"\1\0", "n": 1}]], pa.list_(pa.struct(fields)))
-    assert lha.select(column, "iggy", {"a": "int64"}).field(0).to_pylist() == [256]
+    assert lha.select(column, {"a": "int64"}, format="iggy").field(0).to_pylist() == [256]
 
 
 def test_a_shape_of_something_else_names_both_types() -> None:
     for column in (pa.array([{"a": "1"}]), pa.array([[1]]), pa.array([[{"key": "a", "value": 1}]])):
         with pytest.raises(TypeError, match=r"the column is .*, and "):
-            lha.select(column, "kafka", {"a": "string"})
+            lha.select(column, {"a": "string"})
 
 
 BAD_ROWS = {
@@ -169,15 +169,15 @@ def test_a_row_that_cannot_be_read_is_a_bad_row(shape: str) -> None:
     column, message = BAD_ROWS[shape]
     for values in (column, pa.chunked_array([column[:1], column[1:]])):
         with pytest.raises(lh.DecodeError, match=f"{message} .*row 1"):
-            lha.select(values, "kafka", {"a": "string"})
-    selected = lha.select(column, "kafka", {"a": "string"}, errors="column")
+            lha.select(values, {"a": "string"})
+    selected = lha.select(column, {"a": "string"}, errors="column")
     assert selected.field("a").to_pylist() == ["1", None, "3"]
     assert [error and error[0]["code"] for error in selected.field("error").to_pylist()] == [None, "null_key", None]
-    assert lha.select(column, "kafka", {"a": "string"}, errors="null").field(0).to_pylist() == ["1", None, "3"]
+    assert lha.select(column, {"a": "string"}, errors="null").field(0).to_pylist() == ["1", None, "3"]
     assert [bool(errors) for errors in lha.validate(column, "kafka").to_pylist()] == [False, True, False]
     assert lha.scan(column, "kafka").statistics.bad_rows == 1
     # What is not among the rows is not read.
-    assert lha.select(column[2:], "kafka", {"a": "string"}).field(0).to_pylist() == ["3"]
+    assert lha.select(column[2:], {"a": "string"}).field(0).to_pylist() == ["3"]
 
 
 def test_dictionaries_of_lists_are_scanned_and_edited() -> None:
@@ -204,7 +204,7 @@ def test_a_dictionary_of_more_than_an_array_holds_is_an_error_at_once(type: pa.D
     )
     for large in (column, lists):
         with pytest.raises(ValueError, match="more than 2 GiB: pass a stream"):
-            lha.select(large, "kafka", {"a": "string"})
+            lha.select(large, {"a": "string"})
 
 
 def test_values_of_lists_are_shared_and_not_copied() -> None:

@@ -46,8 +46,8 @@ AT = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
     ],
 )
 def test_one_message_and_a_column_have_the_same_value(type: str, text: str, value: Any) -> None:
-    assert lh.select(message(text), "kafka", {"k": type}) == {"k": value}
-    [row] = lha.select(pa.array([message(text)]), "kafka", {"k": type}).to_pylist()
+    assert lh.select(message(text), {"k": type}) == {"k": value}
+    [row] = lha.select(pa.array([message(text)]), {"k": type}).to_pylist()
     assert row == {"k": value}
 
 
@@ -73,7 +73,7 @@ def test_one_message_and_a_column_have_the_same_value(type: str, text: str, valu
 )
 def test_text_of_another_form_is_an_error_that_does_not_show_it(type: str, text: str, code: str) -> None:
     with pytest.raises(lh.DecodeError) as caught:
-        lh.select(message(text), "kafka", {"k": type})
+        lh.select(message(text), {"k": type})
     assert (caught.value.code, caught.value.key, caught.value.byte_offset) == (code, "k", 4)
     assert text not in str(caught.value)
 
@@ -82,28 +82,26 @@ def test_iggy_stores_text_with_a_form_as_a_string() -> None:
     lists = lha.pack(pa.table({"at": pa.array([AT])}), {"at": "timestamp:iso"}, format="iggy")
     [data] = lha.encode(lists, "iggy").to_pylist()
     assert lh.decode(data, "iggy").items() == [("at", lh.String("2026-01-31T08:30:00Z"))]
-    assert lh.select(data, "iggy", {"at": "timestamp:iso"}) == {"at": AT}
+    assert lh.select(data, {"at": "timestamp:iso"}, format="iggy") == {"at": AT}
     with pytest.raises(lh.DecodeError, match="the value is int32 and timestamp:iso was requested"):
-        lh.select(lh.encode([("at", lh.Int32(1))], "iggy"), "iggy", {"at": "timestamp:iso"})
+        lh.select(lh.encode([("at", lh.Int32(1))], "iggy"), {"at": "timestamp:iso"}, format="iggy")
 
 
 def test_the_first_alternative_that_reads_a_value_decides() -> None:
     type = {"k": "int32 | int32:text"}
-    assert lh.select(message(b"\0\0\0\7"), "kafka", type) == {"k": 7}
-    assert lh.select(message("-42"), "kafka", type) == {"k": -42}
+    assert lh.select(message(b"\0\0\0\7"), type) == {"k": 7}
+    assert lh.select(message("-42"), type) == {"k": -42}
     # Four digits are both.
-    assert lh.select(message("1234"), "kafka", type) == {"k": 0x31323334}
-    assert lh.select(message("1234"), "kafka", {"k": "int32:text | int32"}) == {"k": 1234}
+    assert lh.select(message("1234"), type) == {"k": 0x31323334}
+    assert lh.select(message("1234"), {"k": "int32:text | int32"}) == {"k": 1234}
     with pytest.raises(lh.DecodeError, match="3 bytes where int32 takes 4; the text does not spell int32") as caught:
-        lh.select(message("abc"), "kafka", type)
+        lh.select(message("abc"), type)
     assert caught.value.code == "bad_text"
 
 
 def test_times_of_two_units_are_microseconds() -> None:
     columns = {"k": "timestamp_ms | timestamp:iso"}
-    rows = lha.select(
-        pa.array([message((5).to_bytes(8, "big")), message("1970-01-01T00:00:00.005Z")]), "kafka", columns
-    )
+    rows = lha.select(pa.array([message((5).to_bytes(8, "big")), message("1970-01-01T00:00:00.005Z")]), columns)
     assert rows.field("k").type == pa.timestamp("us", "UTC")
     assert rows.field("k").cast(pa.int64()).to_pylist() == [5000, 5000]
 
@@ -132,16 +130,16 @@ def test_times_of_two_units_are_microseconds() -> None:
 def test_a_default_stands_for_an_absent_header_and_not_for_a_null(type: str, default: Any, value: Any) -> None:
     columns = {"k": lh.field(type, default=default)}
     empty, null = lh.encode([], "kafka"), message(None)
-    assert lh.select(empty, "kafka", columns) == {"k": value}
-    assert lh.select(null, "kafka", columns) == {"k": None}
-    column = lha.select(pa.array([empty, null, None] * 100), "kafka", columns).field("k")
+    assert lh.select(empty, columns) == {"k": value}
+    assert lh.select(null, columns) == {"k": None}
+    column = lha.select(pa.array([empty, null, None] * 100), columns).field("k")
     assert column.null_count == 200
     assert column.is_valid().to_pylist() == [True, False, False] * 100
 
 
 def test_a_default_is_not_used_where_the_header_may_have_been_lost() -> None:
     data = message("5")[:-1]
-    rows = lha.select(pa.array([data]), "kafka", {"k": lh.field("int8:text", default=0)}, errors="null")
+    rows = lha.select(pa.array([data]), {"k": lh.field("int8:text", default=0)}, errors="null")
     assert rows.field("k").to_pylist() == [None]
 
 
@@ -169,10 +167,10 @@ def test_a_default_or_a_separator_that_makes_no_sense_is_refused(
 def test_the_elements_of_one_header_are_those_of_a_list() -> None:
     columns = {"k": lh.field("array<int8:text>", split=",")}
     data = lh.encode([("k", "1,2"), ("x", "0"), ("k", "3"), ("k", None)], "kafka")
-    assert lh.select(data, "kafka", columns) == {"k": [1, 2, 3, None]}
-    assert lh.select(lh.encode([], "kafka"), "kafka", columns) == {"k": []}
+    assert lh.select(data, columns) == {"k": [1, 2, 3, None]}
+    assert lh.select(lh.encode([], "kafka"), columns) == {"k": []}
     with pytest.raises(lh.DecodeError, match="does not spell int8") as caught:
-        lh.select(message("1,x"), "kafka", columns)
+        lh.select(message("1,x"), columns)
     assert caught.value.byte_offset == 6
 
 
@@ -182,7 +180,7 @@ def test_conditions_compare_the_values_of_columns() -> None:
     columns = {"at": "timestamp:iso", "price": "decimal(9,2):text", "n": lh.field("int8", default=5)}
 
     def count(where: Any) -> int:
-        return len(lha.select(data, "kafka", columns, where=where))
+        return len(lha.select(data, columns, where=where))
 
     assert count(lh.col("at") > AT) == 1
     assert count(lh.col("at") >= "2026-01-31T08:30:00Z") == 2
@@ -202,7 +200,7 @@ def test_text_is_read_and_written_in_other_charsets(charset: str, python: str) -
     assert [row and row[0]["value"] for row in lists.to_pylist()] == [
         [] if text is None else text.encode(python) for text in texts
     ]
-    assert lha.select(lists, "kafka", {"k": f"string:{charset}"}).field("k").to_pylist() == texts
+    assert lha.select(lists, {"k": f"string:{charset}"}).field("k").to_pylist() == texts
 
 
 @pytest.mark.parametrize(("charset", "text"), [("latin-1", "Ā"), ("utf-16le", "\ufffe"), ("utf-16be", "\ufffe")])
@@ -221,17 +219,17 @@ def test_formats_with_types_store_other_charsets_as_bytes_and_base64_as_text() -
         ("city", "binary", b"\xe9"),
         ("n", "string", b"AAAAAw=="),
     ]
-    assert lha.select(packed, "iggy-2023", columns).to_pylist() == [{"city": "é", "n": 3}]
+    assert lha.select(packed, columns, format="iggy-2023").to_pylist() == [{"city": "é", "n": 3}]
     plain = lha.pack(table, {"city": "string", "n": "int32"}, format="iggy-2023")
-    read = lha.select(plain, "iggy-2023", columns, errors="column").to_pylist()[0]
+    read = lha.select(plain, columns, format="iggy-2023", errors="column").to_pylist()[0]
     assert (read["city"], read["n"], read["error"][0]["code"]) == ("é", None, "wrong_type")
 
 
 def test_conditions_and_defaults_have_the_new_types() -> None:
     rows = pa.array([message("AAAAAw=="), message("AAAABA=="), lh.encode([], "kafka")])
     for where in ('k::"int32:base64" > 3', lh.col("k", "int32:base64") > 3):
-        assert lha.select(rows, "kafka", {"k": "int32:base64"}, where=where).field("k").to_pylist() == [4]
-    assert lha.select(rows, "kafka", {"k": lh.field("int32:base64", default=7)}).field("k").to_pylist() == [3, 4, 7]
+        assert lha.select(rows, {"k": "int32:base64"}, where=where).field("k").to_pylist() == [4]
+    assert lha.select(rows, {"k": lh.field("int32:base64", default=7)}).field("k").to_pylist() == [3, 4, 7]
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks
     calls = [
         lambda: lha.decode(combined, FORMAT),
         lambda: lha.decode(stored, FORMAT),
-        lambda: lha.select(combined, FORMAT, COLUMNS, errors="column"),
-        lambda: lha.select(lists, "kafka", COLUMNS, errors="null"),
+        lambda: lha.select(combined, COLUMNS, format=FORMAT, errors="column"),
+        lambda: lha.select(lists, COLUMNS, errors="null"),
         lambda: lha.validate(blocks, "kafka"),
         lambda: lha.decode(blocks, "kafka", errors="column"),
         lambda: lha.encode(lists, "kafka"),
@@ -96,7 +96,7 @@ def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks
 def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
     calls = [
         lambda: raised(lambda: lha.decode(blocks, "kafka")),
-        lambda: raised(lambda: lha.select(blocks[1:], "kafka", COLUMNS)),
+        lambda: raised(lambda: lha.select(blocks[1:], COLUMNS)),
         lambda: raised(lambda: lh.decode(b"\x02\x01\x00", "kafka")),
         lambda: raised(lambda: lh.encode([("n", lh.Int32(1))], "kafka")),
     ]
@@ -122,7 +122,7 @@ def test_threads_read_the_same_messages(stored: pa.ChunkedArray) -> None:
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "decode": lambda blocks: lha.decode(blocks, "kafka"),
-    "select": lambda blocks: lha.select(blocks, "kafka", COLUMNS),
+    "select": lambda blocks: lha.select(blocks, COLUMNS),
     "validate": lambda blocks: lha.validate(blocks, "kafka"),
     "convert": lambda blocks: lha.convert(blocks, "kafka", target="kip82-typed", types="binary"),
     "encode": lambda lists: lha.encode(lists, "kafka"),
@@ -231,9 +231,10 @@ def test_frozen_headers_are_one_key_for_all_threads() -> None:
 def test_threads_share_a_specification_of_columns(stored: pa.ChunkedArray) -> None:
     combined = stored.combine_chunks()
     half = len(combined) // 2
-    expected = [lha.select(part, FORMAT, COLUMNS) for part in (combined[:half], combined[half:])]
+    expected = [lha.select(part, COLUMNS, format=FORMAT) for part in (combined[:half], combined[half:])]
     for results in in_threads(
-        lambda: lha.select(combined[:half], FORMAT, COLUMNS), lambda: lha.select(combined[half:], FORMAT, COLUMNS)
+        lambda: lha.select(combined[:half], COLUMNS, format=FORMAT),
+        lambda: lha.select(combined[half:], COLUMNS, format=FORMAT),
     ):
         assert all(result.equals(part) for result, part in zip(results, expected, strict=True))
 
@@ -293,7 +294,7 @@ def test_a_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
 
 
 def test_an_exported_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
-    stream = lha.select(ArrowStream(WHOLE, BROKEN, WHOLE), "kafka", {"tenant": "string"})
+    stream = lha.select(ArrowStream(WHOLE, BROKEN, WHOLE), {"tenant": "string"})
     reader = pa.RecordBatchReader.from_stream(stream)
     assert reader.read_next_batch().num_rows == 3
     with pytest.raises(pa.ArrowInvalid, match="row 3"):
@@ -304,7 +305,7 @@ def test_an_exported_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
 
 
 def test_a_stream_that_was_exported_is_read_by_nobody_else() -> None:
-    stream = lha.select(ArrowStream(WHOLE, WHOLE), "kafka", {"tenant": "string"})
+    stream = lha.select(ArrowStream(WHOLE, WHOLE), {"tenant": "string"})
     reader = pa.RecordBatchReader.from_stream(stream)
     for _ in range(2):
         with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):

@@ -95,8 +95,8 @@ def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
                                    (pa.int64(), pa.list_(pa.string()))], ids=str)  # fmt: skip
 def test_columns_are_selected_by_any_name_of_their_types(types: tuple[Any, Any]) -> None:
     columns = {"n": types[0], "route": types[1]}
-    assert lh.select(MESSAGE, "kafka", columns) == {"n": 3, "route": ["a", "b"]}
-    assert lha.select(pa.array([MESSAGE]), "kafka", columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
+    assert lh.select(MESSAGE, columns) == {"n": 3, "route": ["a", "b"]}
+    assert lha.select(pa.array([MESSAGE]), columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
 
 
 @pytest.mark.parametrize("source", ["int", "INTEGER", T.IntegerType(), pa.int32()], ids=str)
@@ -215,7 +215,7 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
 )
 def test_types_that_a_notation_lacks_are_refused(type: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"type '{type}': {message}"):
-        lh.select(b"", "kafka", {"k": type})
+        lh.select(b"", {"k": type})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def cut(key: str, occurrence: int, into: int = 1) -> bytes:
 
 def selected(data: bytes, format: str, columns: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str | None]]]:
     """Select with core and reference, which have to agree; return the values, and the codes and columns of errors."""
-    [row] = lha.select(pa.array([data]), format, columns, errors="column").to_pylist()
+    [row] = lha.select(pa.array([data]), columns, format=format, errors="column").to_pylist()
     expected = ops.select_rows([data], format, columns, errors="column")
     errors = row.pop("error") or []
     assert row == {name: values[0] for name, values in expected.items() if name != "error"}
@@ -79,7 +79,7 @@ def test_first_value_is_complete_where_all_others_are_not() -> None:
 def test_required_header_that_could_not_be_read_is_not_absent() -> None:
     rows = [[{"key_type": "string", "key": b"a", "type": "nonsense", "value": b"x"}]]
     column = pa.array(rows, lha.decode(pa.array([b""]), "iggy").type)
-    [row] = lha.select(column, "iggy", {"a": lh.field("string", required=True)}, errors="column").to_pylist()
+    [row] = lha.select(column, {"a": lh.field("string", required=True)}, format="iggy", errors="column").to_pylist()
     assert (row["a"], [error["code"] for error in row["error"]]) == (None, ["unknown_type"])
 
 
@@ -87,10 +87,10 @@ def test_whole_message_and_null_policy_are_not_incomplete() -> None:
     values, errors = selected(DATA, "kafka", by_repeat("route"))
     assert errors == [("repeated_key", "by_error")]
     assert values["by_last"] == "b"
-    [row] = lha.select(pa.array([cut("tenant", 1)]), "kafka", {"route": "string"}, errors="null").to_pylist()
+    [row] = lha.select(pa.array([cut("tenant", 1)]), {"route": "string"}, errors="null").to_pylist()
     assert row == {"route": None}
     with pytest.raises(lh.DecodeError) as caught:
-        lha.select(pa.array([cut("tenant", 1)]), "kafka", {"route": "string"})
+        lha.select(pa.array([cut("tenant", 1)]), {"route": "string"})
     assert caught.value.code == "truncated"
 
 
@@ -99,7 +99,7 @@ def test_damaged_header_replaces_only_values_that_it_could_replace(errors: Any) 
     good, bad = {"key": "k", "type": "string", "value": b"good"}, {"key": "k", "type": "nonsense", "value": b"bad"}
     for headers, last, first in (([good, bad], None, "good"), ([bad, good], "good", None), ([bad], None, None)):
         column = pa.array([headers], lha.decode(pa.array([b""]), "kip82-typed").type)
-        [row] = lha.select(column, "kip82-typed", by_repeat("k"), errors=errors).to_pylist()
+        [row] = lha.select(column, by_repeat("k"), format="kip82-typed", errors=errors).to_pylist()
         expected = values_by_repeat(last, first, None, None)
         assert {name: row[name] for name in expected} == expected
         result = ops.select_rows(

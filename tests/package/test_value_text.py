@@ -19,7 +19,7 @@ NUMBERS = {name: width for name, width in VALUE_TYPES.items() if width is not No
 def key_in_error(key: Any) -> str | None:
     """Return the key as the error for an absent header names it."""
     with pytest.raises(lh.DecodeError) as caught:
-        lh.select(b"", "iggy", {"column": lh.field("binary", key=key, required=True)})
+        lh.select(b"", {"column": lh.field("binary", key=key, required=True)}, format="iggy")
     return caught.value.key
 
 

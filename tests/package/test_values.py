@@ -237,7 +237,7 @@ def test_bits_that_are_no_value_are_kept_and_reported_when_they_are_read(name: s
     assert (caught.value.code, caught.value.format) == (code, None)
     assert lh.encode(read, format) == message
     with pytest.raises(DecodeError) as in_select:
-        lh.select(message, format, {"a": type})
+        lh.select(message, {"a": type}, format=format)
     assert (in_select.value.code, in_select.value.key) == (code, "a")
 
 
@@ -261,13 +261,13 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str,
     assert lh.encode(read, "iggy") == data
     requested = {"a": lh.field("bool", key=expected)}
     assert ops.select(data, "iggy", requested) == {"a": True}
-    assert lh.select(data, "iggy", requested) == {"a": True}
+    assert lh.select(data, requested, format="iggy") == {"a": True}
 
 
 def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
     message = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
     key = values.value_from_message("string", b"\xff")
-    assert lh.select(message, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
+    assert lh.select(message, {"a": lh.field("bool", key=key)}, format="iggy") == {"a": True}
 
 
 def test_number_that_a_float_rounds_to_infinity_is_out_of_range() -> None:

@@ -52,7 +52,7 @@ def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataOb
     columns = data.draw(strategies.columns(format))
     calls: list[Any] = [
         lambda views: lha.decode(given_column, format, errors=errors, views=views),
-        lambda views: lha.select(given_column, format, columns, errors=errors, views=views),
+        lambda views: lha.select(given_column, columns, format=format, errors=errors, views=views),
     ]
     for call in calls:
         try:
@@ -78,7 +78,7 @@ def test_the_type_is_known_before_any_row_is_read(format: str) -> None:
 
 def test_text_and_bytes_are_selected_as_views() -> None:
     types = {"s": "string", "b": "binary", "all": "array<string>", "n": "int32", "u": "uuid"}
-    result = lha.select(binary_column([None]), "kafka", types, errors="column", views=True)
+    result = lha.select(binary_column([None]), types, errors="column", views=True)
     assert [str(field.type) for field in result.type][:-1] == [
         "string_view",
         "binary_view",
@@ -95,7 +95,7 @@ def test_long_values_refer_to_the_buffers_of_the_input(binary_type: pa.DataType)
     inputs = {buffer.address for buffer in given_column.buffers()[2:] if buffer}
     result = values_of(lha.decode(given_column, "kafka", views=True))
     assert {buffer.address for buffer in buffers_of(result)} <= inputs
-    chosen = lha.select(given_column, "kafka", {"a": "string", "b": "binary"}, views=True)
+    chosen = lha.select(given_column, {"a": "string", "b": "binary"}, views=True)
     for name in ("a", "b"):
         assert {buffer.address for buffer in buffers_of(chosen.field(name))} <= inputs
 
@@ -113,25 +113,25 @@ def test_values_that_are_not_in_the_input_have_a_buffer_of_their_own() -> None:
     only_numbers = binary_column([lh.encode([("n", number)], "iggy")] * 3)
     assert len(buffers_of(values_of(lha.decode(only_numbers, "iggy", views=True)))) == 1
     uuids = binary_column([lh.encode([("u", uuid), ("x", b"y" * 50)], "kafka")] * 3)
-    result = lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}, views=True)
+    result = lha.select(uuids, {"u": "uuid", "x": "binary"}, views=True)
     result.validate(full=True)
-    assert result.to_pylist() == lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}).to_pylist()
+    assert result.to_pylist() == lha.select(uuids, {"u": "uuid", "x": "binary"}).to_pylist()
 
 
 def test_text_that_is_not_utf8_is_rejected() -> None:
     rows = [lh.encode([("a", value)], "kafka") for value in (b"x" * 100, b"x" * 99 + b"\xff", b"\xff")]
     for views in (False, True):
         with pytest.raises(lh.DecodeError) as caught:
-            lha.select(binary_column(rows), "kafka", {"a": "string"}, views=views)
+            lha.select(binary_column(rows), {"a": "string"}, views=views)
         assert caught.value.row == 1
-        nulls = lha.select(binary_column(rows), "kafka", {"a": "string"}, errors="null", views=views)
+        nulls = lha.select(binary_column(rows), {"a": "string"}, errors="null", views=views)
         assert nulls.to_pylist() == [{"a": "x" * 100}, {"a": None}, {"a": None}]
 
 
 def test_values_of_lists_refer_to_the_column_of_values() -> None:
     lists = lha.decode(column(), "kafka")
-    result = lha.select(lists, "kafka", {"a": "binary"}, views=True)
-    assert result.to_pylist() == lha.select(lists, "kafka", {"a": "binary"}).to_pylist()
+    result = lha.select(lists, {"a": "binary"}, views=True)
+    assert result.to_pylist() == lha.select(lists, {"a": "binary"}).to_pylist()
     (buffer,) = buffers_of(result.field("a"))
     assert buffer.address == values_of(lists).buffers()[2].address
 
@@ -152,7 +152,7 @@ def test_views_go_into_polars_and_duckdb() -> None:
     expected = table["headers"].to_pylist()
     assert pl.DataFrame(table)["headers"].to_list() == expected
     assert [row[0] for row in duckdb.from_arrow(table).fetchall()] == expected
-    chosen = lha.select(column(), "kafka", {"a": "string", "b": "binary"}, views=True)
+    chosen = lha.select(column(), {"a": "string", "b": "binary"}, views=True)
     flat = pa.Table.from_struct_array(chosen)
     assert pl.DataFrame(flat).to_dicts() == chosen.to_pylist() == flat.to_pylist()
     lengths = duckdb.from_arrow(flat).aggregate("sum(length(a)), sum(octet_length(b))").fetchall()

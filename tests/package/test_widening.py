@@ -16,7 +16,7 @@ def column(*values: Any) -> Any:
 
 
 def read(type: str, *values: Any, **options: Any) -> list[Any]:
-    return [row["n"] for row in lha.select(column(*values), "iggy", {"n": type}, **options).to_pylist()]
+    return [row["n"] for row in lha.select(column(*values), {"n": type}, format="iggy", **options).to_pylist()]
 
 
 def test_an_integer_reads_integers_that_fit() -> None:
@@ -62,7 +62,7 @@ def test_strict_types_reads_values_of_the_type_only() -> None:
 
 def test_one_message_is_read_as_a_column_is() -> None:
     data = lh.encode([("n", lh.UInt8(3))], "iggy") or b""
-    assert lh.select(data, "iggy", {"n": "int64"}) == {"n": 3}
+    assert lh.select(data, {"n": "int64"}, format="iggy") == {"n": 3}
 
 
 def test_comparisons_without_a_type_use_the_stored_type() -> None:

@@ -423,7 +423,7 @@ def test_digits_among_numbers_are_mixed(order):
     assert select_type(key) == type
     assert {other.confidence for other in key.guesses[1:]} <= {"possible", "unlikely"}
     column = [lh.encode([("k", b"7")], "kafka"), lh.encode([("k", (7).to_bytes(4, order))], "kafka")]
-    assert lha.select(pa.array(column), "kafka", {"k": type}).field("k").to_pylist() == [7, 7]
+    assert lha.select(pa.array(column), {"k": type}).field("k").to_pylist() == [7, 7]
 
 
 def test_words_of_four_letters_among_numbers_are_not_mixed():
@@ -512,7 +512,7 @@ def test_fits_counts_the_values_that_select_reads(shift):
     tallies = lha.scan(column, "kafka")["k"].statistics.readings
     for reading in CANDIDATE_TYPES:
         name = reading.type
-        result = lha.select(column, "kafka", {"k": name}, errors="column")
+        result = lha.select(column, {"k": name}, errors="column")
         reads = sum(error is None for error in result.field("error").to_pylist())
         fits = tallies[name].fits if name in tallies else 0
         if name == "float64:text":
@@ -546,7 +546,7 @@ def test_the_type_of_several_stated_numbers_reads_all_of_them(classes):
     values = [STATED[number][0](value) for number in classes for value in STATED[number][1]]
     column = pa.array([lh.encode([("n", value)], "iggy") for value in values])
     first, *others = lha.scan(column, "iggy")["n"].guesses
-    selected = lha.select(column, "iggy", {"n": first.type}, errors="column")
+    selected = lha.select(column, {"n": first.type}, format="iggy", errors="column")
     readable = len(values) - sum(error is not None for error in selected.field("error").to_pylist())
     assert first.fits == readable
     has_wide_integers = {3, 6} & {*classes} and {7, 8} & {*classes} and 3 in classes
@@ -606,7 +606,7 @@ def test_shapes_and_their_readers_are_named(name):
     assert f"all 400 with the shape of {name.partition(': ')[0]}" in first.evidence
     assert (f"; lha.{function} reads its parts" in result.code("arrow")) == bool(function)
     if function and function != "amqp":
-        read = getattr(lha, function)(lha.select(column, "kafka", {"k": type}).field("k"))
+        read = getattr(lha, function)(lha.select(column, {"k": type}).field("k"))
         assert read.null_count == 0
 
 
@@ -624,7 +624,7 @@ def test_the_code_reads_the_topic_without_errors(orders, topic_scan):
     rows = run(topic_scan, orders)
     assert {row["error"] is None for row in rows} == {True}
     assert [row["amount_cents"] for row in rows] == [
-        row["amount_cents"] for row in lha.select(orders, "kafka", {"amount_cents": "int64"}).to_pylist()
+        row["amount_cents"] for row in lha.select(orders, {"amount_cents": "int64"}).to_pylist()
     ]
     assert max(len(row["route"]) for row in rows) == topic_scan["route"].statistics.most == 3
 

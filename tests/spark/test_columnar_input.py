@@ -52,7 +52,7 @@ def whole(table: pa.Table, name: str) -> pa.Array:
 
 
 def selected(table: pa.Table, name: str, format: str) -> pa.Array:
-    return pa.array(lha.select(whole(table, name), format, TENANT)).field("tenant")
+    return pa.array(lha.select(whole(table, name), TENANT, format=format)).field("tenant")
 
 
 def headers() -> list[Any]:
@@ -88,6 +88,6 @@ def test_an_arrow_udf_skips_the_conversion_to_rows(frame: Any, setting: str) -> 
 
 
 def test_functions_on_frames_read_rows(frame: Any, setting: str) -> None:
-    plan = explained(frame.transform(lhs.select_headers("value", "streams-timestamped", TENANT)))
+    plan = explained(frame.transform(lhs.select_headers("value", TENANT, format="streams-timestamped")))
     assert "MapInArrow" in plan
     assert "ColumnarToRow" in plan

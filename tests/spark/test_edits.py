@@ -353,7 +353,7 @@ def test_bytes_are_those_of_the_native_types(spark):
 def test_every_type_is_written_from_what_it_is_read_as(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
-    df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", "kafka", columns, keep=["headers"]))
+    df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", columns, keep=["headers"]))
     result = df.transform(lhs.edit_headers(append={name: (name, name) for name in SELECT_TYPES}))
     assert [(header.key, header.value) for header in result.first().headers] == [(name, None) for name in SELECT_TYPES]
     assert set(VALUE_TYPES) <= set(SELECT_TYPES)
@@ -588,7 +588,7 @@ def test_selected_columns_can_be_headers_again(spark, samples):
     """Headers into columns and columns into headers: the same bytes."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("size(headers) > 3")
     types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}
-    typed = orders.transform(lhs.select_headers("headers", "kafka", types, keep=["offset", "headers"]))
+    typed = orders.transform(lhs.select_headers("headers", types, keep=["offset", "headers"]))
     again = typed.transform(
         lhs.edit_headers(drop=list(types), append={key: (key, type) for key, type in types.items()})
     )

@@ -70,7 +70,7 @@ def truth(samples: Path) -> dict[str, Any]:
     blocks = [lh.encode(read_message, "kafka") for read_message in headers]
     read = [lh.decode(message, "streams-timestamped") for message in store]
     return engines.plain({
-        "select from headers": [lh.select(block, "kafka", engines.COLUMNS) for block in blocks],
+        "select from headers": [lh.select(block, engines.COLUMNS) for block in blocks],
         "encode": [{"data": block, "losses": None} for block in blocks],
         "decode": [
             {
@@ -81,7 +81,7 @@ def truth(samples: Path) -> dict[str, Any]:
             for read_message in read
         ],
         "select typed": [
-            lh.select(message, "iggy", {"n": lh.field("int8", repeat="first")}) for message in engines.TYPED
+            lh.select(message, {"n": lh.field("int8", repeat="first")}, format="iggy") for message in engines.TYPED
         ],
     })  # fmt: skip
 

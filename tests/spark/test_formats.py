@@ -41,7 +41,7 @@ def test_a_message_is_decoded_and_written_again(spark, format):
 def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
     example = EXAMPLES[format]
     by_bytes = values_of(spark, [example.value, None]).transform(
-        lhs.select_headers("data", format, example.columns, keep=[])
+        lhs.select_headers("data", example.columns, format=format, keep=[])
     )
     expected = {name: [value, None] for name, value in example.selected.items()}
     assert collected(by_bytes) == expected
@@ -49,7 +49,7 @@ def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
     read = lha.decode(pa.array([example.value], pa.binary()), format)
     headers = read if format in BLOCKS else read.field("headers")
     by_list = spark.createDataFrame(pa.table({"headers": headers})).transform(
-        lhs.select_headers("headers", format, example.columns)
+        lhs.select_headers("headers", example.columns, format=format)
     )
     assert by_list.dtypes == by_bytes.dtypes
     assert collected(by_list) == {name: [value] for name, value in example.selected.items()}
@@ -83,7 +83,9 @@ def test_values_of_every_type_arrive(spark, format):
     types = [type for type in VALUES if codes[type] is not None]
     assert len(types) == (10 if format == "kip82-typed" else 15)
     data = lh.encode([(type, VALUES[type][0]) for type in types], format)
-    df = values_of(spark, [data]).transform(lhs.select_headers("data", format, {type: type for type in types}, keep=[]))
+    df = values_of(spark, [data]).transform(
+        lhs.select_headers("data", {type: type for type in types}, format=format, keep=[])
+    )
     assert df.dtypes == [(type, VALUES[type][1]) for type in types]
     assert collected(df) == {type: [VALUES[type][2]] for type in types}
 
@@ -91,7 +93,7 @@ def test_values_of_every_type_arrive(spark, format):
 def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
     rows = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
     df = values_of(spark, rows).transform(
-        lhs.select_headers("data", "iggy", {"a": "uint128", "b": "uint128"}, keep=[], errors="column")
+        lhs.select_headers("data", {"a": "uint128", "b": "uint128"}, format="iggy", keep=[], errors="column")
     )
     result = collected(df)
     assert (result["a"], result["b"]) == ([None], [Decimal(1)])
@@ -104,9 +106,9 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     first = next(name for name, type in EXAMPLES[format].columns.items() if type == "string")
     columns = {"wrong": lh.field("int32", key=first), first: "string"}
     df = values_of(spark, [EXAMPLES[format].value])
-    text = failure(df.transform(lhs.select_headers("data", format, columns, keep=["number"])))
+    text = failure(df.transform(lhs.select_headers("data", columns, format=format, keep=["number"])))
     assert "column wrong: the value is string and int32 was requested" in text
-    result = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
+    result = collected(df.transform(lhs.select_headers("data", columns, format=format, keep=[], errors="column")))
     assert (result["wrong"], result[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in result["error"][0]] == [
         ("wrong_type", first, "wrong")
@@ -119,7 +121,7 @@ def test_codes_without_a_name_pass_or_are_refused(spark):
         values_of(spark, rows).transform(lhs.decode_headers("data", "iggy", strict_types=True))
     )
     columns = {"tenant": "string", "flag": "binary"}
-    select = lhs.select_headers("data", "iggy", columns, keep=[], errors="column", strict_types=True)
+    select = lhs.select_headers("data", columns, format="iggy", keep=[], errors="column", strict_types=True)
     result = collected(values_of(spark, rows).transform(select))
     assert (result["tenant"], result["flag"]) == (["acme"], [None])
     assert [error["code"] for error in result["error"][0]] == ["unknown_type"]
@@ -165,7 +167,7 @@ CUT = GOOD[:-1]
 
 
 def test_a_bad_header_does_not_hide_its_neighbours(spark):
-    select = lhs.select_headers("data", "iggy", EXAMPLES["iggy"].columns, keep=[], errors="column")
+    select = lhs.select_headers("data", EXAMPLES["iggy"].columns, format="iggy", keep=[], errors="column")
     result = collected(values_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
     assert result["tenant"] == ["acme", "acme", None, "acme"]
     assert result["big"] == [Decimal(2**64 - 1), None, None, Decimal(2**64 - 1)]
@@ -220,7 +222,9 @@ def test_a_batch_is_refused_where_a_message_is_read(format):
     message = re.escape(f"{format} is a batch: read it with messages")
     for make in (
         lambda: lhs.decode_headers("data", format),
-        lambda: lhs.select_headers("data", format, {"k": lh.field("string", key=7 if "kip82" in format else "k")}),
+        lambda: lhs.select_headers(
+            "data", {"k": lh.field("string", key=7 if "kip82" in format else "k")}, format=format
+        ),
         lambda: lhs.encode_headers("headers", format),
         lambda: lhs.header("headers", "k", "string", format=format),
         lambda: lhs.header("headers", "k", "string", format=format, engine="spark"),

@@ -521,7 +521,7 @@ def test_a_required_list_is_null_where_the_header_is_absent(spark, engines):
         column = lhs.header("headers", "k", "array<string>", required=True, errors="null", engine=engine)
         assert [row.k for row in df.select(column).collect()] == [["v"], None, None]
     columns = {"k": lh.field("array<string>", required=True)}
-    selected = df.transform(lhs.select_headers("headers", "kafka", columns, errors="null"))
+    selected = df.transform(lhs.select_headers("headers", columns, errors="null"))
     assert [row.k for row in selected.collect()] == [["v"], None, None]
 
 

@@ -67,7 +67,7 @@ def messages(spark):
 
 
 def test_headers_of_a_real_topic_are_selected(orders, samples):
-    df = orders.transform(lhs.select_headers("headers", "kafka", ORDERS, keep=["offset"]))
+    df = orders.transform(lhs.select_headers("headers", ORDERS, keep=["offset"]))
     assert df.columns == ["offset", *ORDERS]
     assert dict(df.dtypes) == {
         "offset": "bigint", "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double",
@@ -75,7 +75,7 @@ def test_headers_of_a_real_topic_are_selected(orders, samples):
     }  # fmt: skip
     result = collected(df)
     table = pq.read_table(samples / "orders-0.parquet")
-    expected = lha.select(table["headers"].combine_chunks(), "kafka", ORDERS)
+    expected = lha.select(table["headers"].combine_chunks(), ORDERS)
     assert result["offset"] == table["offset"].to_pylist() == sorted(result["offset"])
     for name in ORDERS:
         assert result[name] == plain(expected.field(name)), name
@@ -116,9 +116,9 @@ def test_blocks_are_written_and_read_back(orders):
 
 def test_bytes_and_lists_select_the_same(orders):
     columns = {"tenant": "string", "route": "array<string>"}
-    by_list = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=[]))
+    by_list = orders.transform(lhs.select_headers("headers", columns, keep=[]))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=[]))
-    by_bytes = blocks.transform(lhs.select_headers("headers", "kafka", columns))
+    by_bytes = blocks.transform(lhs.select_headers("headers", columns))
     result = collected(by_list)
     assert result == collected(by_bytes)
     assert len(result["tenant"]) == 10_000
@@ -136,14 +136,14 @@ def test_every_type_of_select_arrives(spark):
     columns = {
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
-    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
+    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", columns))
     expected = Select("kafka", columns, dialect="spark")(row)
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
 def test_an_empty_frame_gives_the_columns(orders):
     empty = orders.where("offset < 0")
-    df = empty.transform(lhs.select_headers("headers", "kafka", ORDERS, keep=["key"]))
+    df = empty.transform(lhs.select_headers("headers", ORDERS, keep=["key"]))
     assert collected(df) == {name: [] for name in ("key", *ORDERS)}
 
 
@@ -154,7 +154,7 @@ def test_with_nothing_kept_only_new_columns_remain(latest):
 
 
 def test_all_other_columns_are_kept_by_default(orders):
-    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))
+    df = orders.transform(lhs.select_headers("headers", {"tenant": "string"}))
     assert df.columns == [*(name for name in orders.columns if name != "headers"), "tenant"]
     rest = [name for name in orders.columns if name != "headers"]
     assert df.select(rest).exceptAll(orders.select(rest)).count() == 0
@@ -162,9 +162,7 @@ def test_all_other_columns_are_kept_by_default(orders):
 
 def test_names_with_dots_and_backticks_are_names(spark):
     table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
-    df = spark.createDataFrame(table).transform(
-        lhs.select_headers("a.b", "kafka", {"x.y": lh.field("string", key="k")})
-    )
+    df = spark.createDataFrame(table).transform(lhs.select_headers("a.b", {"x.y": lh.field("string", key="k")}))
     assert collected(df) == {"c`d": [1], "x.y": ["a"]}
 
 
@@ -203,9 +201,9 @@ def people(spark):
 
 TRANSFORMS = {
     "decode_headers": lambda **names: lhs.decode_headers("key", "kafka", into="decoded", **names),
-    "select_headers of bytes": lambda **names: lhs.select_headers("data", "kafka", {"k": "int32"}, **names),
-    "select_headers of lists": lambda **names: lhs.select_headers("headers", "kafka", {"k": "int32"}, **names),
-    "where_headers": lambda **names: lhs.where_headers("headers", "kafka", lh.col("k", "int32") == 1, **names),
+    "select_headers of bytes": lambda **names: lhs.select_headers("data", {"k": "int32"}, **names),
+    "select_headers of lists": lambda **names: lhs.select_headers("headers", {"k": "int32"}, **names),
+    "where_headers": lambda **names: lhs.where_headers("headers", lh.col("k", "int32") == 1, **names),
     "encode_headers": lambda **names: lhs.encode_headers("headers", "kip82-typed", into="bytes", **names),
     "convert_headers": lambda **names: lhs.convert_headers("data", "kafka", target="iggy", into="bytes", **names),
     "explode_batches": lambda **names: lhs.explode_batches(
@@ -238,9 +236,7 @@ def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, tra
 @pytest.mark.spark_only
 def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(people):
     texts = {
-        engine: failure(
-            people.transform(lhs.select_headers("headers", "kafka", {"k": "int32"}, keep=["offset"], engine=engine))
-        )
+        engine: failure(people.transform(lhs.select_headers("headers", {"k": "int32"}, keep=["offset"], engine=engine)))
         for engine in ("arrow", "spark")
     }
     reason = "kafka: column k: 1 byte where int32 takes 4"
@@ -270,7 +266,7 @@ def test_columns_that_identify_rows_must_exist(people):
 
 
 def test_a_raised_error_with_nothing_kept_still_names_the_cause(messages):
-    text = failure(messages.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=[])))
+    text = failure(messages.where("id = 3").transform(lhs.select_headers("value", {"k": "int32"}, keep=[])))
     assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
 
@@ -279,7 +275,7 @@ def test_bad_rows_become_null(messages):
     whole, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [whole, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
-    selected = messages.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
+    selected = messages.transform(lhs.select_headers("value", columns, keep=[], errors="null"))
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
@@ -295,9 +291,7 @@ def test_bad_rows_say_why_in_a_column(messages):
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
 
-    selected = messages.transform(
-        lhs.select_headers("value", "kafka", {"k": "int32", "n": "binary"}, keep=[], errors="column")
-    )
+    selected = messages.transform(lhs.select_headers("value", {"k": "int32", "n": "binary"}, keep=[], errors="column"))
     result = collected(selected)
     assert result["k"] == [1, None, None, None, None]
     assert [error and [(detail["code"], detail["byte_offset"], detail["column"]) for detail in error] for error in result["error"]] == [
@@ -371,7 +365,7 @@ def test_a_null_key_cannot_be_written(spark):
 
 @pytest.mark.spark_only
 def test_only_what_is_needed_crosses_into_python(orders):
-    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"], engine="arrow"))
+    df = orders.transform(lhs.select_headers("headers", {"tenant": "string"}, keep=["offset"], engine="arrow"))
     plan = explained(df)
     assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
     assert plan.count("MapInArrow") == 2  # in the tree and in its legend: one pass
@@ -406,7 +400,7 @@ def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
     keep = ["tags", "id", "message", "name"]
     for transform in (
         lhs.decode_headers("message", "kafka", keep=keep),
-        lhs.select_headers("message", "kafka", {"k": "string"}, keep=keep, errors="column"),
+        lhs.select_headers("message", {"k": "string"}, keep=keep, errors="column"),
     ):
         result = run_on(transform, batch)
         for name in keep:
@@ -442,7 +436,7 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
     from pyspark import cloudpickle
 
     schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
-    run, _ = lhs.select_headers("message", "kafka", ORDERS)(Recorder(schema))
+    run, _ = lhs.select_headers("message", ORDERS)(Recorder(schema))
     assert len(cloudpickle.dumps(run)) < 2_000
     assert pickle.loads(pickle.dumps(run)) == run
 
@@ -458,7 +452,7 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
 )
 def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
-    transform = lhs.select_headers("message", "kafka", {"a": "int64", "b": "int64"}, keep=[])
+    transform = lhs.select_headers("message", {"a": "int64", "b": "int64"}, keep=[])
     monkeypatch.setattr(Select, "chunks", lambda self, stream: iter([result]))
     with pytest.raises(
         RuntimeError, match=f"Select of kafka returned {message} on this worker where the driver declared"
@@ -469,7 +463,7 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
 def test_the_error_column_has_the_requested_name(messages):
     transforms = [
         lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
-        lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column", error_column="problem"),
+        lhs.select_headers("value", {"error": "int8"}, errors="column", error_column="problem"),
         lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
     ]
     for transform in transforms:
@@ -482,8 +476,8 @@ def test_the_error_column_has_the_requested_name(messages):
 
 def test_a_column_is_read_like_the_column_of_a_name(orders):
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
-    expected = orders.transform(lhs.select_headers("headers", "kafka", headers, keep=["offset"])).limit(3).collect()
-    result = orders.transform(lhs.select_headers(column, "kafka", headers, keep=["offset"]))
+    expected = orders.transform(lhs.select_headers("headers", headers, keep=["offset"])).limit(3).collect()
+    result = orders.transform(lhs.select_headers(column, headers, keep=["offset"]))
     assert result.limit(3).collect() == expected
     encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
     fields = {"payload": F.lit(b"v")}
@@ -522,13 +516,9 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
         (lambda: lhs.decode_headers("value", "kafka", keep=[1]), TypeError, "a column of keep must be str, not int"),
         (lambda: lhs.decode_headers(7, "kafka"), TypeError, "column must be str or a Column, not int"),
         (lambda: lhs.decode_headers("v", "kafka", into="error", errors="column"), ValueError, "two columns 'error'"),
-        (lambda: lhs.select_headers("value", "kafka", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
-        (lambda: lhs.select_headers("value", "kafka", {}), ValueError, "no columns"),
-        (
-            lambda: lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column"),
-            ValueError,
-            "two columns 'error'",
-        ),
+        (lambda: lhs.select_headers("value", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
+        (lambda: lhs.select_headers("value", {}), ValueError, "no columns"),
+        (lambda: lhs.select_headers("value", {"error": "int8"}, errors="column"), ValueError, "two columns 'error'"),
         (
             lambda: lhs.encode_headers("headers", "streams", fields={"paylod": "v"}),
             ValueError,
@@ -564,7 +554,7 @@ def test_wrong_arguments_are_rejected_when_passed(make, error, message):
             "column 'topic' is string, and kafka is read from binary: a cast makes it one",
         ),
         (
-            lhs.select_headers("topic", "kafka", {"a": "string"}),
+            lhs.select_headers("topic", {"a": "string"}),
             TypeError,
             "column 'topic' is string, and kafka is read from binary or array<struct<key:string,value:binary>>",
         ),
@@ -586,7 +576,7 @@ def test_wrong_arguments_are_rejected_when_passed(make, error, message):
             "column 'timestamp' would be there twice, kept from the frame as 'timestamp' and made here",
         ),
         (
-            lhs.select_headers("headers", "kafka", {"Topic": "string"}),
+            lhs.select_headers("headers", {"Topic": "string"}),
             ValueError,
             "column 'Topic' would be there twice, kept from the frame as 'topic' and made here",
         ),
@@ -605,8 +595,8 @@ def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
 @pytest.mark.parametrize(
     "transform",
     [
-        lhs.select_headers("headers", "kafka", {"tenant": "string", "Tenant": "string"}, keep=[]),
-        lhs.select_headers("headers", "kafka", {"ERROR": "string"}, errors="column", keep=[]),
+        lhs.select_headers("headers", {"tenant": "string", "Tenant": "string"}, keep=[]),
+        lhs.select_headers("headers", {"ERROR": "string"}, errors="column", keep=[]),
         lhs.decode_headers("value", "streams-timestamped", errors="column", error_column="Payload", keep=[]),
         lhs.encode_headers("headers", "kafka", into="Losses", on_loss="report", keep=[]),
         lhs.convert_headers("value", "kafka", target="iggy", into="LOSSES", on_loss="report", types="binary", keep=[]),
@@ -644,11 +634,9 @@ def test_edited_headers_whose_name_differs_from_a_column_only_by_case_are_refuse
 def test_names_may_differ_by_case_where_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        df = orders.transform(lhs.select_headers("headers", "kafka", {"Topic": "string"}, keep=["topic"]))
+        df = orders.transform(lhs.select_headers("headers", {"Topic": "string"}, keep=["topic"]))
         assert df.columns == ["topic", "Topic"]
-        tenants = orders.transform(
-            lhs.select_headers("headers", "kafka", {"tenant": "string", "Tenant": "string"}, keep=[])
-        )
+        tenants = orders.transform(lhs.select_headers("headers", {"tenant": "string", "Tenant": "string"}, keep=[]))
         assert tenants.select("tenant", "Tenant").where("tenant is not null and Tenant is null").count() > 9_000
     finally:
         spark.conf.unset("spark.sql.caseSensitive")

@@ -33,7 +33,7 @@ def test_a_struct_has_the_columns_of_select_headers(orders: Any, engine: Any, er
     struct = lhs.header_columns("headers", COLUMNS, engine=engine, errors=errors).alias("h")
     read = orders.orderBy("offset").select("offset", struct).select("offset", "h.*")
     selected = orders.orderBy("offset").transform(
-        lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"], errors=errors)
+        lhs.select_headers("headers", COLUMNS, keep=["offset"], errors=errors)
     )
     assert read.schema.names == selected.schema.names
     assert collected(read) == collected(selected)
@@ -95,7 +95,7 @@ def test_the_command_prints_the_items_of_a_select_list(orders: Any, capsys: pyte
     assert len(printed.splitlines()) == 3
     read = orders.sparkSession.sql(f"select offset, {printed} from printed_orders order by offset")
     columns = {"tenant": "string", "cents": lh.field("int64", key="amount_cents")}
-    selected = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"], errors="column"))
+    selected = orders.transform(lhs.select_headers("headers", columns, keep=["offset"], errors="column"))
     assert collected(read) == collected(selected.orderBy("offset"))
 
 

@@ -95,7 +95,7 @@ def test_every_option_is_part_of_the_operation(operation):
     own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
     format, options, expected = EXPECTED[operation]
     assert set(options) == set(inspect.signature(function).parameters) - own
-    assert function("value", format, **options).step.operation == expected
+    assert function("value", format=format, **options).step.operation == expected
 
 
 def test_what_travels_can_be_pickled():

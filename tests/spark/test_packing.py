@@ -16,10 +16,10 @@ TYPES = {
 
 def test_selected_columns_are_headers_again(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    typed = orders.transform(lhs.select_headers("headers", "kafka", TYPES, keep=["offset"]))
+    typed = orders.transform(lhs.select_headers("headers", TYPES, keep=["offset"]))
     packed = typed.transform(lhs.pack_headers(TYPES))
     assert packed.columns == ["offset", "headers"]
-    again = packed.transform(lhs.select_headers("headers", "kafka", TYPES, keep=["offset"]))
+    again = packed.transform(lhs.select_headers("headers", TYPES, keep=["offset"]))
     assert collected(again.orderBy("offset")) == collected(typed.orderBy("offset"))
 
 

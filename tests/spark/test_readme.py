@@ -133,7 +133,7 @@ def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, sample
     assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
     topic = spark.read.parquet(str(samples / "orders-0.parquet"))
     expected = topic.transform(
-        lhs.select_headers("headers", "kafka", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
+        lhs.select_headers("headers", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
     )
     same = orders.select("offset", "tenant", "amount_cents")
     assert (same.count(), same.exceptAll(expected.select(same.columns)).count()) == (10_000, 0)
@@ -141,7 +141,9 @@ def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, sample
     latest = names["latest"]
     assert latest.count() == 6_643
     stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    expected = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
+    expected = stored.transform(
+        lhs.select_headers("value", {"tenant": "string"}, format="streams-timestamped", keep=["key"])
+    )
     tenants = latest.select("key", lhs.header("headers", "tenant", "string"))
     assert tenants.exceptAll(expected.select("key", "tenant")).count() == 0
 

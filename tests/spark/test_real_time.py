@@ -48,11 +48,11 @@ def start(df: DataFrame, path: Path) -> Any:
 
 def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     stream, df = source(spark)
-    found = df.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", engine="spark"))
+    found = df.transform(lhs.where_headers("headers", lh.col("tenant") == "acme", engine="spark"))
     edited = found.transform(lhs.edit_headers(drop=["other"], append={"source": ("value", "string")}))
     selected = edited.transform(
         lhs.select_headers(
-            "headers", "kafka", {"tenant": "string", "traceparent": "string"}, keep=["headers"], engine="spark",
+            "headers", {"tenant": "string", "traceparent": "string"}, keep=["headers"], engine="spark",
             errors="column",
         )
     )  # fmt: skip
@@ -81,7 +81,7 @@ def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
 
 def test_python_does_not_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     _, df = source(spark)
-    query = start(df.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="arrow")), tmp_path)
+    query = start(df.transform(lhs.select_headers("headers", {"tenant": "string"}, engine="arrow")), tmp_path)
     try:
         with pytest.raises(PySparkException, match="OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"):
             query.awaitTermination(60)

@@ -64,7 +64,7 @@ def test_a_source_that_is_read_as_a_stream_is_refused_by_functions(spark, sample
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.isStreaming
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
-        stream.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))
+        stream.transform(lhs.select_headers("headers", {"tenant": "string"}))
 
 
 def test_a_source_that_is_read_as_a_stream_is_read_once(spark, samples):

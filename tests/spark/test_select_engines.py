@@ -48,7 +48,7 @@ def frame(spark: Any, rows: list[Any]) -> Any:
 
 
 def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
-    return df.transform(lhs.select_headers("headers", "kafka", columns, engine=engine, **options))
+    return df.transform(lhs.select_headers("headers", columns, engine=engine, **options))
 
 
 @pytest.mark.full
@@ -296,7 +296,7 @@ def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
     from pyspark.sql import functions as F
 
     df = frame(spark, [[{"key": "k", "value": b"v"}]])
-    transform = lhs.select_headers(F.slice("headers", 1, 1), "kafka", {"k": "string"}, keep=[], engine="spark")
+    transform = lhs.select_headers(F.slice("headers", 1, 1), {"k": "string"}, keep=[], engine="spark")
     assert df.transform(transform).collect() == [("v",)]
     assert df.select(lhs.header(F.slice("headers", 1, 1), "k", "string")).collect() == [("v",)]
     array = lhs.header(F.slice("headers", 1, 1), "k", "array<string>", split=",")
@@ -309,13 +309,13 @@ def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
 )
 def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spark", **options)
+        lhs.select_headers("headers", {"k": "string"}, engine="spark", **options)
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
-        lhs.select_headers("headers", "kafka", {"k": "int64:varlen"}, engine="spark")
+        lhs.select_headers("headers", {"k": "int64:varlen"}, engine="spark")
     with pytest.raises(ValueError, match="and kip82-typed has others: omit engine="):
-        lhs.select_headers("headers", "kip82-typed", {"k": "string"}, engine="spark", errors="column")
+        lhs.select_headers("headers", {"k": "string"}, format="kip82-typed", engine="spark", errors="column")
     with pytest.raises(ValueError, match="engine"):
-        lhs.select_headers("headers", "kafka", {"k": "string"}, engine="spork")
+        lhs.select_headers("headers", {"k": "string"}, engine="spork")
 
 
 def test_bytes_need_arrow(spark: Any) -> None:

@@ -30,9 +30,9 @@ def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
 def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     assert rows.schema["headers"].dataType.simpleString() == type
-    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS)).orderBy("id").collect()
+    selected = rows.transform(lhs.select_headers("headers", COLUMNS)).orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    kept = rows.transform(lhs.where_headers("headers", "kafka", "tenant = 'acme'"))
+    kept = rows.transform(lhs.where_headers("headers", "tenant = 'acme'"))
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
     assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
@@ -42,9 +42,9 @@ def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
 @pytest.mark.parametrize("type", SHAPES)
 def test_expressions_of_spark_read_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
-    selected = rows.transform(lhs.select_headers("headers", "kafka", COLUMNS, engine="spark")).orderBy("id").collect()
+    selected = rows.transform(lhs.select_headers("headers", COLUMNS, engine="spark")).orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    select = lhs.select_headers("headers", "kafka", {"tenant": "string"}, engine="spark", keep=["headers"])
+    select = lhs.select_headers("headers", {"tenant": "string"}, engine="spark", keep=["headers"])
     [kept] = rows.transform(select).filter("tenant is not null").collect()
     assert rows.filter("id = 1").first().headers == kept.headers
 
@@ -53,7 +53,7 @@ def test_expressions_of_spark_read_every_shape(spark: Any, type: str) -> None:
 def test_a_field_of_a_struct_is_read_by_expressions_of_spark(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}, engine="spark"))
+    selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}, engine="spark"))
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
 
@@ -61,13 +61,13 @@ def test_a_field_of_a_struct_is_read_by_expressions_of_spark(spark: Any) -> None
 def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = rows.transform(lhs.select_headers("redpanda.headers", "kafka", {"tenant": "string"}))
+    selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}))
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
-    kept = rows.transform(lhs.where_headers("redpanda.headers", "kafka", "tenant = 'acme'"))
+    kept = rows.transform(lhs.where_headers("redpanda.headers", "tenant = 'acme'"))
     assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
     with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
-        rows.transform(lhs.select_headers("redpanda.header", "kafka", {"tenant": "string"}))
+        rows.transform(lhs.select_headers("redpanda.header", {"tenant": "string"}))
 
 
 @pytest.mark.parametrize("type", SHAPES)
@@ -85,7 +85,7 @@ def test_keys_that_are_not_text_are_an_error(spark: Any) -> None:
     rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
     for engine in ("arrow", "spark"):
         with pytest.raises(Exception, match=r"not UTF-8|INVALID_UTF8_STRING"):
-            rows.transform(lhs.select_headers("headers", "kafka", {"a": "string"}, engine=engine)).collect()
+            rows.transform(lhs.select_headers("headers", {"a": "string"}, engine=engine)).collect()
 
 
 def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
@@ -93,7 +93,7 @@ def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
     with pytest.raises(TypeError) as refused:
         rows.transform(lhs.edit_headers("headers", drop=["other"]))
     assert "makes it one" not in str(refused.value)
-    assert rows.transform(lhs.select_headers("headers", "kafka", {"a": "string"})).orderBy("id").first().a == "b"
+    assert rows.transform(lhs.select_headers("headers", {"a": "string"})).orderBy("id").first().a == "b"
 
 
 @pytest.mark.spark_only

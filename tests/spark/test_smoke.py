@@ -35,7 +35,7 @@ def orders(spark):
 def test_headers_are_selected(orders):
     rows = orders.orderBy("offset").collect()
     columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
-    df = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
+    df = orders.transform(lhs.select_headers("headers", columns, keep=["offset"]))
     assert df.columns == ["offset", *columns]
     selected = df.orderBy("offset").collect()
     assert len(selected) == 500
@@ -51,11 +51,9 @@ def test_headers_are_selected(orders):
 
 def test_rows_are_selected_by_their_headers(orders):
     condition = (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
-    selected = orders.transform(lhs.where_headers("headers", "kafka", condition))
+    selected = orders.transform(lhs.where_headers("headers", condition))
     assert selected.columns == orders.columns
-    typed = orders.transform(
-        lhs.select_headers("headers", "kafka", {"tenant": "string", "retry": "int32"}, keep=["offset"])
-    )
+    typed = orders.transform(lhs.select_headers("headers", {"tenant": "string", "retry": "int32"}, keep=["offset"]))
     expected = sorted(row.offset for row in typed.where("tenant = 'acme' and retry > 0").collect())
     assert sorted(row.offset for row in selected.select("offset").collect()) == expected
     assert 0 < len(expected) < 500
@@ -90,7 +88,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
 
     decoded = messages.transform(lhs.decode_headers("value", "iggy", keep=["offset"]))
     selection = lhs.select_headers(
-        "headers", "iggy", {"big": lh.field("uint64", key=lh.Int32(3))}, keep=["offset", "headers"]
+        "headers", {"big": lh.field("uint64", key=lh.Int32(3))}, format="iggy", keep=["offset", "headers"]
     )
     for row in (
         decoded.transform(selection)
@@ -118,7 +116,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
 def test_errors_follow_the_policy(spark):
     encoded = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
     df = spark.createDataFrame(encoded, "id int, value binary").repartition(1)
-    nulls = df.transform(lhs.select_headers("value", "kafka", {"k": "int32"}, errors="null"))
+    nulls = df.transform(lhs.select_headers("value", {"k": "int32"}, errors="null"))
     assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
     reported = df.transform(lhs.decode_headers("value", "kafka", errors="column")).collect()
     assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
@@ -152,9 +150,7 @@ def test_header_is_an_expression(spark, orders, ansi):
         ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
         expected = df.transform(
-            lhs.select_headers(
-                "headers", "kafka", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null"
-            )
+            lhs.select_headers("headers", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null")
         )
         for start in range(0, len(types_of_mode), 8):
             types = types_of_mode[start : start + 8]

@@ -130,17 +130,15 @@ def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
 
 def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None:
     frame = spark.read.parquet(str(samples / "orders-0.parquet"))
-    transform = lhs.where_headers("headers", "kafka", (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0))
+    transform = lhs.where_headers("headers", (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0))
     selected = frame.transform(transform)
     assert selected.columns == frame.columns
-    typed = frame.transform(lhs.select_headers("headers", "kafka", HEADERS, keep=["offset"]))
+    typed = frame.transform(lhs.select_headers("headers", HEADERS, keep=["offset"]))
     expected = typed.where("tenant = 'acme' and retry > 0")
     assert sorted(row.offset for row in selected.select("offset").collect()) == sorted(
         row.offset for row in expected.select("offset").collect()
     )
-    bad = frame.transform(
-        lhs.where_headers("headers", "kafka", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column")
-    )
+    bad = frame.transform(lhs.where_headers("headers", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column"))
     assert bad.columns == ["offset", "error"]
     assert bad.where("error is null").count() == 0
 

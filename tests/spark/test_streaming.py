@@ -50,7 +50,7 @@ def test_a_stream_gives_what_a_batch_gives_over_a_restart(spark, inbox, tmp_path
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
     assert stream.isStreaming
-    typed = stream.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"], errors="column"))
+    typed = stream.transform(lhs.select_headers("headers", COLUMNS, keep=["offset"], errors="column"))
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
 
     assert run(spark, typed, out, checkpoint) == [1000, 1000, 1000]
@@ -59,7 +59,7 @@ def test_a_stream_gives_what_a_batch_gives_over_a_restart(spark, inbox, tmp_path
     assert run(spark, typed, out, checkpoint) == [1000]
 
     batch = spark.read.parquet(str(directory)).transform(
-        lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"], errors="column")
+        lhs.select_headers("headers", COLUMNS, keep=["offset"], errors="column")
     )
     expected = collected(batch.orderBy("offset"))
     assert collected(spark.read.parquet(str(out)).orderBy("offset")) == expected
@@ -120,7 +120,7 @@ def test_a_watermark_stays_on_a_column_that_is_kept(spark, inbox, tmp_path):
     arrive(0, 4000)
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).withWatermark("timestamp", "1 second")
-    typed = stream.transform(lhs.select_headers("headers", "kafka", {"retry": "int32"}, keep=["timestamp"]))
+    typed = stream.transform(lhs.select_headers("headers", {"retry": "int32"}, keep=["timestamp"]))
     windows = typed.groupBy(F.window("timestamp", "10 seconds")).count()
     run(spark, windows, tmp_path / "out", tmp_path / "checkpoint")
     counts = collected(spark.read.parquet(str(tmp_path / "out")).select("count"))["count"]

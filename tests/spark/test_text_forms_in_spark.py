@@ -44,7 +44,7 @@ def test_expressions_read_what_the_native_module_reads(spark: Any, ansi: bool) -
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(row) for row in ROWS], HEADERS)}))
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        by_arrow = collected(df.transform(lhs.select_headers("headers", "kafka", COLUMNS, errors="null")))
+        by_arrow = collected(df.transform(lhs.select_headers("headers", COLUMNS, errors="null")))
         for engine in ("spark", "arrow"):
             columns = [
                 lhs.header("headers", field.key or name, f"array<{field.type}>" if field.split else field.type,
@@ -64,7 +64,7 @@ def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
     with pytest.raises(Exception, match=f"kafka: column {name}: ") as by_spark:
         df.select(lhs.header("headers", name, field.type)).collect()
     with pytest.raises(lh.DecodeError) as native:
-        lh.select(lh.encode([(name, ROWS[3][name])], "kafka"), "kafka", {name: field})
+        lh.select(lh.encode([(name, ROWS[3][name])], "kafka"), {name: field})
     message = str(native.value).partition(": ")[2].partition(" (")[0].removeprefix(f"column {name}: ")
     assert f"column {name}: {message} ({native.value.code}, header " in str(by_spark.value)
     assert ROWS[3][name].decode() not in message or name == "token"
@@ -83,7 +83,7 @@ def test_a_stored_string_is_read_and_a_number_is_not(spark: Any) -> None:
 def test_columns_of_these_types_are_packed(spark: Any) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(ROWS[0])], HEADERS)}))
     columns = {name: COLUMNS[name] for name in ("at", "day", "price", "token", "tags")}
-    typed = df.transform(lhs.select_headers("headers", "kafka", columns))
+    typed = df.transform(lhs.select_headers("headers", columns))
     [row] = typed.transform(lhs.pack_headers(columns)).collect()
     assert [(header.key, bytes(header.value)) for header in row.headers] == [
         ("at", b"2026-01-31T08:30:00.123456Z"), ("day", b"1969-12-31"), ("price", b"-1.25"), ("token", b"+/8="),

@@ -155,9 +155,7 @@ def test_engines_select_the_same_rows(spark: Any, zone: str, ansi: bool, errors:
     with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
         for condition in CONDITIONS:
             by_spark, by_arrow = (
-                df.transform(
-                    lhs.where_headers("headers", "kafka", condition, keep=["row"], errors=errors, engine=engine)
-                )
+                df.transform(lhs.where_headers("headers", condition, keep=["row"], errors=errors, engine=engine))
                 for engine in ("spark", "arrow")
             )
             assert by_spark.schema == by_arrow.schema
@@ -171,14 +169,12 @@ def test_engines_raise_the_same_errors(spark: Any) -> None:
     for condition in CONDITIONS:
         df = frame(spark, rows)
         errors = collected(
-            df.transform(
-                lhs.where_headers("headers", "kafka", condition, errors="column", engine="arrow", keep=["row"])
-            )
+            df.transform(lhs.where_headers("headers", condition, errors="column", engine="arrow", keep=["row"]))
         )
         bad = {row for row, error in zip(errors["row"], errors["error"], strict=True) if error}
         whole = frame(spark, [row for index, row in enumerate(rows) if index not in bad])
         by_spark, by_arrow = (
-            collected(whole.transform(lhs.where_headers("headers", "kafka", condition, engine=engine)))
+            collected(whole.transform(lhs.where_headers("headers", condition, engine=engine)))
             for engine in ("spark", "arrow")
         )
         assert by_spark == by_arrow
@@ -187,7 +183,7 @@ def test_engines_raise_the_same_errors(spark: Any) -> None:
             for engine in ("spark", "arrow"):
                 one = frame(spark, [rows[index]]).selectExpr("cast(7 as bigint) offset", "headers")
                 with pytest.raises(PySparkException) as raised:
-                    one.transform(lhs.where_headers("headers", "kafka", condition, engine=engine)).collect()
+                    one.transform(lhs.where_headers("headers", condition, engine=engine)).collect()
                 [text] = [line for line in str(raised.value).splitlines() if "kafka: " in line][-1:]
                 texts[engine] = text.partition("kafka: ")[2]
             text = texts["arrow"].partition(" in the row with offset=7")[0]
@@ -203,7 +199,7 @@ def test_conditions_behind_reach_the_table(spark: Any, tmp_path: Any, errors: An
     table = spark.read.parquet(str(tmp_path / "table"))
     filtered = {
         engine: table.transform(
-            lhs.where_headers("headers", "kafka", lh.col("k", "string") == "v", errors=errors, engine=engine)
+            lhs.where_headers("headers", lh.col("k", "string") == "v", errors=errors, engine=engine)
         )
         .where("day = '2' and n > 1")
         .select("n")
@@ -228,7 +224,7 @@ def test_plans_grow_with_the_condition(spark: Any) -> None:
         condition = lh.col("k0", "timestamp:iso") > "2026-01-31T08:00:00Z"
         for number in range(1, count):
             condition = condition & (lh.col(f"k{number}", "decimal(20,3):text") > number)
-        selected = df.transform(lhs.where_headers("headers", "kafka", condition, engine="spark"))
+        selected = df.transform(lhs.where_headers("headers", condition, engine="spark"))
         sizes[count] = len(selected._jdf.queryExecution().optimizedPlan().toJSON())
         assert selected.collect() == []
     assert sizes[10] < 6 * sizes[2] < 6 * 500_000
@@ -256,7 +252,7 @@ def test_a_condition_may_be_long(spark: Any) -> None:
     condition = lh.col("k", "int32") == 5
     for number in range(1500):
         condition = condition & (lh.col("k", "int32") != number * 10 + 7)
-    assert df.transform(lhs.where_headers("headers", "kafka", condition, engine="spark")).count() == 1
+    assert df.transform(lhs.where_headers("headers", condition, engine="spark")).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -275,10 +271,7 @@ def test_the_default_is_the_faster_engine(spark: Any, type: str, count: int, is_
     for key in list(columns)[1:]:
         condition = condition & lh.col(key, type).is_null()
     df = spark.createDataFrame([], "headers array<struct<key:string,value:binary>>, bytes binary")
-    for transform in (
-        lhs.select_headers("headers", "kafka", columns),
-        lhs.where_headers("headers", "kafka", condition),
-    ):
+    for transform in (lhs.select_headers("headers", columns), lhs.where_headers("headers", condition)):
         assert ("MapInArrow" not in explained(df.transform(transform))) == is_read_by_spark
-    assert "MapInArrow" in explained(df.transform(lhs.select_headers("bytes", "kafka", {"k": "string"})))
-    assert "MapInArrow" in explained(df.transform(lhs.where_headers("headers", "kafka", condition, identify=["bytes"])))
+    assert "MapInArrow" in explained(df.transform(lhs.select_headers("bytes", {"k": "string"})))
+    assert "MapInArrow" in explained(df.transform(lhs.where_headers("headers", condition, identify=["bytes"])))

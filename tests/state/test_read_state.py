@@ -171,7 +171,7 @@ def test_header_columns_are_those_of_select(store):
         "event": lh.field("string", key="ce_type"),
     }
     raw = pq.read_table(SAMPLES / f"store-{store}-0.parquet")["value"].combine_chunks()
-    expected = lha.select(raw, "streams" if store == "sessions" else "streams-timestamped", columns)
+    expected = lha.select(raw, columns, format="streams" if store == "sessions" else "streams-timestamped")
     table = read(SAMPLES / "streams-state-0_0", store=store, columns=["key"], headers=columns)
     assert table.schema.names == ["key", *columns]
     for name in columns:

@@ -66,7 +66,7 @@ assert type(assert_type(losses, lh.Losses)) is lh.Losses
 assert assert_type(losses.types, dict[HeaderKey, str | list[str]]) == {}
 
 # What is asked for by name, and what is wrong.
-assert assert_type(lh.select(block, "kafka", {"tenant": "string"}), dict[str, Any]) == {"tenant": "acme"}
+assert assert_type(lh.select(block, {"tenant": "string"}), dict[str, Any]) == {"tenant": "acme"}
 assert assert_type(lh.validate(block, "kafka"), list[lh.DecodeError]) == []
 inspection = assert_type(lh.inspect(block, "kafka"), Inspection)
 assert type(assert_type(inspection["labels"], list[Label])[0]) is Label

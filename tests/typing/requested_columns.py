@@ -20,11 +20,11 @@ arrow_types = {"tenant": pa.string(), "retry": pa.int32()}
 several = {"tenant": "string", "retry": pa.int32(), "event": lh.field(pa.string(), key="ce_type")}
 
 data = lh.encode([("tenant", "acme")], "kafka")
-assert assert_type(lh.select(data, "kafka", columns), dict[str, Any]) == {
+assert assert_type(lh.select(data, columns), dict[str, Any]) == {
     "tenant": "acme", "amount_cents": None, "route": [], "event": None,
 }  # fmt: skip
-assert lh.select(data, "kafka", fields)["tenant"] == "acme"
-assert lh.select(data, "kafka", arrow_types)["tenant"] == "acme"
-assert lh.select(data, "kafka", several)["tenant"] == "acme"
-assert len(lha.select(pa.array([data]), "kafka", columns)) == 1
+assert lh.select(data, fields)["tenant"] == "acme"
+assert lh.select(data, arrow_types)["tenant"] == "acme"
+assert lh.select(data, several)["tenant"] == "acme"
+assert len(lha.select(pa.array([data]), columns)) == 1
 assert lh.read.segments("tests/samples/orders-0", headers=columns).schema.names[-1] == "event"

@@ -22,7 +22,7 @@ def messages(*values: Any, format: str = "kafka") -> pa.Array:
 
 
 def selected(column: pa.Array, where: Any, type: str = "string", format: str = "kafka") -> list[Any]:
-    return [row["n"] for row in lha.select(column, format, {"n": type}, where=where).to_pylist()]
+    return [row["n"] for row in lha.select(column, {"n": type}, format=format, where=where).to_pylist()]
 
 
 @pytest.mark.parametrize("combine", [or_, and_])
@@ -66,7 +66,7 @@ def test_errors_of_an_undecided_row_name_the_condition_and_the_column(errors: st
     where = lh.col("n", "int16") >= 0
     batches = pa.array([lh.batch([lh.Message(headers={"n": value}) for value in (b"\0\7", b"seven")], "record-batch")])
     for read in (
-        lambda: lha.select(column, "kafka", headers, where=where, errors=errors),
+        lambda: lha.select(column, headers, where=where, errors=errors),
         lambda: lha.messages(batches, "record-batch", columns=[], headers=headers, where=where, errors=errors),
     ):
         if errors == "raise":

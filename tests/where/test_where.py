@@ -241,8 +241,8 @@ def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any)
     column = pa.array(
         [row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary()
     )
-    full = table_of(lha.select(column, "kafka", COLUMNS | LISTS, errors="null"))
-    got = table_of(lha.select(column, "kafka", COLUMNS, errors="null", where=where))
+    full = table_of(lha.select(column, COLUMNS | LISTS, errors="null"))
+    got = table_of(lha.select(column, COLUMNS, errors="null", where=where))
     selected = mask(full)
     assert same(got, full.filter(selected).drop(list(LISTS)))
     assert lha.decode(column, "kafka", errors="null", where=where) == lha.decode(column, "kafka", errors="null").filter(
@@ -268,7 +268,7 @@ def test_rows_of_stores_are_selected_as_rows_of_columns(rows: list[Any], drawn: 
     columns["timestamp"] = pa.array([fields["timestamp"]] * len(rows), pa.int64())
     of_store = RowFilter(where, types, None, "kafka", errors="null")
     selected = of_store.examine(columns, pa.array(blocks, pa.binary()), len(rows)).selected
-    full = table_of(lha.select(pa.array(blocks, pa.binary()), "kafka", COLUMNS | LISTS, errors="null"))
+    full = table_of(lha.select(pa.array(blocks, pa.binary()), COLUMNS | LISTS, errors="null"))
     for name, type in (("key", pa.binary()), ("timestamp", pa.int64())):
         full = full.append_column(name, pa.array([fields[name]] * len(rows), type))
     expected = mask(full)
@@ -308,10 +308,10 @@ def _column(*headers: list[tuple[str, Any]]) -> pa.Array:
 
 def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
     column = _column([("r", "a"), ("r", "b")], [("r", "b"), ("r", "a")], [("r", "a"), ("r", "a")], [])
-    rows = lha.select(column, "kafka", {"r": "array<string>"}).field("r").to_pylist()
+    rows = lha.select(column, {"r": "array<string>"}).field("r").to_pylist()
 
     def selected(where: Any) -> list[Any]:
-        return lha.select(column, "kafka", {"r": "array<string>"}, where=where).field("r").to_pylist()
+        return lha.select(column, {"r": "array<string>"}, where=where).field("r").to_pylist()
 
     assert selected(lh.col("r", "string") == "a") == rows[1:3]
     assert selected(lh.col("r", "string", repeat="first") == "a") == [rows[0], rows[2]]
@@ -344,7 +344,7 @@ def test_errors_of_rows_that_a_field_excludes_are_left_out(errors: Any) -> None:
 
     def selected(rows: pa.Array, timestamp: int) -> pa.Array:
         where = (lh.col("timestamp") == timestamp) & (lh.col("retry", "int32") == 0)
-        return lha.select(rows, "streams-timestamped", {"tenant": "string"}, where=where, errors=errors)
+        return lha.select(rows, {"tenant": "string"}, format="streams-timestamped", where=where, errors=errors)
 
     assert len(selected(column[:3], 2)) == 1
     if errors == "column":
@@ -358,12 +358,10 @@ def test_errors_of_rows_that_a_field_excludes_are_left_out(errors: Any) -> None:
 def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
     column = _column([("t", "b")], [("t", "a")], [("t", "a"), ("n", b"x")])
     with pytest.raises(lh.DecodeError) as error:
-        lha.select(column, "kafka", {"n": "int32"}, where=lh.col("t") == "a")
+        lha.select(column, {"n": "int32"}, where=lh.col("t") == "a")
     assert error.value.row == 2
     with pytest.raises(lh.DecodeError) as error:
-        lha.select(
-            pa.chunked_array([column[:2], column[:0], column]), "kafka", {"n": "int32"}, where=lh.col("t") == "a"
-        )
+        lha.select(pa.chunked_array([column[:2], column[:0], column]), {"n": "int32"}, where=lh.col("t") == "a")
     assert error.value.row == 4
     sets = [lh.batch([lh.Message(timestamp=1, headers=[("t", name)])], "record-batch") for name in "bab"]
     assert lha.messages(pa.array(sets), "record-batch", where=lh.col("t") == "a").field("row").to_pylist() == [1]
@@ -379,7 +377,7 @@ def test_a_stream_returns_a_chunk_for_each_chunk() -> None:
 def test_columns_of_the_result_name_headers_of_the_condition() -> None:
     column = _column([("x-retry", b"\0\0\0\5")], [("x-retry", b"\0\0\0\1")])
     columns = {"retry": lh.field("int32", key="x-retry")}
-    assert lha.select(column, "kafka", columns, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
+    assert lha.select(column, columns, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
 
 
 def test_typed_formats_compare_values_of_the_type() -> None:
@@ -520,11 +518,11 @@ def test_an_expression_of_another_library_is_refused_with_what_to_write(written:
     names = {library: pytest.importorskip(library), "letterhead": lh}
     column = _column([("t", "a")], [("t", "b")], [])
     with pytest.raises(TypeError, match=r"where must be .* or SQL text, not Expr") as raised:
-        lha.select(column, "kafka", {"t": "string"}, where=eval(written, names))
+        lha.select(column, {"t": "string"}, where=eval(written, names))
     advice = re.search(r"write (\S+) in place of (\S+), with the same operators", str(raised.value))
     assert advice is not None
     where = eval(written.replace(advice[2], advice[1]), names)
-    assert lha.select(column, "kafka", {"t": "string"}, where=where).field("t").to_pylist() == selected
+    assert lha.select(column, {"t": "string"}, where=where).field("t").to_pylist() == selected
 
 
 @pytest.mark.parametrize("key", [None, b"k"])
@@ -562,7 +560,7 @@ def test_presence_does_not_depend_on_a_column_of_the_header() -> None:
         ("note present and note is null", 2),
     ):
         for source in (column, lists):
-            assert len(lha.select(source, "kafka", columns, where=where, errors="null")) == count
+            assert len(lha.select(source, columns, where=where, errors="null")) == count
 
 
 @given(
@@ -596,7 +594,7 @@ def test_a_value_that_an_unread_header_may_replace_leaves_the_condition_undecide
     column = pa.array([broken], pa.binary())
     operations: list[Callable[[str], Any]] = [
         lambda where: lha.decode(column, "kafka", where=where, errors="column"),
-        lambda where: lha.select(column, "kafka", {"n": "string"}, where=where, errors="column"),
+        lambda where: lha.select(column, {"n": "string"}, where=where, errors="column"),
     ]
     for operation in operations:
         for where in ("tenant = 'acme'", "tenant = 'other'", "not (tenant = 'acme')"):

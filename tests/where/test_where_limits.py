@@ -122,8 +122,8 @@ SURROGATES = [
     lambda: selected(lh.col("tenant", lh.field("string", key="\ud800")) == "x"),
     lambda: lh.read.segments(SAMPLES / "orders-0", where=lh.col("topic") == "\ud800"),
     lambda: lh.read.segments(SAMPLES / "orders-0", where=lh.col("key") == "\ud800"),
-    lambda: lh.select(b"\0", "kafka", {"\ud800": "string"}),
-    lambda: lh.select(b"\0", "kafka", {"a": lh.field("string", key="\ud800")}),
+    lambda: lh.select(b"\0", {"\ud800": "string"}),
+    lambda: lh.select(b"\0", {"a": lh.field("string", key="\ud800")}),
 ]
 
 

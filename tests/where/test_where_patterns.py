@@ -92,7 +92,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[str
 
     def of_column(column: pa.Array, text: str) -> list[int]:
         rows = [*range(len(column))]
-        return [row for row in rows if len(lha.select(column.slice(row, 1), "kafka", {"t": "binary"}, where=text))]
+        return [row for row in rows if len(lha.select(column.slice(row, 1), {"t": "binary"}, where=text))]
 
     return {
         "segments": lambda text: of_source(log, text),

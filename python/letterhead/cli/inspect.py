@@ -358,7 +358,7 @@ class _LabelFilter:
         """Return the label of a value with its meaning as a type; note the error if it is not of the type."""
         try:
             with usage_errors():
-                value = lh.select(lh.encode([("", data[label.start : label.end])], "kafka"), "kafka", {"": type})[""]
+                value = lh.select(lh.encode([("", data[label.start : label.end])], "kafka"), {"": type})[""]
         except lh.HeaderError as error:
             # A value without bytes has none to mark, but its length has.
             byte = label.start - (label.start == label.end)

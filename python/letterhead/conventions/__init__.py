@@ -41,7 +41,7 @@ def profile(name: str) -> dict[str, Field]:
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("tenant", "acme"), ("__connect.errors.offset", "17")], "kafka")
-    >>> origin = lh.select(data, "kafka", {**lh.profile("connect-dlq"), "tenant": "string"})
+    >>> origin = lh.select(data, {**lh.profile("connect-dlq"), "tenant": "string"})
     >>> origin["original_offset"], origin["tenant"], origin["original_topic"]
     (17, 'acme', None)
     """

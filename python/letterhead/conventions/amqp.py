@@ -112,7 +112,7 @@ def decode(data: bytes) -> Primitive:
     column_type = _COLUMN_TYPES.get(type, "binary")
     headers = encode([("", data)], "kafka") or b""
     try:
-        value: Any = select(headers, "kafka", {"": f"{column_type}:amqp"})[""]
+        value: Any = select(headers, {"": f"{column_type}:amqp"})[""]
     except DecodeError as error:
         place = None if error.byte_offset is None else error.byte_offset - (len(headers) - len(data))
         raise DecodeError(error.message, format="amqp", code=error.code, byte_offset=place) from None

@@ -88,7 +88,7 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
 
 def _through_core(value: str | Value, type: str) -> Any:
     """Write a value as text with the core, and read it back as another type."""
-    return select(encode([("v", value)], "kafka", types="text"), "kafka", {"v": type})["v"]
+    return select(encode([("v", value)], "kafka", types="text"), {"v": type})["v"]
 
 
 def _escape(byte: int) -> str:

@@ -15,9 +15,9 @@ Surface: TypeAlias = Literal["spark", "arrow", "python"]
 _SPARK = "from letterhead import spark as lhs"
 _ARROW = "from letterhead import arrow as lha"
 _CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
-    ("spark", False): (_SPARK, 'df.transform(lhs.select_headers({column}, {format}, columns, errors="column"))'),
-    ("arrow", False): (_ARROW, 'lha.select(column, {format}, columns, errors="column")'),
-    ("python", False): ("", "lh.select(data, {format}, columns)"),
+    ("spark", False): (_SPARK, 'df.transform(lhs.select_headers({column}, columns{option}, errors="column"))'),
+    ("arrow", False): (_ARROW, 'lha.select(column, columns{option}, errors="column")'),
+    ("python", False): ("", "lh.select(data, columns{option})"),
     ("spark", True): (
         _SPARK,
         'df.transform(lhs.explode_batches({column}, {format}, headers=columns, errors="column"))',
@@ -47,7 +47,10 @@ def select_code(
     body = "\n".join(["columns = {", *lines, "}"])
     imports, call = _CODE[surface, is_batch]
     imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
-    return f"{imports}\n\n{body}\nheaders = {call.format(column=literal(column), format=literal(format))}\n"
+    # The default of the functions that read headers.
+    option = "" if format == "kafka" else f", format={literal(format)}"
+    call = call.format(column=literal(column), format=literal(format), option=option)
+    return f"{imports}\n\n{body}\nheaders = {call}\n"
 
 
 def _item(key: KeyScan) -> str:

@@ -120,7 +120,7 @@ def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
     if not value.whole or type in ("binary", "string"):
         return None
     try:
-        value_as_type = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
+        value_as_type = select(encode([("", value.head)], "kafka") or b"", {"": type})[""]
     except DecodeError:
         return None
     if type.startswith("timestamp_ms"):

@@ -3,7 +3,7 @@
 Examples
 --------
 >>> from letterhead import spark as lhs
->>> orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"]))
+>>> orders.transform(lhs.select_headers("headers", {"tenant": "string"}, keep=["offset"]))
 DataFrame[offset: bigint, tenant: string]
 >>> orders.where(lhs.header("headers", "tenant", "string") == "acme").count()
 1390

@@ -76,10 +76,17 @@ def check_str(name: str, argument: object) -> None:
         raise TypeError(f"{name} must be str, not {argument.__class__.__name__}")
 
 
+_TAKES_COLUMNS = (
+    ': name its column, as in df.transform(lhs.select_headers("headers", columns)) '
+    'and df.select(lhs.header("headers", key, type))'
+)
+
+
 def check_column(name: str, argument: object) -> None:
     """Raise ``TypeError`` unless an argument is a column name or a Column."""
     if not isinstance(argument, str) and not is_column(argument):
-        raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}")
+        remedy = _TAKES_COLUMNS if argument.__class__.__name__ == "DataFrame" else ""
+        raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}{remedy}")
 
 
 def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] | None:

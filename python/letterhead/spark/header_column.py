@@ -17,7 +17,7 @@ from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.checks import Check, Checked, case_when, error_expression, raise_expression, value_unless_failed
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
-from letterhead.spark.frame import VALUES_AS_BYTES
+from letterhead.spark.frame import VALUES_AS_BYTES, check_column
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import ddl, output_schema
@@ -129,6 +129,7 @@ def header(
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
     Row(n=0)
     """
+    check_column("column", column)
     field, _ = field_and_default(type, key, repeat, required, default, split, sql=True)
     if errors == "column":  # type: ignore[comparison-overlap]
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")

@@ -42,7 +42,7 @@ __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batch
 @documented
 def decode_headers(
     column: str | Column,
-    format: str,
+    format: str = "kafka",
     *,
     into: str | None = None,
     keep: Sequence[str] | None = None,
@@ -62,7 +62,7 @@ def decode_headers(
     ----------
     column : str or Column
         The binary column.
-    format : str
+    format : str, default "kafka"
         Name of the format.
     into : str, optional
         Name of the column of headers. Only for a headers format.
@@ -103,8 +103,8 @@ def decode_headers(
 @documented
 def select_headers(
     column: str | Column,
-    format: str,
     headers: Columns,
+    format: str = "kafka",
     *,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -124,10 +124,10 @@ def select_headers(
     column : str or Column
         A binary column, or a column of headers as returned by :func:`decode_headers` and by Spark's Kafka source with
         ``includeHeaders``.
-    format : str
-        Name of the format.
     headers : mapping of str to str or Field
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
+    format : str, default "kafka"
+        Name of the format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
         What reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
@@ -142,14 +142,15 @@ def select_headers(
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
-    >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
+    >>> orders.transform(lhs.select_headers("headers", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
 
     A view by expressions of Spark, which lets conditions on other columns through:
 
-    >>> orders.transform(lhs.select_headers("headers", "kafka", columns, engine="spark")).where("offset = 1").count()
+    >>> orders.transform(lhs.select_headers("headers", columns, engine="spark")).where("offset = 1").count()
     1
     """
+    check_column("column", column)
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
@@ -172,7 +173,7 @@ def select_headers(
 @documented
 def encode_headers(
     column: str | Column,
-    format: str,
+    format: str = "kafka",
     *,
     fields: Mapping[str, str | Column | None] | None = None,
     into: str | None = None,
@@ -190,7 +191,7 @@ def encode_headers(
     column : str or Column
         The column of headers, as :func:`decode_headers` returns it for the format. Typed keys may also be text. The
         field ``type`` may be absent, and may be present where the format stores no types.
-    format : str
+    format : str, default "kafka"
         Name of the format.
     fields : mapping of str to str, Column or None, optional
         Field of the message to its column, or to ``None`` where the field is null. By default the column of the same
@@ -221,7 +222,7 @@ def encode_headers(
 @documented
 def convert_headers(
     column: str | Column,
-    format: str,
+    format: str = "kafka",
     *,
     target: str,
     into: str | None = None,
@@ -327,8 +328,8 @@ def explode_batches(
 @documented
 def where_headers(
     column: str | Column,
-    format: str,
     where: Where,
+    format: str = "kafka",
     *,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -345,11 +346,11 @@ def where_headers(
     ----------
     column : str or Column
         A binary column, or a column of headers, as in :func:`select_headers`.
-    format : str
-        Name of the format.
     where : Condition or str
         The condition on headers, and for a message format on its fields: :func:`letterhead.col` and operators, or SQL
         text.
+    format : str, default "kafka"
+        Name of the format.
     keep : sequence of str, optional
         Columns of the frame to keep; by default all.
     {identify} {errors}
@@ -364,9 +365,10 @@ def where_headers(
     --------
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
-    >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
+    >>> orders.transform(lhs.where_headers("headers", lh.col("tenant") == "acme", keep=["offset"])).count()
     1390
     """
+    check_column("column", column)
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip

@@ -68,7 +68,7 @@ def pack_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> types = {"tenant": "string", "retry": "int"}
-    >>> typed = orders.transform(lhs.select_headers("headers", "kafka", types, keep=["offset"]))
+    >>> typed = orders.transform(lhs.select_headers("headers", types, keep=["offset"]))
     >>> packed = typed.transform(lhs.pack_headers(types))
     >>> packed
     DataFrame[offset: bigint, headers: array<struct<key:string,value:binary>>]
