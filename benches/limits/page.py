@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benches import goal, history, instructions, run
+from benches import goal, run
 from benches.direct.opponents import TOPIC, fastest_other
 from benches.limits import goals, plots, summary
 from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
+    DOCS / "index.md",
     DOCS / "benchmarks.md",
     *sorted((DOCS / "benchmarks").glob("*.md")),
     DOCS / "how-to" / "restore-a-store.md",
@@ -128,6 +129,15 @@ def readme() -> str:
     ]
     head, rule = ["job", "compared with", "letterhead is"], ["---", "---", "---"]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def headline() -> str:
+    """Return the sentence of the first page: one number and its condition."""
+    [line] = [line for line in compared() if (line.job, line.side) == summary.HEADLINE]
+    return (
+        f"Three headers of a list are read **{summary.speed(line.ratio)}** than by a Python UDF in Spark "
+        "([CPU time, rows discarded](benchmarks.md))."
+    )
 
 
 def faster() -> str:
@@ -673,25 +683,10 @@ def restore() -> str:
     )
 
 
-def releases() -> str:
-    """Return the tables of the last releases: instructions, then ratios."""
-    kept = history.releases()[-4:]
-    versions = [release["version"] for release in kept]
-
-    def rows(part: str) -> list[list[str]]:
-        names = dict.fromkeys(name for release in kept for name in release[part])
-        return [
-            [name, *(digits(kept_release[part][name]) if name in kept_release[part] else "" for kept_release in kept)]
-            for name in names
-        ]
-
-    counts = table(["instructions a header", *versions], rows("instructions"))
-    return f"{counts}\n\n{table(['time of the alternative, ours = 1', *versions], rows('ratios'))}"
-
-
 SECTIONS: dict[str, Callable[[], str]] = {
     "matters": matters,
     "readme": readme,
+    "headline": headline,
     "faster": faster,
     "bars": bars,
     "machine": machine,
@@ -711,7 +706,6 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "memory": memory,
     "spark": spark,
     "lists": lists,
-    "releases": releases,
     "restore": restore,
     "engines": engines,
     "columnar": columnar,
@@ -773,22 +767,6 @@ def drawn_plots() -> dict[str, str]:
         up = {"rows": "ns a row", "headers": "ns a row", "value bytes": "ns a header"}[curve]
         name = f"{curve.replace(' ', '-')}.svg"
         result[name] = plots.lines(f"Cost as {curve} grow", across, up, series, log_up=not level)
-    kept = history.releases()
-    styles = [(dash, colour) for dash in (*plots.DASHES, ":") for colour in plots.COLOURS]
-    result["releases.svg"] = plots.releases(
-        "Instructions by release, regular headers",
-        "instructions a header",
-        [release["version"] for release in kept],
-        [
-            plots.Series(
-                job,
-                [(at, kept_release["instructions"][f"{job}, regular"]) for at, kept_release in enumerate(kept)],
-                colour,
-                dash,
-            )
-            for job, (dash, colour) in zip(instructions.JOBS, styles, strict=False)
-        ],
-    )
     return result
 
 

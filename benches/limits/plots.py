@@ -60,20 +60,6 @@ def lines(title: str, across: str, up: str, series: Sequence[Series], *, log_up:
     return _svg(figure)
 
 
-def releases(title: str, up: str, versions: Sequence[str], series: Sequence[Series]) -> str:
-    """Draw series over releases, which are numbered from 0."""
-    figure, axes = _figure(title, 3.5)
-    for line in series:
-        at, heights = zip(*line.points, strict=True)
-        axes.plot(at, heights, line.dash, color=line.colour, marker="o", markersize=3, label=line.name)
-    axes.set_xticks(range(len(versions)), versions)
-    axes.set_ylim(bottom=0)
-    axes.set(xlabel="release", ylabel=up)
-    axes.grid(color="#ddd")
-    figure.legend(loc="outside right upper", frameon=False)
-    return _svg(figure)
-
-
 def bars(title: str, across: str, groups: Sequence[tuple[str, str, float, str]], mark: float = 1) -> str:
     """Draw a bar for each (label, note, number, colour); a line stands at `mark`, where both sides take the same time."""
     figure, axes = _figure(title, 0.9 + 0.27 * len(groups))

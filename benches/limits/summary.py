@@ -38,6 +38,7 @@ README = {
     *((SPARK_LISTS, side) for side in LIST_SIDES.values()),
     (SPARK_BYTES, "Java UDF"),
 }
+HEADLINE = (SPARK_LISTS, "Python UDF")
 HEADERS = 10  # of a message of corpus A, and of the benchmarks of one message
 
 

@@ -277,7 +277,7 @@ def test_the_page_lists_the_options_that_work(broker, spark, samples, tmp_path):
     pages.run("docs/how-to/read-a-topic.md", names, there=there)
     assert len(names["records"]) == 1_007
     table = names["table"]
-    assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route"]
+    assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route", "error"]
     assert len(table) == 1_007
     by_tenant = table.group_by("tenant").aggregate([("amount_cents", "sum")]).to_pylist()
     assert {row["tenant"]: row["amount_cents_sum"] for row in by_tenant} == {

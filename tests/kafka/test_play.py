@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -10,9 +11,11 @@ import socket
 import pytest
 from tests.versions import KAFKA
 
+import letterhead as lh
 import play
 from broker import Broker, java
 from letterhead.cli import main
+from pages import blocks, run
 from topics import consume, create, damage, orders, produce
 
 pytestmark = [pytest.mark.broker, pytest.mark.full]
@@ -85,3 +88,23 @@ def test_a_pid_that_is_now_of_another_program_is_left_alone(tmp_path):
     (tmp_path / "pid").write_text(str(os.getpid()))
     assert broker.process is None
     broker.stop()
+
+
+def test_the_first_page_prints_the_rows_of_this_topic(filled, spark, capsys):
+    page = "docs/index.md"
+    before, after, whole = blocks(page, "text")
+    names = {"spark": spark}
+    run(page, names, there={"localhost:9092": filled})
+    assert capsys.readouterr().out.strip() == whole.strip()
+    names |= {"lh": lh, "topic": names["topic"].where("partition = 0 and offset between 24 and 25")}
+    for info, shown in (("python before", before), ("python after", after)):
+        [code] = blocks(page, info)
+        *lines, last = ast.parse(code).body
+        exec(compile(ast.Module(lines, []), page, "exec"), names)
+        eval(compile(ast.Expression(last.value), page, "eval"), names).show(truncate=False)
+        assert capsys.readouterr().out.strip() == shown.strip()
+
+
+def test_the_first_query_of_the_readme_prints_the_rows_of_this_topic(filled, spark, capsys):
+    run("README.md", {"spark": spark}, "python spark", there={"localhost:9092": filled})
+    assert capsys.readouterr().out.strip() == blocks("README.md", "text")[0].strip()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benches import history, instructions, plain
-from benches.limits import corpus, goals
+from benches import instructions, plain
+from benches.limits import corpus, goals, page
 from benches.limits.report import Bar, Record
 from benches.spark import pairs
 
@@ -107,14 +107,6 @@ def test_a_count_may_grow_by_three_percent(now: float, compiler: str, verdict: s
     assert instructions.verdict(now, 100.0, instructions.allowed({"compiler": "a"}, compiler)) == verdict
 
 
-def test_the_last_release_kept_has_a_count_for_every_job():
-    last = history.releases()[-1]
-    assert set(last["instructions"]) == {
-        f"{job}, {batch}" for job in instructions.JOBS for batch in instructions.BATCHES
-    }
-    assert last["ratios"]
-
-
 def test_modules_that_benchmarks_import_exist():
     # Some are imported only where a long benchmark runs.
     root = Path(__file__).parents[2]
@@ -126,3 +118,9 @@ def test_modules_that_benchmarks_import_exist():
         if not any((root / f"{node.module.replace('.', '/')}{end}").exists() for end in ("", ".py"))
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("path", page.PAGES, ids=lambda path: path.name)
+def test_figures_of_pages_are_those_on_record(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert page.filled(text) == text

@@ -39,8 +39,8 @@ def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatc
         assert kept == read.select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
 
 
-def test_duckdb_and_polars_print_what_their_page_shows(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    page = "docs/how-to/duckdb-and-polars.md"
+def test_duckdb_polars_and_pandas_print_what_their_page_shows(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    page = "docs/how-to/arrow-columns.md"
     monkeypatch.chdir(ROOT)
     names: dict[str, Any] = {}
     run(page, names)

@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 import letterhead as lh
 from frames import failure
@@ -47,13 +46,6 @@ QUARANTINE = """\
 +-----------+---------------------------------------------+
 only showing top 3 rows
 """
-KAFKA = """\
-    spark.read.format("kafka")
-    .option("kafka.bootstrap.servers", "localhost:9092")
-    .option("subscribe", "orders")
-    .option("includeHeaders", "true")
-    .load()
-"""
 
 
 @pytest.mark.parametrize(
@@ -64,23 +56,13 @@ KAFKA = """\
         ("docs/how-to/write-headers-back.md", "python"),
         ("docs/how-to/columns-to-headers.md", "python"),
         ("docs/how-to/json-base64-lists.md", "python"),
-        ("docs/how-to/iggy.md", "python"),
+        ("docs/how-to/iggy-server.md", "python convert"),
         ("docs/how-to/run-a-topology-in-spark.md", "python"),
     ],
 )
 def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
     monkeypatch.chdir(ROOT)
     run(page, {"spark": spark}, info)
-
-
-@pytest.mark.parametrize(("page", "info"), [("README.md", "python spark"), ("docs/index.md", "python")])
-def test_the_first_example_prints_the_table_below_it(spark, samples: Path, capsys, page, info) -> None:
-    truncated = """transform(headers, h -> named_struct('key', h.key,
-        'value', if(h.key = 'amount_cents', substring(h.value, 1, 7), h.value)))"""
-    topic = spark.read.parquet(str(samples / "orders-0.parquet"))
-    headers = F.when(F.col("offset") == 3, F.expr(truncated)).otherwise(F.col("headers"))
-    run(page, {"spark": spark, "bad": topic.withColumn("headers", headers)}, info, there={KAFKA: "bad"})
-    assert capsys.readouterr().out.strip() == blocks(page, "text")[0].strip()
 
 
 def test_the_tutorial_prints_what_it_shows(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:

@@ -1,4 +1,4 @@
-"""Public methods of Kafka Streams' stores without a counterpart here, as docs/explanation/compatibility.md lists them.
+"""Public methods of Kafka Streams' stores without a counterpart here, as docs/reference/streams-api.md lists them.
 
 With LETTERHEAD_WRITE=1 they are written to docs/state-api.json, from which the page has its table.
 """

@@ -1,4 +1,4 @@
-"""Which version of Kafka Streams opens the directory of which, and of ours, as docs/explanation/state-stores.md has it.
+"""Which version of Kafka Streams opens the directory of which, and of ours, as docs/reference/streams-versions.md has it.
 
 With LETTERHEAD_WRITE=1 the results are written to docs/store-versions.json, from which the page has its table.
 """
