@@ -1,10 +1,10 @@
-"""Values of Avro as columns and as rows: `AvroDecoder`, fastavro, and Confluent's `AvroDeserializer`.
+"""Values of Avro as columns and as rows: `AvroDecoder` and `AvroEncoder`, fastavro, and Confluent's (de)serializer.
 
     python -m benches.avro             1,000,000 records
     python -m benches.avro 100000      another number
 
-All sides decode the same values, of one schema whose id is in front of them, and their results are compared. The schema is
-in memory. fastavro makes rows; with `columns` they become Arrow's, too.
+All sides decode the same values, of one schema whose id is in front of them, then encode them, and their results are
+compared. The schema is in memory. fastavro makes rows; with `columns` they become Arrow's, too.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from benches.data import QUICK
 from letterhead import arrow as lha
-from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry
+from letterhead.schemas import AvroDecoder, AvroEncoder, RegisteredSchema, Registry, SchemaVersion, encode_values
 
 ORDER = {
     "type": "record",
@@ -52,6 +52,10 @@ class OneSchema(Registry):
         """Return it for every id."""
         return RegisteredSchema("AVRO", json.dumps(ORDER), {})
 
+    def find_version(self, *arguments: object, **options: object) -> SchemaVersion:
+        """Return it for every subject."""
+        return SchemaVersion(RegisteredSchema("AVRO", json.dumps(ORDER), {}), 1, None)
+
 
 def written(rows: int, schema_id: int) -> list[bytes]:
     """Return values with the id in front."""
@@ -59,8 +63,6 @@ def written(rows: int, schema_id: int) -> list[bytes]:
     first = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     values = []
     for n in range(rows):
-        out = io.BytesIO()
-        out.write(b"\0" + schema_id.to_bytes(4, "big"))
         order = {
             "id": n * 1000,
             "customer": f"customer-{n % 977}",
@@ -70,9 +72,15 @@ def written(rows: int, schema_id: int) -> list[bytes]:
             "state": "PAID",
             "count": n % 100,
         }
-        fastavro.schemaless_writer(out, schema, order)
-        values.append(out.getvalue())
+        values.append(_encode(order, schema, schema_id))
     return values
+
+
+def _encode(row: Any, schema: Any, schema_id: int) -> bytes:
+    out = io.BytesIO()
+    out.write(b"\0" + schema_id.to_bytes(4, "big"))
+    fastavro.schemaless_writer(out, schema, row)
+    return out.getvalue()
 
 
 def timed(run: Callable[[], Any], runs: int = 1) -> tuple[float, Any]:
@@ -104,11 +112,26 @@ def main(rows: int) -> None:
     if not (decoded.equals(array) and decoded.to_pylist() == expected == deserialized):
         raise AssertionError("the sides decode different values")
     print(f"{rows:,} records; lha.decode_by_schema: {own:.2f} s")
-    for name, seconds in (
+    compare(own, [
         ("fastavro, rows", by_rows),
         ("fastavro, columns", by_columns),
         ("AvroDeserializer, rows", by_confluent),
-    ):
+    ])  # fmt: skip
+    encoder = AvroEncoder(OneSchema("http://localhost"), "orders-value", ORDER, schema_id="prefix")
+    source = pa.table({"value": decoded})
+    own, encoded = timed(lambda: encode_values(source, encoder).read_all(), RUNS)
+    by_fastavro, of_fastavro = timed(lambda: [_encode(row, schema, schema_id) for row in expected])
+    serializer = AvroSerializer(client, json.dumps(ORDER))
+    by_serializer, of_serializer = timed(lambda: [serializer(row, context) for row in expected])
+    if not encoded["value"].to_pylist() == values == of_fastavro == of_serializer:
+        raise AssertionError("the sides encode different values")
+    print(f"{rows:,} records; encode_values: {own:.2f} s")
+    compare(own, [("fastavro, rows", by_fastavro), ("AvroSerializer, rows", by_serializer)])
+
+
+def compare(own: float, others: list[tuple[str, float]]) -> None:
+    """Print how many times as long the others took."""
+    for name, seconds in others:
         print(f"{name}: {seconds:.2f} s, {seconds / own:.1f} times as long")
 
 

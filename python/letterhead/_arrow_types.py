@@ -104,6 +104,10 @@ def read_table(table: Any) -> pa.RecordBatchReader:
             "lhs.pack_headers, or use foreachBatch"
         )
     try:
+        schema: Any = getattr(table, "schema", None)
+        if hasattr(table, "__next__") and isinstance(schema, pa.Schema):
+            # Errors of a reader of this package keep their class.
+            return pa.RecordBatchReader.from_batches(schema, map(_validate, table))
         imported = table if is_pyarrow(table) else _native.checked(table)
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])

@@ -20,6 +20,7 @@ from letterhead.where.program import Filter, Program
 __all__ = [
     "Arguments",
     "AvroReader",
+    "AvroWriter",
     "Column",
     "ColumnOperation",
     "Convert",
@@ -296,6 +297,16 @@ class AvroReader:
     def decode(
         self, values: object
     ) -> tuple[list[Column], list[tuple[int, tuple[str, str, int | None, int | None, str | None, str | None]]]]: ...
+
+class AvroWriter:
+    """Writes rows of columns as values of Avro by one schema."""
+
+    schema: Final[Schema]
+
+    def __new__(cls, schema: str) -> Self: ...
+    def encode(
+        self, rows: object
+    ) -> tuple[Column | None, list[tuple[int, tuple[str, str, int | None, int | None, str | None, str | None]]]]: ...
 
 def formats() -> list[dict[str, Any]]: ...
 def types() -> list[dict[str, Any]]: ...

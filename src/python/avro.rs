@@ -1,4 +1,4 @@
-//! Values that Avro has written, as columns.
+//! Values of Avro as columns, and columns as values of Avro.
 
 use std::sync::Arc;
 
@@ -19,6 +19,45 @@ use crate::error::Error;
 /// Reads values of one schema into the columns of another; both are JSON.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct AvroReader(arrow::avro::AvroReader);
+
+/// Writes rows of columns as values of one schema, which is JSON.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct AvroWriter(arrow::avro::AvroWriter);
+
+#[pymethods]
+impl AvroWriter {
+    #[new]
+    fn new(schema: &str) -> PyResult<AvroWriter> {
+        enter(|| Ok(AvroWriter(arrow::avro::AvroWriter::new(schema)?)))
+    }
+
+    /// The columns in the types that are written, as a struct.
+    #[getter]
+    fn schema(&self) -> PyResult<Schema> {
+        enter(|| Ok(Schema { data_type: DataType::Struct(self.0.schema().fields().clone()) }))
+    }
+
+    /// Returns the value of each row, or None and the errors by row. No row is null.
+    fn encode(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Encoded> {
+        enter(|| {
+            let ImportedColumn::Array(array) = import(rows)? else {
+                return Err(PyTypeError::new_err("an array is needed, not a stream"));
+            };
+            let encoded = without_gil(py, || {
+                check_values(&array.to_data()).map_err(Error::Type)?;
+                let rows = array.as_struct_opt().ok_or_else(|| Error::Type("the rows are not structs".into()))?;
+                self.0.encode(rows)
+            })?;
+            Ok(match encoded {
+                Ok(values) => (Some(Column { array: Arc::new(values) }), Vec::new()),
+                Err(errors) => (None, errors.into_iter().map(|(row, error)| (row, error_tuple(error))).collect()),
+            })
+        })
+    }
+}
+
+/// Values of all rows, or None and the errors by row.
+type Encoded = (Option<Column>, Vec<(usize, ErrorTuple)>);
 
 /// Arrays of rows, and the errors of the others by row.
 type Decoded = (Vec<Column>, Vec<(usize, ErrorTuple)>);

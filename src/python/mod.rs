@@ -31,7 +31,7 @@ use crate::panics::keep_quiet;
 mod _native {
     #[cfg(feature = "avro")]
     #[pymodule_export]
-    use super::avro::AvroReader;
+    use super::avro::{AvroReader, AvroWriter};
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses, checked, header_lists};
     #[pymodule_export]

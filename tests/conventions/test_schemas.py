@@ -82,7 +82,16 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
     names: dict[str, Any] = {"registry": registry, "table": pa.table({"value": values, "headers": headers})}
     names["contextlib"] = contextlib
     read = 'lh.read.topic("orders", bootstrap_servers="localhost:9092")'
-    run("docs/how-to/decode-avro.md", names, "python", {read: "contextlib.nullcontext(table)"})
+    written: list[Any] = []
+    names["write"] = lambda table, *topic: written.append(table)
+    there = {
+        read: "contextlib.nullcontext(table)",
+        'lh.write.topic(encoded, "orders", bootstrap_servers="localhost:9092")': "write(encoded)",
+    }
+    run("docs/how-to/decode-avro.md", names, "python", there)
+    [table] = written
+    decoded = lha.decode_by_schema(table["value"], names["decoder"], headers=table["headers"])
+    assert decoded.to_pylist() == [{"id": 7, "city": "Berlin"}]
     assert names["decoded"].to_pylist() == [{**order, "error": None} for order in orders]
     assert names["orders"]["value"].to_pylist() == orders
     assert [row["fields"] for row in names["sizes"].to_pylist()] == [

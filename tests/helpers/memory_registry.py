@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import letterhead as lh
-from letterhead.schemas import RegisteredSchema, Registry
+from letterhead.schemas import RegisteredSchema, Registry, SchemaVersion
 
 
 class MemoryRegistry(Registry):
@@ -39,6 +39,19 @@ class MemoryRegistry(Registry):
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         return self.schema(subject)
+
+    def find_version(
+        self, subject: str, schema: str | None = None, *, schema_type: str = "AVRO", register: bool = False
+    ) -> SchemaVersion | None:
+        found = self.latest(subject)
+        if found is None or schema not in (None, found.text):
+            return None
+        ids = [key for key, each in self.schemas.items() if each == self.schemas[subject] and key != subject]
+        return SchemaVersion(
+            found,
+            next(key for key in ids if isinstance(key, int)),
+            next((key for key in ids if isinstance(key, str)), None),
+        )
 
 
 def avro(schema: Any, record: Any) -> bytes:

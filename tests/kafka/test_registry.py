@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 import letterhead as lh
 import pages
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry, decode_values
+from letterhead.schemas import AvroDecoder, AvroEncoder, RegisteredSchema, Registry, decode_values, encode_values
 from memory_registry import avro
 from registry import Apicurio
 from written import create_with
@@ -179,6 +179,60 @@ def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: 
     finally:
         query.stop()
     assert [tuple(row)[1:] for row in rows] == [each for row in [(2, "b"), (5, "e"), (1, "?")] for each in [row] * 2]
+
+
+@pytest.mark.parametrize("place", ["header", "prefix"])
+def test_confluents_deserializer_reads_what_was_encoded(apicurio: Apicurio, broker: str, place: Any) -> None:
+    topic = f"encoded-{place}"
+    create_with(broker, topic, 1)
+    registry = Registry(apicurio.url)
+    # Confluent's deserializer refuses values of fewer than six bytes, wherever their id is.
+    values = [{"id": 1 << 40, "city": "a"}, None, {"id": 2, "city": "Berlin"}]
+    keys_written = ["key 10", "key 11", "key 12"]
+    table = pa.table({"key": keys_written, "value": values})
+    with pytest.raises(ValueError, match="register=True"):
+        lh.write.topic(
+            encode_values(table, AvroEncoder(registry, f"{topic}-value", V2)), topic, bootstrap_servers=broker
+        )
+    rows = encode_values(table, AvroEncoder(registry, f"{topic}-value", V2, schema_id=place, register=True))
+    keys = AvroEncoder(registry, f"{topic}-key", "string", schema_id=place, register=True)
+    rows = encode_values(rows, keys, column="key", header="__key_schema_id")
+    assert lh.write.topic(rows, topic, bootstrap_servers=broker).rows == 3
+    with lh.read.topic(topic, bootstrap_servers=broker) as reader:
+        written = reader.read_all().to_pylist()
+    client = SchemaRegistryClient({"url": apicurio.url})
+    for row, value, key in zip(written, values, keys_written, strict=True):
+        headers = [(header["key"], header["value"]) for header in row["headers"]]
+        for field, expected in (("key", key), ("value", value)):
+            context = SerializationContext(topic, MessageField.KEY if field == "key" else MessageField.VALUE, headers)
+            assert AvroDeserializer(client)(row[field], context) == expected
+    # The subject has the schema now, so that it needs none.
+    again = encode_values(table, AvroEncoder(registry, f"{topic}-value", schema_id=place)).read_all()
+    assert again["value"].to_pylist() == [row["value"] for row in written]
+
+
+def test_a_value_that_cannot_be_written_ends_the_write_before_it(apicurio: Apicurio, broker: str) -> None:
+    create_with(broker, "unwritable", 1)
+    table = pa.table({"value": [{"id": 1}, {"id": 1 << 40}]})
+    schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}]}
+    rows = encode_values(table, AvroEncoder(Registry(apicurio.url), "unwritable-value", schema, register=True))
+    with pytest.raises(lh.EncodeError, match=r"field id is not a value of int32.*row 1"):
+        lh.write.topic(rows, "unwritable", bootstrap_servers=broker)
+
+
+def test_a_schema_that_the_registry_refuses_is_an_error(apicurio: Apicurio) -> None:
+    request = urllib.request.Request(
+        f"{apicurio.url}/config/strict-value",
+        data=b'{"compatibility": "BACKWARD"}',
+        method="PUT",
+        headers={"Content-Type": "application/vnd.schemaregistry.v1+json"},
+    )
+    registry = Registry(apicurio.url)
+    apicurio.register("strict-value", V1)
+    urllib.request.urlopen(request, timeout=60).close()
+    other = {**V1, "fields": [{"name": "new", "type": "string"}]}
+    with pytest.raises(ValueError, match=r"refuses the schema of subjects/strict-value/versions.*409"):
+        registry.find_version("strict-value", json.dumps(other), register=True)
 
 
 @pytest.fixture(scope="module")

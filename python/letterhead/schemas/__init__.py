@@ -1,4 +1,7 @@
-"""Decode values by the schemas of a registry: :class:`AvroDecoder`, for :func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`.
+"""Values by the schemas of a registry.
+
+:class:`AvroDecoder` decodes them, for :func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`;
+:class:`AvroEncoder` encodes them, for :func:`encode_values`.
 
 :class:`Registry` fetches schemas by the API of Confluent's Schema Registry.
 
@@ -6,11 +9,15 @@ Apicurio has the same API under ``/apis/ccompat/v7``.
 """
 
 from letterhead.schemas.avro import AvroDecoder
-from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.avro_encoder import AvroEncoder
+from letterhead.schemas.encoded_streams import encode_values
+from letterhead.schemas.registered import RegisteredSchema, SchemaVersion
 from letterhead.schemas.registry import Registry
 from letterhead.schemas.streams import decode_values
 
-__all__ = ["AvroDecoder", "RegisteredSchema", "Registry", "decode_values"]
+__all__ = [
+    "AvroDecoder", "AvroEncoder", "RegisteredSchema", "Registry", "SchemaVersion", "decode_values", "encode_values",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from letterhead.schemas.registered import RegisteredSchema
 
-__all__ = ["common_schema", "parse_schema", "inline_references"]
+__all__ = ["VALUE", "common_schema", "inline_references", "is_record", "parse_schema"]
 
 Json: TypeAlias = Any
 
@@ -41,9 +41,14 @@ def inline_references(schema: RegisteredSchema, *, aliases: bool = False) -> dic
         whole = _Definitions(_collect_references(schema), aliases=aliases).inline(parse_schema(schema.text), "")
     except RecursionError:
         raise _unusable("it is too deep") from None
-    if isinstance(whole, dict) and whole.get("type") in ("record", "error"):
-        return whole
+    if is_record(whole):
+        return whole  # type: ignore[no-any-return]
     return {"type": "record", "name": "Value", "fields": [{"name": VALUE, "type": whole}]}
+
+
+def is_record(schema: Json) -> bool:
+    """Return whether a schema is a record, whose fields are columns."""
+    return isinstance(schema, dict) and schema.get("type") in ("record", "error")
 
 
 def common_schema(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:

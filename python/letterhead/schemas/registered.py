@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RegisteredSchema"]
+__all__ = ["RegisteredSchema", "SchemaVersion"]
 
 
 class RegisteredSchema(NamedTuple):
@@ -24,3 +24,21 @@ class RegisteredSchema(NamedTuple):
     type: str
     text: str
     references: dict[str, RegisteredSchema]
+
+
+class SchemaVersion(NamedTuple):
+    """A schema of a subject, with the ids by which values name it.
+
+    Attributes
+    ----------
+    schema : RegisteredSchema
+        The schema.
+    id : int
+        Its id in the registry.
+    guid : str or None
+        Its GUID, if the registry has one.
+    """
+
+    schema: RegisteredSchema
+    id: int
+    guid: str | None

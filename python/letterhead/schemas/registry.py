@@ -18,7 +18,7 @@ from letterhead._names import check_name
 from letterhead.kafka.http_connections import Deadline, failure_reason, is_temporary, open_with
 from letterhead.kafka.properties import expand
 from letterhead.kafka.tls import TlsSettings, ssl_context
-from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.registered import RegisteredSchema, SchemaVersion
 
 __all__ = ["Registry"]
 
@@ -164,6 +164,51 @@ class Registry:
             )
         return self._fetch(("subjects", subject, "versions", "latest"), ())
 
+    def find_version(
+        self, subject: str, schema: str | None = None, *, schema_type: str = "AVRO", register: bool = False
+    ) -> SchemaVersion | None:
+        """Return the latest schema of a subject with its ids, or that of the subject with a text; None if there is none.
+
+        Parameters
+        ----------
+        subject : str
+            The subject.
+        schema : str, optional
+            Text of the schema.
+        schema_type : str, default "AVRO"
+            Its type.
+        register : bool, default False
+            Register the schema if the subject does not have it.
+
+        Raises
+        ------
+        ValueError
+            If the registry refuses the schema, or has another API than that of Confluent.
+        ConnectionError
+            If the registry does not answer, after retries.
+        PermissionError
+            If it rejects the credentials.
+        """
+        if self._is_apicurio:
+            raise ValueError("versions of schemas are found by Confluent's API: the address ends with /apis/ccompat/v7")
+        if schema is None:
+            path: Path = ("subjects", subject, "versions", "latest")
+            reply = self._request(path)
+            if reply is None:
+                return None
+            found = self._parse(reply, path, ())
+        else:
+            body = json.dumps({"schema": schema, "schemaType": schema_type}).encode()
+            path = ("subjects", subject, "versions") if register else ("subjects", subject)
+            reply = self._request(path, body=body)
+            if reply is None:
+                return None
+            found = RegisteredSchema(schema_type, schema, {})
+        number, guid = _require_entry(self.url, reply, "id"), reply.get("guid")
+        if not isinstance(number, int) or not 0 < number < 1 << 31 or not isinstance(guid, str | None):
+            raise ConnectionError(f"{self.url} returned no id of a schema: is it a registry?")
+        return SchemaVersion(found, number, guid)
+
     def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
         """Fetch a schema, into which the registry writes those that it refers to."""
         text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
@@ -179,8 +224,10 @@ class Registry:
     def _fetch(self, path: Path, above: tuple[Path, ...]) -> RegisteredSchema | None:
         """Fetch a schema and those that it refers to; ``above`` are the ones that refer to it."""
         reply = self._request(path)
-        if reply is None:
-            return None
+        return None if reply is None else self._parse(reply, path, above)
+
+    def _parse(self, reply: Any, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
+        """Return the schema in a reply, and fetch those that it refers to."""
         try:
             text, schema_type = reply["schema"], reply.get("schemaType") or "AVRO"
             paths = {
@@ -202,15 +249,15 @@ class Registry:
             raise ValueError(f"schema {'/'.join(above[-1])} refers to {name}, which the registry does not have")
         return found
 
-    def _request(self, path: Path, query: str = "") -> Any:
+    def _request(self, path: Path, query: str = "", body: bytes | None = None) -> Any:
         """Return the JSON of a reply, or None for what the registry does not have."""
-        reply = self._reply(path, query)
+        reply = self._reply(path, query, body)
         try:
             return None if reply is None else json.loads(reply)
         except (ValueError, RecursionError):
             raise ConnectionError(f"{self.url} did not return JSON: is it a registry?") from None
 
-    def _reply(self, path: Path, query: str = "") -> bytes | None:
+    def _reply(self, path: Path, query: str = "", body: bytes | None = None) -> bytes | None:
         """Return a reply, or None for what the registry does not have."""
         resource = "/".join(quote(part, safe="") for part in path) + query
         try:
@@ -224,18 +271,23 @@ class Registry:
                 time.sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
             url = self._urls[attempt % len(self._urls)]
             try:
-                status, body = self._get(f"{url}/{resource}", headers, tls)
+                status, reply = self._send(f"{url}/{resource}", headers, tls, body)
             except (OSError, http.client.HTTPException) as error:
                 reason = failure_reason(error, url, "ssl.ca.location")
                 continue
             if status == 200:
-                return body
+                return reply
             if status == 404:
                 return None
             reason = f"HTTP status {status}"
             if status in (401, 403):
                 raise PermissionError(
                     f"{url} rejected the request ({reason}): check basic.auth.user.info or bearer.auth.token"
+                )
+            if body is not None and status in (409, 422):
+                refused = "incompatible with earlier versions" if status == 409 else "invalid"
+                raise ValueError(
+                    f"{url} refuses the schema of {'/'.join(path)}: it is {refused} (HTTP status {status})"
                 )
             if not is_temporary(status):
                 break
@@ -255,11 +307,14 @@ class Registry:
         )
         return headers, ssl_context(certificates)
 
-    def _get(self, url: str, headers: dict[str, str], tls: ssl.SSLContext | None) -> tuple[int, bytes]:
+    def _send(
+        self, url: str, headers: dict[str, str], tls: ssl.SSLContext | None, data: bytes | None
+    ) -> tuple[int, bytes]:
         until = time.monotonic() + self._timeout
         deadline = Deadline(until)
         opener = open_with(deadline, tls if url.startswith("https:") else None)
-        request = urllib.request.Request(url, headers=headers)
+        types = {} if data is None else {"Content-Type": _MEDIA_TYPE}
+        request = urllib.request.Request(url, data, {**headers, **types})
         with deadline:
             try:
                 with opener.open(request, timeout=self._timeout) as response:

@@ -1,17 +1,20 @@
-//! [`AvroReader`] makes columns of values that Avro has written, each without a container or a prefix.
+//! [`AvroReader`] makes columns of values that Avro has written, each without a container or a prefix, and [`AvroWriter`]
+//! such values of columns.
 
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use arrow_avro::reader::{Decoder, DecoderMode, ReaderBuilder};
 use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::error::{Code, Error, ErrorDetail, interrupted};
 use crate::interrupt;
 
 mod check;
+mod writer;
 
 pub use self::check::WriterSchema;
 use self::check::without_uuids;
+pub use self::writer::AvroWriter;
 
 /// Rows of a batch. If one of them fails, they are decoded twice.
 const BATCH_ROWS: usize = 1 << 16;
@@ -122,7 +125,6 @@ fn decoder(writer: &str, reader: Option<&str>, rows: usize) -> Result<Decoder, E
     // The only schema of the store needs a name; a value has no prefix that refers to it.
     let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
     let name = Fingerprint::Id(0);
-    let unusable = |error: arrow_schema::ArrowError| Error::Value(format!("the Avro schema cannot be used: {error}"));
     store.set(name, AvroSchema::new(writer.to_owned())).map_err(unusable)?;
     let mut builder = ReaderBuilder::new()
         .with_batch_size(rows)
@@ -133,6 +135,10 @@ fn decoder(writer: &str, reader: Option<&str>, rows: usize) -> Result<Decoder, E
         builder = builder.with_reader_schema(AvroSchema::new(reader.to_owned()));
     }
     builder.build_decoder().map_err(unusable)
+}
+
+fn unusable(error: ArrowError) -> Error {
+    Error::Value(format!("the Avro schema cannot be used: {error}"))
 }
 
 fn decode_value(decoder: &mut Decoder, value: &[u8]) -> Result<(), ErrorDetail> {

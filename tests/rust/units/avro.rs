@@ -1,7 +1,12 @@
 //! Values of Avro that are refused, and schemas without columns.
 
-use letterhead::arrow::avro::WriterSchema;
-use letterhead::error::Code;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ListArray, StringArray, StructArray};
+use arrow_schema::{DataType, Field};
+use letterhead::arrow::avro::{AvroWriter, WriterSchema};
+use letterhead::error::{Code, ErrorDetail};
 use letterhead::varint::{write, zigzag};
 
 fn code(schema: &str, value: &[u8]) -> Option<Code> {
@@ -166,4 +171,44 @@ fn a_name_is_found_in_its_namespace() {
         {"name": "j", "type": "b.F"}]}"#;
     assert_eq!(code(schema, b"fghiijj"), None);
     assert_eq!(code(schema, b"fghiij"), Some(Code::Truncated));
+}
+
+fn written(rows: &StructArray, schema: &str) -> Result<Vec<Vec<u8>>, Vec<(usize, Code)>> {
+    let encoded = AvroWriter::new(schema).unwrap().encode(rows).unwrap();
+    let errors = |errors: Vec<(usize, ErrorDetail)>| errors.into_iter().map(|(row, error)| (row, error.code)).collect();
+    encoded.map(|values| values.iter().flatten().map(<[u8]>::to_vec).collect()).map_err(errors)
+}
+
+fn lists(lists: Vec<Option<Vec<Option<i32>>>>) -> StructArray {
+    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+    let field = Field::new("a", lists.data_type().clone(), true);
+    StructArray::new(vec![field].into(), vec![Arc::new(lists)], None)
+}
+
+const LISTS: &str = r#"{"type": "record", "name": "R", "fields": [
+    {"name": "a", "type": ["null", {"type": "array", "items": "int"}]}]}"#;
+
+#[test]
+fn rows_of_a_slice_are_written() {
+    let rows = lists(vec![None, Some(vec![Some(1)]), None, Some(vec![Some(-1), Some(2)])]);
+    let expected = vec![b"\x00".to_vec(), b"\x02\x04\x01\x04\x00".to_vec()];
+    assert_eq!(written(&rows.slice(2, 2), LISTS), Ok(expected));
+}
+
+#[test]
+fn a_null_where_the_schema_needs_a_value_is_refused() {
+    let rows = lists(vec![None, Some(vec![Some(1)]), Some(vec![Some(1), None]), Some(vec![None])]);
+    let errors = vec![(2, Code::WrongType), (3, Code::WrongType)];
+    assert_eq!(written(&rows, LISTS), Err(errors));
+    let errors = vec![(0, Code::WrongType), (1, Code::WrongType)];
+    assert_eq!(written(&rows.slice(2, 2), LISTS), Err(errors));
+}
+
+#[test]
+fn a_written_value_that_readers_refuse_is_an_error() {
+    let schema = format!(r#"{{"type": "record", "name": "R", "fields": [{{"name": "a", "type": {UUID}}}]}}"#);
+    let text = Arc::new(StringArray::from(vec!["89791762-2336-4186-9674-299b90a802e2", "x"]));
+    let rows = StructArray::new(vec![Field::new("a", DataType::Utf8, false)].into(), vec![text], None);
+    assert_eq!(written(&rows, &schema), Err(vec![(1, Code::BadText)]));
+    assert_eq!(written(&rows.slice(0, 1), &schema).unwrap()[0].len(), 37);
 }
