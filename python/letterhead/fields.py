@@ -102,7 +102,7 @@ def field(
 
     Parameters
     ----------
-    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+    type : str, class of a value, pyspark.sql.types.DataType or pyarrow.DataType
         ``name[:be|le|text|json|connect|varlen|amqp]``, with a name of ``string binary bool char int8 int16 int32 int64 int128
         uint8 uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers without a suffix are big-endian.
         ``json`` is JSON with or without quotes, as Spring Kafka reads it; text that is not a JSON string is itself a
@@ -110,7 +110,7 @@ def field(
         big-endian integer of any length. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of
         any type but the integers of 128 bits. ``array<type>`` lists all values of the key, in order. Spark SQL names
         (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``, ``boolean``, ``timestamp`` and so
-        on), ``LongType()`` and ``pa.int64()`` are accepted too.
+        on), ``lh.Int64``, ``LongType()`` and ``pa.int64()`` are accepted too.
         Text with a form of its own is ``timestamp:iso`` (RFC 3339), ``timestamp:s``, ``:ms``, ``:us`` or ``:ns`` (digits
         since 1970), ``date:text`` and ``decimal(p, s):text``. ``string:utf-16le``, ``string:utf-16be`` and
         ``string:latin-1`` are other character sets. The bytes of any type may be text: ``int32:le:base64``, ``uuid:hex``.

@@ -134,6 +134,9 @@ _WITHOUT_ARROW_NAME = ("char", "int128", "uint128", "uuid", "timestamp_ms")
 
 _NEVER_SUGGESTED = ("byte", "char")  # "byt" may mean bytes, and "charr" a text
 
+VALUE_CLASSES: dict[type, str] = {}
+"""Classes of typed values, such as ``letterhead.Int32``, and their types; their module adds them."""
+
 _Class = type  # parameters in this module are called `type`
 _Dialect: TypeAlias = Literal["ours", "sql", "arrow"]
 
@@ -158,7 +161,7 @@ class ArrowType(Protocol):
         """Return the type's counterpart in NumPy."""
 
 
-ValueType: TypeAlias = str | SparkType | ArrowType
+ValueType: TypeAlias = str | SparkType | ArrowType | type[Any]
 
 
 def type_name(type: ValueType, *, sql: bool = False) -> str:
@@ -166,7 +169,7 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
 
     Parameters
     ----------
-    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+    type : str, class of a value, pyspark.sql.types.DataType or pyarrow.DataType
         The type; a str may have a suffix such as ``:le``.
     sql : bool, default False
         Whether the error for an unknown type always lists the names of Spark SQL.
@@ -197,13 +200,17 @@ def parse(type: object, sql: bool) -> tuple[str, bool]:
     """Return the canonical name of a type, with its alternatives, or of the elements of an array, and whether it is an array."""
     if isinstance(type, str):
         return _parse_text(type, "sql" if sql else "ours")
+    if isinstance(type, _Class) and type in VALUE_CLASSES:
+        return VALUE_CLASSES[type], False
     if type.__class__.__module__.partition(".")[0] == "pyarrow":
         element = _ARROW_LIST.fullmatch(str(type))
         return _parse_text(f"array<{element[1]}>" if element else str(type), "arrow", is_object=True)
     if callable(getattr(type, "simpleString", None)) and not isinstance(type, _Class):
         return _parse_text(type.simpleString(), "sql", is_object=True)  # type: ignore[attr-defined]
-    type_of_type = type.__class__.__name__
-    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {type_of_type}")
+    type_of_type = f"the class {type.__name__}" if isinstance(type, _Class) else type.__class__.__name__
+    raise TypeError(
+        f"a type such as 'int64', 'bigint', lh.Int64, LongType() or pa.int64() is needed, not {type_of_type}"
+    )
 
 
 @lru_cache(maxsize=1024)

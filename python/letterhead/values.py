@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 from letterhead._formatting import count_noun
 from letterhead._names import unknown_name
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.types import type_name
+from letterhead.types import VALUE_CLASSES, type_name
 
 __all__ = [
     "VALUE_TYPES",
@@ -123,6 +123,7 @@ class Value(metaclass=_ValueType):
         cls._name = type
         if type:
             _CLASSES[type] = cls
+            VALUE_CLASSES[cls] = type
 
     @classmethod
     def from_bits(cls, type: str, bits: bytes | bytearray | memoryview) -> Value:

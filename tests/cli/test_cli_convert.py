@@ -428,6 +428,15 @@ def test_headers_are_edited_before_they_are_converted(run):
     assert lh.decode(result.raw, "kafka").items() == [("tenant", b"***"), ("via", b"cli")]
 
 
+def test_an_edit_of_an_unseen_header_warns(run, tmp_path):
+    path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({"h": pa.array([PLAIN, None], pa.binary())}), path)
+    args = ("-f", "kafka", "--to", "kafka", "--edit", "drop ssn", "--edit", "replace tenant=hash")
+    for result in (run("convert", *args, stdin=PLAIN), run("convert", str(path), "-c", "h", *args, "-o", str(out))):
+        [warned] = [line for line in result.err.splitlines() if "--edit" in line]
+        assert warned.endswith('had a header "ssn", so that nothing was hidden')
+
+
 def test_edited_values_have_types_where_the_format_has_them(run):
     args = ("convert", "-f", "kip82-typed", "--to", "kip82-typed", "--edit", "set retry=int32:4", "--edit", "set x=y")
     assert lh.decode(run(*args, stdin=TYPED).raw, "kip82-typed").items() == [

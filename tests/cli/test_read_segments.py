@@ -318,6 +318,22 @@ def test_headers_are_edited_before_rows_are_written(run: Run, folder: Callable[[
 
 
 @pytest.mark.parametrize(
+    ("edit", "warned"),
+    [
+        ("drop Tenant", 'none of these records had a header "Tenant", so that nothing was hidden'),
+        ("replace tenannt=hash", 'none of these records had a header "tenannt", so that nothing was hidden'),
+        ("only tenant,note", "none of these records had a header that 'only' names: none was kept"),
+    ],
+)
+def test_an_edit_of_an_unseen_header_warns(
+    run: Run, folder: Callable[[bytes], Path], tmp_path: Path, edit: str, warned: str
+) -> None:
+    source = folder(FIRST)
+    assert f"letterhead: --edit: {warned}\n" in run("read", source, "--edit", edit, "--json").err
+    assert f"letterhead: --edit: {warned}\n" in run("copy", source, tmp_path / "copy", "--edit", edit).err
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--edit", "mask tenant"], "is not a change such as"),

@@ -36,3 +36,14 @@ def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, sample
         with pytest.raises(lh.DecodeError) as raised:
             names["headers_of"](message)
         assert raised.value.column == error[0]["column"]
+
+
+def test_the_producer_of_the_page_writes_typed_headers(broker: str) -> None:
+    create(broker, "orders-produced")
+    there = {"127.0.0.1:9092": broker, '"orders"': '"orders-produced"'}
+    pages.run("docs/how-to/consumer-loop.md", {}, "python produce", there=there)
+    columns = {"tenant": "string", "retry": "int32", "route": "array<string>"}
+    with lh.read.topic("orders-produced", broker, columns=["value"], headers=columns) as reader:
+        assert reader.read_all().to_pylist() == [
+            {"value": b"2 pens", "tenant": "acme", "retry": 3, "route": ["eu", "us"]}
+        ]

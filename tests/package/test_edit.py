@@ -356,6 +356,14 @@ def test_a_header_to_hide_that_no_message_has_is_reported(changes: dict[str, Any
             read(edited)
 
 
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_keeping_no_header_at_all_is_reported(as_lists: bool) -> None:
+    messages = pa.array([kafka(("tenant", b"acme")), kafka()])
+    column = lha.decode(messages, "kafka") if as_lists else messages
+    with pytest.warns(UnseenHeaderWarning, match="only= names: none was kept"):
+        lha.edit(column, only=["tenant,retry"])
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_header_that_some_message_has_is_not_reported() -> None:
     some = pa.array([kafka(), None, kafka(("tenant", b"acme"))])
@@ -366,7 +374,8 @@ def test_a_header_that_some_message_has_is_not_reported() -> None:
         lha.edit(pa.chunked_array([some] * 50), "kafka", drop=["tenant"], threads=threads)
     lha.edit(some[:0], "kafka", drop=["tenant"])
     # These hide nothing.
-    lha.edit(some, "kafka", only=["x"], rename={"x": "y"}, set={"z": b"1"})
+    lha.edit(some, "kafka", only=["tenant"], rename={"tenant": "y"}, set={"z": b"1"})
+    lha.edit(some[:1], "kafka", only=["z"], set={"z": b"1"})
     lh.Headers().edit(drop=["tenant"])
 
 

@@ -10,7 +10,7 @@ import letterhead as lh
 from letterhead._row_request import RowRequest
 from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import value_json
-from letterhead.cli.edits import EditOption, edit_column, edit_message, parse_edits
+from letterhead.cli.edits import EditOption, ReportedEdit, edit_column, edit_message, parse_edits, warn_of_unseen
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.losses import KEEP_HINT, LossSummary, header_count, show_losses, warn_if_emptied
@@ -146,7 +146,8 @@ def _convert_column(
         edit_options = {name: value for name, value in options.items() if name != "lenient"}
         policy: Any = {"errors": "column"} if of_bytes else {}
         with usage_errors():
-            edit_headers = Edit(format, parse_edits(edit, format), DecodeOptions(**policy, **edit_options))  # type: ignore[arg-type]
+            operation = Edit(format, parse_edits(edit, format), DecodeOptions(**policy, **edit_options))  # type: ignore[arg-type]
+        edit_headers = ReportedEdit(operation)
     tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
@@ -166,6 +167,8 @@ def _convert_column(
 
     batches = process_column(column, work, rows, tally=tally, doing="converting")
     deliver(batches, tally, column.file, column.rows, rows)
+    if edit_headers is not None:
+        warn_of_unseen([edit_headers], "row")
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:

@@ -11,7 +11,7 @@ import typer
 
 from letterhead._row_request import RowRequest
 from letterhead.cli.diff import print_comparison
-from letterhead.cli.edits import EditOption, edit_rows, parse_edits
+from letterhead.cli.edits import EditOption, ReportedEdit, edit_rows, parse_edits, warn_of_unseen
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, group_options, limits, option
 from letterhead.cli.progress import progress
@@ -25,7 +25,7 @@ from letterhead.limits import Limits
 from letterhead.sources.base import Source
 
 if TYPE_CHECKING:
-    from letterhead.copies.copying import Copied, Copying, Edit
+    from letterhead.copies.copying import Copied, Copying
 
 
 @group_options(request=selection, limits=limits)
@@ -82,7 +82,7 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
     """
-    from letterhead.copies.copying import Copying
+    from letterhead.copies.copying import Copying, Edit
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
@@ -99,13 +99,16 @@ def copy_command(
         )
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
-        copying = Copying(opened, request, target, edit=_edit(edit), append=append, settings=own, logins=AskedLogins())
+        change = _edit_of(edit)
+        applied = None if change is None else Edit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
+        copying = Copying(opened, request, target, edit=applied, append=append, settings=own, logins=AskedLogins())
     with print_remarks():
         if create:
             copying.create(partitions)
         copied = _run(copying, opened)
     for remark in copied.remarks:
         warn(remark)
+    warn_of_unseen([] if change is None else [change], opened.noun)
     code = report_findings(opened)
     if json:
         print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
@@ -125,11 +128,7 @@ def _verify(copying: Copying, copied: Copied, source: Source) -> int:
     return print_comparison(comparison, schema, batches, RowFormat(Form.TABLE), [source], None)
 
 
-def _edit(texts: Sequence[str] | None) -> Edit | None:
-    if not texts:
-        return None
-    from letterhead.copies.copying import Edit
-    from letterhead.operations import Edit as EditHeaders
+def _edit_of(texts: Sequence[str] | None) -> ReportedEdit | None:
+    from letterhead.operations import Edit
 
-    change = EditHeaders("kafka", parse_edits(texts, "kafka"))
-    return Edit(lambda batch: edit_rows(batch, change, None), [*texts])
+    return ReportedEdit(Edit("kafka", parse_edits(texts, "kafka"))) if texts else None

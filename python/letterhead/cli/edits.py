@@ -7,19 +7,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
+from letterhead._formatting import quote
 from letterhead._header_edits import HeaderEdit, hmac, lit
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
-from letterhead.cli.spelling import read_key, read_value
+from letterhead.cli.render import warn
+from letterhead.cli.spelling import key_text, read_key, read_value
 from letterhead.kafka.properties import expand
-from letterhead.operations import DecodeOptions, Edit, Validate
+from letterhead.operations import DecodeOptions, Edit, EditReport, Validate
 from letterhead.values import String
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EditOption", "edit_column", "edit_message", "edit_rows", "null_where_unreadable", "parse_edits"]
+__all__ = [
+    "EditOption",
+    "ReportedEdit",
+    "edit_column",
+    "edit_message",
+    "edit_rows",
+    "null_where_unreadable",
+    "parse_edits",
+    "warn_of_unseen",
+]
 
 _CHANGES = ("only", "drop", "rename", "replace", "set", "append")
 
@@ -65,18 +76,43 @@ def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
         )
 
 
+class ReportedEdit:
+    """An edit that notes which keys had a header, over all batches of a source."""
+
+    def __init__(self, operation: Edit) -> None:
+        self.operation = operation
+        self.report = EditReport(operation.edit)
+
+    def __call__(self, column: Any) -> Any:
+        """Return the edited messages, or lists of headers."""
+        return self.operation(column, report=self.report)
+
+
+def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> None:
+    """Warn of headers to be hidden that no source had: the key may be misspelt, and the values are still there."""
+    unseen = [edit.report.unmatched_keys() for edit in edits]
+    for key in unseen[0] if unseen else ():
+        if all(key in keys for keys in unseen):
+            warn(f"--edit: none of these {noun}s had a header {quote(key_text(key))}, so that nothing was hidden")
+    if edits and all(edit.report.kept_none() for edit in edits):
+        warn(f"--edit: none of these {noun}s had a header that 'only' names: none was kept")
+
+
 def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArguments) -> bytes:
     """Return a message with some headers changed."""
     message = lh.decode(data, format, **options)
     headers = message.headers if isinstance(message, lh.Message) else message
     edited = lh.Headers(edit.apply(() if headers is None else headers.items()))
+    reported = ReportedEdit(Edit(format, edit))
+    reported.report.note([] if headers is None else headers.keys(), 1)
+    warn_of_unseen([reported], "message")
     if headers is not None and edited == headers:
         return data
     written: Any = lh.encode(message._replace(headers=edited) if isinstance(message, lh.Message) else edited, format)
     return data if written is None else written
 
 
-def edit_column(values: Any, edit: Edit) -> Any:
+def edit_column(values: Any, edit: ReportedEdit) -> Any:
     """Return the messages of a column with some headers changed.
 
     A message that cannot be read stays as it is, so that what follows reports its errors. A message that was read, and
@@ -87,14 +123,15 @@ def edit_column(values: Any, edit: Edit) -> Any:
     edited = edit(values)
     failed = pc.is_valid(edited.field("error"))
     if pc.any(failed).as_py():
-        unreadable = pc.is_valid(Validate(edit.format, edit.options)(values))
+        operation = edit.operation
+        unreadable = pc.is_valid(Validate(operation.format, operation.options)(values))
         if pc.any(pc.and_not(failed, unreadable)).as_py():
-            options = DecodeOptions(strict_types=edit.options.strict_types, limits=edit.options.limits)
-            replace(edit, options=options)(values)
+            options = DecodeOptions(strict_types=operation.options.strict_types, limits=operation.options.limits)
+            replace(operation, options=options)(values)
     return pc.if_else(failed, values, edited.field("data"))
 
 
-def edit_rows(batch: pa.RecordBatch, edit: Edit, errors: pa.Array | None) -> pa.RecordBatch:
+def edit_rows(batch: pa.RecordBatch, edit: ReportedEdit, errors: pa.Array | None) -> pa.RecordBatch:
     """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
     place = batch.schema.get_field_index("headers")
     field, headers = batch.schema.field(place), batch.column(place)

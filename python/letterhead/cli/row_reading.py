@@ -13,7 +13,7 @@ from letterhead._arrow_types import header_lists_type
 from letterhead._formatting import printable, quote
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
-from letterhead.cli.edits import edit_rows, parse_edits
+from letterhead.cli.edits import ReportedEdit, edit_rows, parse_edits, warn_of_unseen
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
 from letterhead.cli.printed_rows import ReadErrors, leaves_out, mask_printed, open_last_printed
 from letterhead.cli.progress import progress
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.offsets.specs import OffsetSpec
-    from letterhead.operations import Edit
     from letterhead.reader import Reader
 
 __all__ = ["RowReading"]
@@ -355,6 +354,7 @@ class RowReading:
         self._note_empty_range()
         self._warn_of_empty_columns()
         tally = self._tally
+        warn_of_unseen(self._edits, tally.noun)
         if self._errors is ReadErrors.skip and tally.bad:
             left_out = [count_noun(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
             left_out += [count_noun(tally.left_out, tally.noun)] if tally.left_out else []
@@ -385,13 +385,13 @@ def _point_text(spec: OffsetSpec) -> str:
     return str(spec)
 
 
-def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> Edit:
+def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
     """Return the edit of the column of headers that a source has."""
     from letterhead.operations import Edit
     from letterhead.sources.tables import format_of_headers
 
     format = format_of_headers(schema, "--edit")
-    return Edit(format, parse_edits(edits, format))
+    return ReportedEdit(Edit(format, parse_edits(edits, format)))
 
 
 def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:

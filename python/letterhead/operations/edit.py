@@ -265,15 +265,25 @@ class EditReport:
 
     def unmatched_keys(self) -> list[HeaderKey]:
         """Return the keys that are dropped or get other values, and of which no message had a header."""
-        hidden = {*self._edit.drop, *(key for key, _ in self._edit.replace)}
-        unseen = {self._keys[place] for place in self.keys.unmatched_keys()}
-        if self._has_rows:
-            unseen |= set(self._keys) - self._seen
+        hidden, unseen = {*self._edit.drop, *(key for key, _ in self._edit.replace)}, self._unseen_keys()
         return [key for key in self._keys if key in hidden and key in unseen]
+
+    def kept_none(self) -> bool:
+        """Return whether no message had a header that ``only`` names, so that only headers that are set are left."""
+        kept = {*(self._edit.only or ())} - {key for key, _ in self._edit.set}
+        return bool(kept) and kept <= self._unseen_keys()
+
+    def _unseen_keys(self) -> set[HeaderKey]:
+        unseen = {self._keys[index] for index in self.keys.unmatched_keys()}
+        return unseen | (set(self._keys) - self._seen) if self._has_rows else unseen
 
     def end(self) -> None:
         """Warn of the keys that no message had."""
-        unseen = self.unmatched_keys() if self._warns else []
+        if not self._warns:
+            return
+        if self.kept_none():
+            warn("no message had a header that only= names: none was kept", UnseenHeaderWarning)
+        unseen = self.unmatched_keys()
         if unseen:
             keys = ", ".join(map(repr, unseen[:_MAX_KEYS])) + (", …" if len(unseen) > _MAX_KEYS else "")
             case = (

@@ -26,9 +26,9 @@ __all__ = ["open"]
 @documented
 def open(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    headers: Columns | None = None,
     *,
     columns: Sequence[str] | None = None,
-    headers: Columns | None = None,
     where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
