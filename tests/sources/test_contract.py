@@ -88,8 +88,16 @@ def test_views_of_batches_are_for_logs_of_kafka(view: str, kind: str, run: Calla
     assert (result.code, f"{view} is for topics and log segments of Kafka" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize("kind", ["topics of Kafka", "state directory", "table"])
+def test_values_by_the_schemas_of_a_registry_are_for_logs(kind: str, run: Callable[..., Any]) -> None:
+    store = ["-s", "latest"] if kind == "state directory" else []
+    result = run("read", SOURCES[kind], *store, "--value", "avro", "--registry", "http://127.0.0.1:9")
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith("letterhead: --value is for topics and log segments, not for ")
+
+
 def test_every_option_of_some_sources_is_tried() -> None:
-    assert {*OPTIONS} == {case[4] for case in CASES} | {"view"}
+    assert {*OPTIONS} == {case[4] for case in CASES} | {"view", "serialized"}
     everywhere = {"columns", "headers", "where", "last", "errors", "error_column", "limits"}
     only_commands = {"on_screen", "among_others", "servers"}
     assert {field.name for field in fields(RowRequest)} == {*OPTIONS} | everywhere | only_commands
