@@ -23,10 +23,11 @@ from typing import Any, Literal
 __all__ = ["Finding", "Report", "examine", "findings", "report"]
 
 PACKAGES = {"pyarrow": "arrow", "pandas": "spark", "protobuf": "spark", "pyspark": "pyspark", "rocksdict": "state"}
-PACKAGES |= {"kafka-python": "kafka", "pysail": "sail"}
+PACKAGES |= {"kafka-python": "kafka", "pysail": "sail", "jsonschema-rs": "json-schema", "grpcio-tools": "protobuf"}
 """Optional packages, and the extra that installs each."""
 
-_MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka"}
+_MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka", "jsonschema-rs": "jsonschema_rs"}
+_MODULES |= {"grpcio-tools": "grpc_tools"}
 """Modules of packages that have another name."""
 
 SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#letterhead spark.executorEnv.PYTHONPATH=letterhead"

@@ -26,7 +26,9 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.conventions import schemas
+from letterhead import schemas
+from letterhead.conventions import schemas as conventions_schemas
+from letterhead.schemas import RegisteredSchema
 from memory_registry import MemoryRegistry
 from pages import run
 
@@ -52,7 +54,7 @@ def described(groups: list[lha.SchemaGroup]) -> list[Any]:
 
 
 def test_examples_run() -> None:
-    result = doctest.testmod(schemas)
+    result = doctest.testmod(conventions_schemas)
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
@@ -73,8 +75,8 @@ def topic(count: int = 40) -> tuple[MemoryRegistry, pa.Array, pa.Array, list[dic
         headers.append(lh.encode(context.headers, "kafka"))
         orders.append(order)
     versions = [registry.get_version("orders-value", version) for version in registry.get_versions("orders-value")]
-    schemas = {key: json.loads(each.schema.schema_str) for each in versions for key in (each.schema_id, each.guid)}
-    return MemoryRegistry({**schemas, "orders-value": V2}), pa.array(values), pa.array(headers), orders
+    known = {key: json.loads(each.schema.schema_str) for each in versions for key in (each.schema_id, each.guid)}
+    return MemoryRegistry({**known, "orders-value": V2}), pa.array(values), pa.array(headers), orders
 
 
 def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> None:
@@ -100,6 +102,19 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
     groups = lha.by_schema_id(values, headers)
     ids = {type(group.schema_id) for group in groups}
     assert (len(groups), ids) == (4, {int, str})
+
+
+def test_the_how_to_decodes_json() -> None:
+    pytest.importorskip("jsonschema_rs")
+    schema = RegisteredSchema("JSON", '{"type": "object", "properties": {"id": {"type": "integer"}}}', {})
+    names: dict[str, Any] = {
+        "registry": MemoryRegistry({1: schema, "orders-value": schema}),
+        "lha": lha,
+        "schemas": schemas,
+    }
+    names["table"] = {"value": pa.array([b'\0\0\0\0\1{"id": 7}'])}
+    run("docs/how-to/decode-avro.md", names, "python json")
+    assert names["decoded"].to_pylist() == [{"id": 7, "error": None}]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(1, 4)), max_size=30))

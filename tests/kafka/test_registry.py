@@ -18,7 +18,15 @@ import letterhead as lh
 import pages
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.schemas import AvroDecoder, AvroEncoder, RegisteredSchema, Registry, decode_values, encode_values
+from letterhead.schemas import (
+    AvroDecoder,
+    AvroEncoder,
+    ProtobufDecoder,
+    RegisteredSchema,
+    Registry,
+    decode_values,
+    encode_values,
+)
 from memory_registry import avro
 from registry import Apicurio
 from written import create_with
@@ -370,3 +378,45 @@ def test_the_commands_of_the_page_run(run: Run, apicurio: Apicurio, broker: str,
 def test_a_subject_that_does_not_exist_is_wrong_usage(run: Run, apicurio: Apicurio, sent: str) -> None:
     result = run("read", sent, *by(apicurio, "nothing-value"))
     assert (result.code, "--value-subject" in result.err) == (2, True)
+
+
+def test_values_of_json_and_protobuf_are_read_by_the_command(run: Run, apicurio: Apicurio, broker: str) -> None:
+    city = {"type": "object", "properties": {"name": {"type": "string"}}}
+    order = {"type": "object", "properties": {"id": {"type": "integer"}, "city": {"$ref": "city.json"}}}
+    apicurio.register("city-json", city, kind="JSON")
+    number = apicurio.register("json-value", order, kind="JSON", references={"city-json": "city.json"})
+    client = SchemaRegistryClient({"url": apicurio.url})
+    text = 'syntax = "proto3"; import "city.proto"; message Order { int64 id = 1; City city = 2; }'
+    apicurio.register("city-proto", 'syntax = "proto3"; message City { string name = 1; }', kind="PROTOBUF")
+    compiled = apicurio.register("proto-value", text, kind="PROTOBUF", references={"city-proto": "city.proto"})
+    assert client.get_schema(number).schema_type == "JSON"
+    values = {
+        "json": [(number, b'{"id": 7, "city": {"name": "B"}}'), (number, b'{"id": "x"}')],
+        "proto": [(compiled, b"\0\x08\x07\x12\x03\x0a\x01B"), (compiled, b"\0\xff")],
+    }
+    for topic, format in (("json", "json"), ("proto", "protobuf")):
+        create_with(broker, topic, 1)
+        column = [b"\0" + schema_id.to_bytes(4, "big") + value for schema_id, value in values[topic]]
+        lh.write.topic(pa.table({"value": column}), topic, bootstrap_servers=broker)
+        options = ("--value", format, "--registry", apicurio.url, "--json", "--columns", "offset,value")
+        result = run("read", f"kafka://{broker}/{topic}", *options, "--errors", "null")
+        assert printed(result) == [{"id": 7, "city": {"name": "B"}}, None]
+        result = run("read", f"kafka://{broker}/{topic}", *options)
+        place = f"topic {topic}, partition 0, offset 1"
+        assert (printed(result), result.code, place in result.err) == ([{"id": 7, "city": {"name": "B"}}], 1, True)
+
+
+def test_what_confluents_serializer_registers_for_protobuf_is_read(apicurio: Apicurio, broker: str) -> None:
+    from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    create_with(broker, "well-known", 1)
+    serializer = ProtobufSerializer(
+        Timestamp, SchemaRegistryClient({"url": apicurio.url}), {"use.deprecated.format": False}
+    )
+    value = serializer(Timestamp(seconds=5, nanos=7), SerializationContext("well-known", MessageField.VALUE))
+    lh.write.topic(pa.table({"value": [value]}), "well-known", bootstrap_servers=broker)
+    decoder = ProtobufDecoder(Registry(apicurio.url), subject="well-known-value")
+    with lh.read.topic("well-known", bootstrap_servers=broker) as reader:
+        rows = decode_values(reader, decoder).read_all()
+    assert rows["value"].to_pylist() == [{"seconds": 5, "nanos": 7}]

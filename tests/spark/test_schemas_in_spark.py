@@ -16,7 +16,7 @@ import letterhead as lh
 import memory_registry
 from frames import failure
 from letterhead import spark as lhs
-from letterhead.schemas import AvroDecoder
+from letterhead.schemas import AvroDecoder, JsonDecoder, ProtobufDecoder, RegisteredSchema
 from pages import run
 
 PAGE = "docs/how-to/decode-avro.md"
@@ -169,3 +169,26 @@ def test_columns_that_spark_does_not_have_need_a_schema(spark) -> None:
     assert row.at == 1
     with pytest.raises(ValueError, match="pass a schema or a subject to the decoder"):
         frame.transform(lhs.decode_by_schema("value", AvroDecoder(memory_registry.MemoryRegistry({1: schema}))))
+
+
+def test_values_of_json_and_protobuf_are_columns_of_spark(spark) -> None:
+    pytest.importorskip("jsonschema_rs", reason="jsonschema-rs, which validates the values, is not installed")
+    pytest.importorskip("grpc_tools", reason="grpcio-tools, which compiles the schema, is not installed")
+    schema = '{"type": "object", "properties": {"id": {"type": "integer"}, "any": {}, "m": {"type": "object", "additionalProperties": {"type": "number"}}}}'
+    proto = 'syntax = "proto3"; message Order { int64 id = 1; uint64 any = 2; map<string, double> m = 3; }'
+    registry = memory_registry.MemoryRegistry(
+        {7: RegisteredSchema("JSON", schema, {}), 8: RegisteredSchema("PROTOBUF", proto, {})}
+        | {"json": RegisteredSchema("JSON", schema, {}), "protobuf": RegisteredSchema("PROTOBUF", proto, {})}
+    )
+    values = {
+        "json": [prefixed(7, b'{"id": 7, "any": [1], "m": {"k": 2}}'), prefixed(7, b'{"id": "x"}')],
+        "protobuf": [
+            prefixed(8, bytes.fromhex("00 08 07 10 05 1a 0c 0a 01 6b 11 00 00 00 00 00 00 00 40")),
+            prefixed(8, b"\0\xff"),
+        ],
+    }
+    for name, decoder, any_value in (("json", JsonDecoder, "[1]"), ("protobuf", ProtobufDecoder, decimal.Decimal(5))):
+        read = lhs.decode_by_schema("value", decoder(registry, subject=name), keep=["n"], errors="column")
+        rows = frame_of(spark, values[name]).transform(read).orderBy("n").collect()
+        assert (rows[0].id, rows[0].any, rows[0].m) == (7, any_value, {"k": 2.0})
+        assert (rows[1].id, rows[1].error[0].code) == (None, "wrong_type")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from letterhead.conventions.schema_group import ColumnsDecoder
 from letterhead.schemas.avro import AvroDecoder
+from letterhead.schemas.json_decoder import JsonDecoder
+from letterhead.schemas.protobuf_decoder import ProtobufDecoder
 from letterhead.schemas.registry import Registry
 
 __all__ = ["DECODERS", "SerializedValues"]
 
-DECODERS = {"avro": AvroDecoder}
+DECODERS: Mapping[str, Callable[..., ColumnsDecoder]] = {
+    "avro": AvroDecoder,
+    "json": JsonDecoder,
+    "protobuf": ProtobufDecoder,
+}
 """Decoders by the name of a format."""
 
 

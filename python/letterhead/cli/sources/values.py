@@ -12,7 +12,7 @@ from letterhead.cli.options import option
 
 __all__ = ["ValueFormat", "serialized_values"]
 
-ValueFormat = StrEnum("ValueFormat", ["avro"])
+ValueFormat = StrEnum("ValueFormat", ["avro", "json", "protobuf"])
 
 _PANEL = "Values by schema"
 

@@ -1,0 +1,123 @@
+"""Values of Protobuf as columns, by the schemas of a registry: :class:`ProtobufDecoder`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from letterhead._optional_dependencies import install_hint
+from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.registry import Registry
+from letterhead.schemas.row_decoders import ReadRow, RefusedValue, RowDecoder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ProtobufDecoder"]
+
+_FIRST = [0]
+"""Path of the first message type of a schema."""
+
+
+class ProtobufDecoder(RowDecoder):
+    """Decodes values of Protobuf by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
+
+    The message type of a value is that of the path in its header, or in front of it. The columns are the fields of a type:
+    messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper such as ``StringValue``
+    its value. Timestamps are structs of seconds and nanoseconds, as microseconds cannot hold all. A field that a value
+    lacks is null if it has presence, or its type has no such field; otherwise it has its default. A value of another message
+    type than that of the columns is an error.
+
+    Parameters
+    ----------
+    registry : Registry
+        The registry of the schemas, as text, which is compiled, or in serialized form.
+    schema : str, optional
+        Schema of the columns, as text. Its first message type has the columns.
+    subject : str, optional
+        Subject of which the latest schema is that of the columns. It is fetched once, when the columns are needed. Without
+        ``schema`` and ``subject``, the columns are those of all schemas that occur.
+
+    Raises
+    ------
+    ValueError
+        If both are passed, or the schema is invalid; when columns are needed, if the subject does not exist.
+    ImportError
+        If protobuf or grpcio-tools is not installed, which compiles.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha, schemas
+    >>> registry = schemas.Registry("http://registry:8081")
+    >>> decoder = schemas.ProtobufDecoder(registry, 'syntax = "proto3"; message Order { int64 id = 1; }')
+    >>> lha.decode_by_schema(pa.array([None], pa.binary()), decoder).to_pylist()
+    [{'id': None}]
+    """
+
+    _schema_type = "PROTOBUF"
+    _format = "protobuf"
+
+    def __init__(self, registry: Registry, schema: str | None = None, *, subject: str | None = None) -> None:
+        super().__init__(registry, None if schema is None else RegisteredSchema("PROTOBUF", schema, {}), subject)
+        if self._target is not None:
+            self._columns(self._target)
+
+    @classmethod
+    def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None, *options: Any) -> Self:
+        decoder = cls(registry, subject=subject if schema is None else None)
+        decoder._target = schema
+        return decoder
+
+    def _columns(self, schema: RegisteredSchema) -> pa.Schema:
+        """Return the columns of the first message type of a schema."""
+        with install_hint("letterhead.schemas.ProtobufDecoder", "'letterhead[protobuf]'"):
+            import grpc_tools  # noqa: F401
+            import pyarrow as pa
+
+            from letterhead.schemas.protobuf_schemas import columns_of, message_type
+
+        return pa.schema(columns_of(message_type(schema, _FIRST)))
+
+    def _open_reader(
+        self, schema: RegisteredSchema, message_indexes: list[int] | None
+    ) -> Callable[[pa.Schema], ReadRow]:
+        """Return what makes a reader of values for columns."""
+        from google.protobuf.message import DecodeError
+        from google.protobuf.message_factory import GetMessageClass
+
+        from letterhead.schemas.protobuf_schemas import converter, message_type, parse_indexes
+
+        expected = message_type(self._target or schema, _FIRST).full_name
+
+        def make(columns: pa.Schema) -> ReadRow:
+            types: dict[tuple[int, ...], Any] = {}
+
+            def open_type(indexes: list[int]) -> Any:
+                key = tuple(indexes)
+                if key not in types:
+                    try:
+                        found = message_type(schema, indexes)
+                        types[key] = GetMessageClass(found), converter(found, list(columns))
+                    except ValueError as error:
+                        types[key] = RefusedValue("wrong_type", str(error))
+                    else:
+                        if found.full_name != expected:
+                            message = f"the value is a {found.full_name}, and the columns are those of {expected}"
+                            types[key] = RefusedValue("unknown_type", message)
+                return types[key]
+
+            def read(value: bytes) -> dict[str, Any]:
+                indexes, start = (message_indexes, 0) if message_indexes else parse_indexes(value)
+                opened = open_type(indexes)
+                if isinstance(opened, RefusedValue):
+                    raise opened
+                message, convert = opened
+                try:
+                    return convert(message.FromString(value[start:]))  # type: ignore[no-any-return]
+                except DecodeError:
+                    raise RefusedValue("wrong_type", "the value is not a message of its type") from None
+
+            return read
+
+        return make

@@ -1,0 +1,159 @@
+"""Decoders that read one value at a time: :class:`RowDecoder`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from letterhead._optional_dependencies import install_hint
+from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
+from letterhead.errors import ErrorDetail
+from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.registry import Registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RefusedValue", "RowDecoder", "common_columns"]
+
+
+class RefusedValue(Exception):
+    """A value that the schema, or a column, does not allow."""
+
+    def __init__(self, code: str, message: str, byte_offset: int | None = None) -> None:
+        super().__init__(message)
+        self.detail = ErrorDetail(code, message, byte_offset=byte_offset)
+
+
+ReadRow = Callable[[bytes], "dict[str, Any]"]
+"""Returns the columns of a value; raises :class:`RefusedValue`."""
+
+
+class RowDecoder(ABC):
+    """Decodes values by the schemas of a registry, one value at a time.
+
+    A subclass reads the schemas of its type.
+    """
+
+    _schema_type: ClassVar[str]
+    _format: ClassVar[str]
+
+    def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
+        if schema is not None and subject is not None:
+            raise ValueError("schema and subject exclude each other")
+        self._registry, self._target, self._subject = registry, schema, subject
+        self._written: dict[int | str, RegisteredSchema] = {}
+        self._readers: dict[Any, Callable[[pa.Schema], ReadRow] | ErrorDetail] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._registry!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # All executors of a job read by the schema that the driver has fetched.
+        return type(self)._unpickle, (self._registry, self._target, self._subject, *self._options())
+
+    @classmethod
+    @abstractmethod
+    def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None, *options: Any) -> Self:
+        """Return a decoder for a schema as the registry has it."""
+
+    def _options(self) -> tuple[Any, ...]:
+        """Return further arguments of the decoder."""
+        return ()
+
+    @abstractmethod
+    def _columns(self, schema: RegisteredSchema) -> pa.Schema:
+        """Return the columns of a schema; raise ValueError if it has none."""
+
+    @abstractmethod
+    def _open_reader(
+        self, schema: RegisteredSchema, message_indexes: list[int] | None
+    ) -> Callable[[pa.Schema], ReadRow]:
+        """Return what makes a reader of values for columns; raise ValueError if the schema cannot be used."""
+
+    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
+        """Return the columns of values with these schemas, and a decoder for them.
+
+        Raises
+        ------
+        ValueError
+            If the subject does not exist, or no columns can hold the values of all schemas.
+        ConnectionError, PermissionError
+            If the registry does not answer, or rejects the request.
+        """
+        with install_hint(f"letterhead.schemas.{type(self).__name__}", "'letterhead[arrow]'"):
+            import pyarrow as pa
+
+        if self._target is None and self._subject is not None:
+            self._target = self._registry.latest(self._subject)
+            if self._target is None:
+                raise ValueError(f"the registry has no subject {self._subject!r}: pass subject= or schema=")
+        if self._target is not None:
+            columns = self._columns(self._check_type(self._target))
+        else:
+            written = map(self._find, schema_ids)
+            known = [each for each in written if isinstance(each, RegisteredSchema)]
+            columns = common_columns([self._columns(each) for each in known]) if known else pa.schema([])
+        return BoundDecoder(columns, lambda group: self._decode(group, columns))
+
+    def _decode(self, group: SchemaGroup, columns: pa.Schema) -> DecodedGroup | None:
+        import pyarrow as pa
+
+        found = self._find(group.schema_id)
+        if found is None:
+            return None
+        make = found if isinstance(found, ErrorDetail) else self._reader(group, found)
+        if isinstance(make, ErrorDetail):
+            error = make._replace(message=f"schema {group.schema_id}: {make.message}")
+            return DecodedGroup(self._format, [], dict.fromkeys(range(len(group.values)), error))
+        read = make(columns)
+        rows, errors = [], {}
+        for index, value in enumerate(group.values.to_pylist()):
+            try:
+                rows.append(read(value))
+            except RefusedValue as refused:
+                detail = refused.detail
+                errors[index] = detail._replace(message=f"schema {group.schema_id}: {detail.message}")
+        return DecodedGroup(self._format, [pa.array(rows, pa.struct(list(columns)))], errors)
+
+    def _reader(self, group: SchemaGroup, schema: RegisteredSchema) -> Callable[[pa.Schema], ReadRow] | ErrorDetail:
+        key = group.schema_id, tuple(group.message_indexes or ())
+        if key not in self._readers:
+            try:
+                self._readers[key] = self._open_reader(schema, group.message_indexes)
+            except ValueError as error:
+                self._readers[key] = ErrorDetail("wrong_type", str(error))
+        return self._readers[key]
+
+    def _find(self, schema_id: int | str) -> RegisteredSchema | ErrorDetail | None:
+        """Return the schema of an id; None if it is unknown, an error if it has another type."""
+        if schema_id not in self._written:
+            try:
+                found = self._registry.schema(schema_id)
+                if found is None:
+                    return None
+                self._written[schema_id] = self._check_type(found)
+            except ValueError as error:
+                return ErrorDetail("wrong_type", str(error))
+        return self._written[schema_id]
+
+    def _check_type(self, schema: RegisteredSchema) -> RegisteredSchema:
+        if schema.type != self._schema_type:
+            raise ValueError(f"its type is {schema.type}, not {self._schema_type}")
+        return schema
+
+
+def common_columns(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of all schemas, in the order in which they first occur; raise ValueError if types differ."""
+    import pyarrow as pa
+
+    fields: dict[str, pa.Field] = {}
+    for schema in schemas:
+        for field in schema:
+            if fields.setdefault(field.name, field).type != field.type:
+                raise ValueError(
+                    f"the schemas have types of field {field.name!r} that no column can hold: pass a schema to read them by, "
+                    "or a subject"
+                )
+    return pa.schema(list(fields.values()))
