@@ -44,6 +44,7 @@ use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::op::batch_needs_messages;
 use crate::op::convert::{no_target, not_one_by_one};
 use crate::op::write::{Origin, check_written};
@@ -56,7 +57,7 @@ use encode::EncodeSink;
 use errors::ReportColumns;
 use input::{Bytes, ListInput};
 use rows::{BatchRows, ConvertedRows, LayoutRows, ListRows, MessageRows, RowSource, StructRows};
-use run::{MAX_OFFSET, Plan, Rows, run};
+use run::{Plan, Rows, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
 

@@ -19,9 +19,6 @@ use crate::kernel::buffer::Progress;
 use crate::log::{CollectErrors, EitherLog, FailFast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
-/// Maximum offset of a column with 32-bit offsets.
-pub const MAX_OFFSET: usize = i32::MAX as usize;
-
 /// Number of rows of a part: enough to pay for a thread, few enough that the part stays in the cache until it is
 /// appended.
 const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;

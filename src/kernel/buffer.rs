@@ -11,8 +11,8 @@ use crate::memory;
 use crate::number::offset;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
-/// Maximum offset of a column.
-const MAX_OFFSET: usize = i32::MAX as usize;
+/// Maximum offset of a column with 32-bit offsets, and of views; maximum length of one of their values.
+pub const MAX_OFFSET: usize = i32::MAX as usize;
 
 /// A growing column of byte strings: consecutive bytes, and offsets of their ends.
 pub struct BinaryValues {

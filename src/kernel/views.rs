@@ -13,15 +13,12 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::buffer::{Progress, Utf8, ValueWriter, Values};
+use super::buffer::{MAX_OFFSET, Progress, Utf8, ValueWriter, Values};
 use crate::memory;
 use crate::number::fitting;
 
 /// Maximum length of a value inside a view.
 const INLINE: usize = 12;
-
-/// Maximum offset in a buffer, and length of a value.
-const MAX_OFFSET: usize = i32::MAX as usize;
 
 /// Mask of the length of a view, and of the number of its buffer.
 const LOW_WORD: u128 = u32::MAX as u128;

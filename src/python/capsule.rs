@@ -17,7 +17,7 @@ use super::gil::{enter, without_gil};
 use crate::arrow::c_structures::Imported;
 use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
-use crate::arrow::run::MAX_OFFSET;
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::shapes::plain;
 use crate::arrow::types::{ddl, quote};
 use crate::arrow::{Input, Output, Work, threads};

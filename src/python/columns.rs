@@ -16,7 +16,7 @@ use super::operations::{dialect_of, on_error};
 use crate::arrow::Work;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::json_lines::{JsonOptions, json_lines as write_lines};
-use crate::arrow::run::MAX_OFFSET;
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::select::{DefaultValue, Repeat, Selection};
 use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_alternatives};
 use crate::error::Error;

@@ -21,7 +21,7 @@ use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::messages::Messages;
 use crate::arrow::pack::{Pack as PackColumns, PackedColumn};
-use crate::arrow::run::MAX_OFFSET;
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
 use crate::arrow::shapes::plain;
