@@ -58,6 +58,7 @@ __all__ = [
     "json_lines",
     "limits",
     "messages",
+    "partition_batches",
     "record_batches",
     "select",
     "select_types",
@@ -69,6 +70,7 @@ __all__ = [
     "value_hashes",
     "value_matches",
     "with_checksum",
+    "with_producer",
     "xxh3_64",
 ]
 
@@ -362,11 +364,24 @@ def batch(messages: list[dict[str, Any]], format: str, codec: str, options: _Wri
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None, beyond: int = 0
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
+def partition_batches(
+    rows: object,
+    partitions: int,
+    *,
+    partitioner: str,
+    keyless: int,
+    codec: str,
+    level: int | None,
+    batch_bytes: int,
+    batch_rows: int,
+    record_bytes: int,
+) -> list[tuple[int, bytes, bytes | None]]: ...
 def check_pattern(text: str) -> None: ...
 def truths(condition: Program, columns: Sequence[object | None], rows: int) -> Column: ...
 def value_hashes(column: object) -> bytes: ...
 def value_matches(column: object, expressions: list[str]) -> list[bytes]: ...
 def with_checksum(data: ReadableBuffer) -> bytes: ...
+def with_producer(data: ReadableBuffer, producer_id: int, producer_epoch: int, sequence: int) -> bytes: ...
 def uncompressed(data: ReadableBuffer, read: _Read | None = None) -> bytes: ...
 def buffer_addresses(column: object) -> list[int]: ...
 def checked(column: object) -> Column | Stream: ...

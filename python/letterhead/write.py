@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Appended", "DeliveryError", "Written", "iggy", "topic"]
 
-# A writer and its dependencies (pyarrow, confluent-kafka) are imported on first use.
+# A writer and its dependencies are imported on first use.
 _WRITERS = {"topic": "letterhead.kafka.topic_writer", "iggy": "letterhead.iggy.topic_writer"}
 
 

@@ -21,6 +21,7 @@ mod lists;
 mod message_sinks;
 pub mod messages;
 pub mod pack;
+pub mod produce;
 pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -39,7 +39,8 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     }
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(output_for(bytes), Compression::default());
+pub(super) fn compress(bytes: &[u8], level: Option<i32>) -> Result<Vec<u8>> {
+    let level = level.map_or(Compression::default(), |level| Compression::new(level.clamp(0, 9).unsigned_abs()));
+    let mut encoder = GzEncoder::new(output_for(bytes), level);
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|_| Codec::Gzip.unwritten())
 }

@@ -91,6 +91,11 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// Compresses `bytes` as Kafka's producer does.
 pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
+    compress_at(codec, None, bytes)
+}
+
+/// As `compress`, at a level. Snappy and LZ4 have one level here.
+pub fn compress_at(codec: Codec, level: Option<i32>, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::None => {
             let mut content = Vec::new();
@@ -98,13 +103,13 @@ pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
             Ok(content)
         }
         #[cfg(feature = "gzip")]
-        Codec::Gzip => gzip::compress(bytes),
+        Codec::Gzip => gzip::compress(bytes, level),
         #[cfg(feature = "snappy")]
         Codec::Snappy => snappy::compress(bytes),
         #[cfg(feature = "lz4")]
         Codec::Lz4 => lz4::compress(bytes),
         #[cfg(feature = "zstd")]
-        Codec::Zstd => zstd::compress(bytes),
+        Codec::Zstd => zstd::compress(bytes, level),
         #[allow(unreachable_patterns)]
         _ => Err(codec.left_out()),
     }

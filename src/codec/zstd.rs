@@ -35,9 +35,9 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     })
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn compress(bytes: &[u8], level: Option<i32>) -> Result<Vec<u8>> {
     let mut out = memory::vec_of(zstd_safe::compress_bound(bytes.len()));
-    let written = Compressor::new(::zstd::DEFAULT_COMPRESSION_LEVEL)
+    let written = Compressor::new(level.unwrap_or(::zstd::DEFAULT_COMPRESSION_LEVEL))
         .and_then(|mut compressor| compressor.compress_to_buffer(bytes, &mut out));
     written.map(|_| out).map_err(|_| Codec::Zstd.unwritten())
 }

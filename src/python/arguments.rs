@@ -239,6 +239,7 @@ pub mod argument {
         nulls: text -> &'a str
         dialect: text -> &'a str
         codec: text -> &'a str
+        partitioner: text -> &'a str
         lenient: flag -> bool
         strict_types: flag -> bool
         text_keys: flag -> bool

@@ -1,18 +1,22 @@
 //! Kafka logs: finds the positions of batches, for planning reads, and writes batches.
 
+use arrow_array::cast::AsArray;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::arguments::{MessageArgument, argument, parse_choice, read_options, size, write_options};
-use super::gil::{enter, without_gil_if_long};
+use super::c_interface;
+use super::gil::{enter, without_gil, without_gil_if_long};
 use super::objects::bytes_object;
+use crate::arrow::produce::{Produce, ProducedBatch};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
 use crate::formats::batch::log_index::heads;
 use crate::formats::batch::message_set_writer::MessageSetBuilder;
+use crate::formats::batch::partitioner::Partitioner;
 use crate::formats::batch::record_batch;
 use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
 use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
@@ -66,6 +70,70 @@ pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, P
     enter(|| bytes_object(py, &record_batch::with_checksum(data)))
 }
 
+/// Returns a record batch with the id and epoch of a producer, and the sequence of its first record.
+#[pyfunction]
+pub fn with_producer<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    producer_id: i64,
+    #[pyo3(from_py_with = argument::extract)] producer_epoch: i16,
+    #[pyo3(from_py_with = argument::extract)] sequence: i32,
+) -> PyResult<Bound<'py, PyBytes>> {
+    enter(|| {
+        let sealed = || record_batch::with_producer(data, producer_id, producer_epoch, sequence);
+        bytes_object(py, &without_gil_if_long(py, data.len(), sealed)?)
+    })
+}
+
+/// A partition, the numbers of its rows as native 32-bit integers, and a record batch of them.
+type Produced<'py> = (i32, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+
+/// Makes the record batches of rows that have the columns `key`, `value`, `headers`, `timestamp` and `partition`.
+#[pyfunction]
+#[pyo3(signature = (rows, partitions, *, partitioner, keyless, codec, level, batch_bytes, batch_rows, record_bytes))]
+#[expect(clippy::too_many_arguments, reason = "one for each setting of a producer")]
+pub fn partition_batches<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = argument::extract)] partitions: u32,
+    #[pyo3(from_py_with = argument::partitioner)] partitioner: &str,
+    #[pyo3(from_py_with = argument::extract)] keyless: u32,
+    #[pyo3(from_py_with = argument::codec)] codec: &str,
+    #[pyo3(from_py_with = argument::extract)] level: Option<i32>,
+    batch_bytes: usize,
+    batch_rows: usize,
+    record_bytes: usize,
+) -> PyResult<Vec<Produced<'py>>> {
+    enter(|| {
+        let c_interface::ImportedColumn::Array(array) = c_interface::import(rows)? else {
+            return Err(PyTypeError::new_err("records are written of one record batch, not of a stream"));
+        };
+        let rows =
+            array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("records are written of a record batch"))?;
+        let produce = Produce {
+            partitions,
+            partitioner: parse_choice("partitioner", partitioner, &Partitioner::NAMES)?,
+            keyless,
+            codec: codec_of(codec)?,
+            level,
+            batch_bytes,
+            batch_rows,
+            record_bytes,
+        };
+        let produced = without_gil(py, || produce.apply(rows))?;
+        let tuple = |batch: ProducedBatch| {
+            let rows: Vec<u8> = batch.rows.iter().flat_map(|row| row.to_ne_bytes()).collect();
+            let bytes = batch.bytes.map(|bytes| bytes_object(py, &bytes)).transpose()?;
+            Ok((batch.partition, bytes_object(py, &rows)?, bytes))
+        };
+        produced.into_iter().map(tuple).collect()
+    })
+}
+
+fn codec_of(name: &str) -> Result<Codec, Error> {
+    parse_choice("codec", name, &Codec::ALL.map(|codec| (codec.name(), codec)))
+}
+
 /// Writes dicts of the fields of messages as one batch.
 #[pyfunction]
 #[pyo3(signature = (messages, format, codec, options=None))]
@@ -77,7 +145,7 @@ pub fn batch<'py>(
     options: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
-        let codec = parse_choice("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
+        let codec = codec_of(codec)?;
         let options = write_options(options)?;
         let info = format.info();
         let read_message = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);

@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::filter::{check_pattern, truths};
     #[pymodule_export]
-    use super::log::{batch, record_batches, uncompressed, with_checksum};
+    use super::log::{batch, partition_batches, record_batches, uncompressed, with_checksum, with_producer};
     #[pymodule_export]
     use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -28,6 +26,9 @@ PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 2
 
 Lie: TypeAlias = Callable[[int, bytes], bytes]
 """Returns the response to send, without its size, instead of the response to a request with an API key."""
+
+Relay: TypeAlias = Callable[[bytes, bytes], bytes | None]
+"""Returns the response to pass on, of a request and a response; without one the connection ends."""
 
 
 def read(address: str, **options: object) -> pa.Table:
@@ -87,6 +88,27 @@ def frame_of(source: socket.socket) -> bytes:
     return receive_exactly(source, int.from_bytes(receive_exactly(source, 4), "big"))
 
 
+class RelayingBroker(LoopbackServer):
+    """Passes requests to a broker, and its responses back through a function, as if it were the broker."""
+
+    def __init__(self, port: int, relay: Relay) -> None:
+        super().__init__()
+        self._upstream_port = port
+        self._relay = relay
+
+    def _serve(self, client: socket.socket) -> None:
+        there, here = (HOST + number.to_bytes(4, "big") for number in (self._upstream_port, self.port))
+        with socket.create_connection(("127.0.0.1", self._upstream_port)) as upstream:
+            while True:
+                request = frame_of(client)
+                upstream.sendall(len(request).to_bytes(4, "big") + request)
+                response = self._relay(request, frame_of(upstream))
+                if response is None:
+                    return
+                response = response.replace(there, here)
+                client.sendall(len(response).to_bytes(4, "big") + response)
+
+
 def record(directory: Path) -> None:
     """Record what a real broker answers to the requests of this module."""
     from broker import Broker
@@ -97,34 +119,18 @@ def record(directory: Path) -> None:
     port = int(broker.address.partition(":")[2])
     responses: dict[str, str] = {}
 
-    def serve(client: socket.socket, own: int) -> None:
-        upstream = socket.create_connection(("127.0.0.1", port))
-        there, here = (HOST + number.to_bytes(4, "big") for number in (port, own))
-        with client, upstream, contextlib.suppress(OSError):
-            while True:
-                request = frame_of(client)
-                upstream.sendall(len(request).to_bytes(4, "big") + request)
-                response = frame_of(upstream)
-                responses[request_key(request)] = response.hex()
-                response = response.replace(there, here)
-                client.sendall(len(response).to_bytes(4, "big") + response)
-
-    def accept(listener: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                threading.Thread(target=serve, args=(client, listener.getsockname()[1]), daemon=True).start()
+    def note(request: bytes, response: bytes) -> bytes:
+        responses[request_key(request)] = response.hex()
+        return response
 
     try:
         create_with(broker.address, TOPIC, 2)
         for partition in range(2):
             for first in (0, 2):
                 send(producer(broker.address), TOPIC, numbered(2, first)[:2], partition)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            threading.Thread(target=accept, args=(listener,), daemon=True).start()
-            address = f"127.0.0.1:{listener.getsockname()[1]}"
-            read(address)
-            write(address)
+        with RelayingBroker(port, note) as relaying:
+            read(relaying.place)
+            write(relaying.place)
     finally:
         broker.stop()
     RESPONSES.write_text(json.dumps({"port": port, "responses": responses}, indent=1) + "\n")

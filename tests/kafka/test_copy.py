@@ -124,7 +124,10 @@ def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, brok
     refused = run("copy", source, target)
     assert refused.code != 0
     large = len(numbered(5))
-    assert f"the record at offset {large} of partition 0 was not written: Broker: Message size too large" in refused.err
+    assert (
+        f"the record at offset {large} of partition 0 was not written: the broker takes no record of this size"
+        in refused.err
+    )
     sent = [record.value for record in records]
     present = lh.open(target).read_all()["value"].to_pylist()
     assert present == sent[: len(present)]

@@ -11,7 +11,7 @@ from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
 from letterhead.kafka import reachability
-from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
+from lying_broker import API_VERSIONS, METADATA, PRODUCE, Lie, LyingBroker, read, write
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {
@@ -134,7 +134,7 @@ lh.write.topic(pa.table({"value": ["x"]}), "t", bootstrap_servers=sys.argv[1])
 def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
     with (
         SilentServer(HALF_A_RESPONSE if drips else b"", drips=drips) as server,
-        pytest.raises(lh.write.DeliveryError, match=r"row 0 and 1 more not delivered: .*timed out"),
+        pytest.raises(TimeoutError, match=r"no answer from 127\.0\.0\.1:\d+ in 0\.4 s"),
     ):
         lh.write.topic(
             pa.table({"value": ["x", "y"]}), "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400
@@ -143,5 +143,13 @@ def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
 
 def test_a_writer_without_metadata_times_out() -> None:
     lie: Lie = lambda api_key, frame: b"" if api_key == METADATA else frame  # noqa: E731
-    with LyingBroker(lie) as broker, pytest.raises(lh.write.DeliveryError, match="timed out"):
+    with LyingBroker(lie) as broker, pytest.raises(TimeoutError, match="does not respond"):
         lh.write.topic(pa.table({"value": ["x"]}), "lies", bootstrap_servers=broker.address, timeout_ms=400)
+
+
+def test_rows_that_a_broker_does_not_acknowledge_in_time_are_named() -> None:
+    lie: Lie = lambda api_key, frame: b"" if api_key == PRODUCE else frame  # noqa: E731
+    message = "rows? 0 and 1 more not delivered: .*does not respond.*whether the record is written is not known"
+    with LyingBroker(lie) as broker, pytest.raises(lh.write.DeliveryError, match=message) as raised:
+        write(broker.address, timeout_ms=400)
+    assert [*raised.value.errors] == [0, 1]

@@ -109,11 +109,7 @@ def test_star_import_replaces_no_builtin_function() -> None:
         ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
         ("pyarrow", "lh.read.iggy", "reading a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.write.iggy", "writing to a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),
-        (
-            "confluent_kafka",
-            "lh.write.topic",
-            "writing to a topic needs confluent_kafka: pip install 'letterhead[arrow,produce]'",
-        ),
+        ("pyarrow", "lh.write.topic", "writing to a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
     ],
 )

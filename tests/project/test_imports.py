@@ -22,7 +22,6 @@ LAYERS = (
         "_invariants",
         "_names",
         "_shared_parameters",
-        "_signals",
         "_times",
         "_warnings",
     ),

@@ -32,7 +32,7 @@ MISSING = {
         "reading a topic of Iggy needs {}: pip install 'letterhead[arrow]'"
     ),
     "lh.write.topic(None, 't', bootstrap_servers='127.0.0.1:9')": (
-        "writing to a topic needs {}: pip install 'letterhead[arrow,produce]'"
+        "writing to a topic needs {}: pip install 'letterhead[arrow,kafka]'"
     ),
     "lh.where.parse('a = 1')": "a condition as SQL text needs sqlglot: pip install 'letterhead[sql]'",
     "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",

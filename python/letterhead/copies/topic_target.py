@@ -31,9 +31,7 @@ WRITTEN = ("partition", "timestamp", "key", "value", "headers")
 
 _CHUNK_ROWS = 100_000
 
-_BATCH_BYTES = 1_000_000
-
-_EXACT = {"enable.gapless.guarantee": "true", "message.max.bytes": "1000000000"}
+_EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
 """Settings with which nothing is sent after a record that failed, and brokers decide which records are too large."""
 
 
@@ -80,15 +78,6 @@ class TopicTarget:
             with self._source.admin(self._request) as admin:
                 admin.create(self.topic, partitions, select_settings(settings))
 
-    def _batch_bytes(self) -> int:
-        """Return how large batches may be: brokers refuse a batch with all its records, not the largest record."""
-        try:
-            with self._source.admin(self._request) as admin:
-                limit = int(admin.settings(self.topic)["max.message.bytes"])
-        except PermissionError:  # the user may not see the settings
-            return _BATCH_BYTES
-        return min(_BATCH_BYTES, max(1, limit * 9 // 10))
-
     def last_records(self) -> dict[int, dict[str, Any]]:
         """Return the last record of each partition that has one."""
         request = replace(self._request, columns=COLUMNS, last=1)
@@ -110,7 +99,7 @@ class TopicTarget:
 
         ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
         unknown: set[int] = set()
-        settings = {**self._settings, **_EXACT, "batch.size": str(self._batch_bytes())}
+        settings = {**self._settings, **_EXACT}
         for chunk in _chunks(batches):
             table = pa.Table.from_batches(chunk)
             names = [name for name in WRITTEN if name in table.schema.names]

@@ -39,7 +39,7 @@ try:
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
-    raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
+    raise ImportError(how_to_install("a topic of Kafka", version, "'letterhead[kafka]'")) from error
 
 __all__ = ["Attempt", "BrokerConnections"]
 
@@ -49,6 +49,9 @@ Attempt = Callable[[float], Awaitable[Any]]
 _BACKOFF = 0.1
 _MAX_EXTRA_BYTES = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
+
+_RECONNECT_MS = 1000
+"""Longest time between two tries to connect to a broker, as in Java's clients. A broker that is started again is used at once."""
 
 _SETUP_MS = 10_000
 """How long a connection to one broker may take, before the next one is tried."""
@@ -87,6 +90,7 @@ class BrokerConnections(Closing):
             "security_protocol": settings.protocol,
             "receive_message_max_bytes": self._max_response_bytes,
             "client_id": "letterhead",
+            "reconnect_backoff_max_ms": _RECONNECT_MS,
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}

@@ -71,6 +71,8 @@ class KafkaClient(BrokerConnections):
     Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
     """
 
+    _creates_topics = False  # whether brokers that create topics on demand create one that is named
+
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._fetch_bytes = settings.fetch_bytes
@@ -128,7 +130,7 @@ class KafkaClient(BrokerConnections):
         """Request metadata of topics, or of all; note the brokers, leaders and epochs."""
         request = MetadataRequest(
             topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
-            allow_auto_topic_creation=False,
+            allow_auto_topic_creation=self._creates_topics,
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
             max_version=12,

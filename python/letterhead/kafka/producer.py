@@ -1,189 +1,268 @@
-"""The producer of librdkafka for :class:`letterhead.kafka.settings.Settings`: :func:`open_producer`.
+"""The requests that append record batches to a topic, each once: :class:`KafkaProducer`.
 
-librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` raises errors
-that a retry cannot fix at once, as long as no record has been delivered.
+A producer has an id and an epoch, and numbers the records of each partition, as the idempotent producer of Java does. A batch
+is sent again with the same bytes after an error that may be temporary, and a broker that has it already says so.
 """
 
 from __future__ import annotations
 
-import logging
-import re
-import socket
-import ssl
 import time
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from letterhead import _native
+from letterhead.errors import TopicNotFoundError
+from letterhead.kafka.client import KafkaClient
+from letterhead.kafka.settings import Settings
+from letterhead.offsets.partition_log import TopicPartition
 
-from letterhead._signals import DeferredSignals
-from letterhead.kafka.oauth import OAuthSettings, Tokens
-from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
-from letterhead.kafka.settings import Settings, unknown_setting
-from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_context
+# After the module that says which version is needed.
+from kafka import errors as kafka_errors  # isort: skip
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest  # isort: skip
+from letterhead.kafka.broker_errors import is_final  # isort: skip
+from letterhead.kafka.responses import check_code, find_produce_mismatch, find_producer_mismatch  # isort: skip
 
-__all__ = ["ConnectionErrors", "client_options", "close_producer", "open_producer"]
+__all__ = ["KafkaProducer", "OutgoingBatch", "Rejection"]
 
-_log = logging.getLogger(__name__)
-_log.addHandler(logging.NullHandler())  # errors are raised, and librdkafka would print them
+_UNKNOWN_TOPIC_SECONDS = 5.0
+"""How long a topic may be unknown: one that the brokers create on demand is known to all of them within seconds."""
 
-_UNSUPPORTED = ("proxy.url", "sasl.kerberos.domain.name", "sasl.kerberos.name")
-_IGNORED_OPTIONS = ("socket.connection.setup.timeout.max.ms",)
+_WAIT_SECONDS = 0.1
 
-_UNKNOWN_TOPIC_MS = 5_000
-"""How long a topic may be unknown before its records fail."""
+_REQUEST_MS = 30_000
+"""How long a leader may wait for the replicas of a partition."""
 
-_PROBE_SECONDS = 5.0
-"""How long a broker may take to show its certificate again, after librdkafka has rejected it."""
+_TOO_LARGE = (kafka_errors.MessageSizeTooLargeError.errno, kafka_errors.RecordListTooLargeError.errno)
+_OF_RECORDS = (*_TOO_LARGE, kafka_errors.InvalidTimestampError.errno, kafka_errors.InvalidRecordError.errno)
+"""Errors of single records, without which the other ones of a batch can be appended."""
 
-_DOWN_SECONDS = 3.0
-"""How long all brokers may be unreachable before the first record was delivered."""
+_REASONS = {
+    **dict.fromkeys(_TOO_LARGE, "the broker takes no record of this size: raise max.message.bytes of the topic"),
+    kafka_errors.TopicAuthorizationFailedError.errno: "not authorized: the user needs an ACL to write to the topic",
+}
 
+_MAX_SEQUENCE = (1 << 31) - 1
 
-class ConnectionErrors:
-    """The errors of a producer's connections, as its ``error_cb``."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._error: Exception | None = None
-        self._reason = ""
-        self._down_since: float | None = None
-
-    def __call__(self, error: KafkaError) -> None:
-        """Note an error; librdkafka calls this while the producer is polled."""
-        code, reason = error.code(), error.str()
-        # The text begins with the URL of the broker: "sasl_ssl://host:port/bootstrap: ..."
-        match = re.match(r"(?:\w+://)?([^/\s]+:\d+)/\w+: (.*?)(?: \(after [^()]*\))?$", reason, re.DOTALL)
-        broker, reason = match.groups() if match is not None else (self._settings.servers, reason)
-        if code == KafkaError._AUTHENTICATION:
-            mechanism = self._settings.login.mechanism if self._settings.login is not None else ""
-            self._error = PermissionError(
-                f"{broker} rejected the login by {mechanism}: {reason}; {login_remedy(mechanism, reason)}"
-            )
-        elif code == KafkaError._SSL:
-            self._error = tls_error(broker, _verification_reason(broker, self._settings.tls) or reason)
-        elif code in (KafkaError._RESOLVE, KafkaError._TRANSPORT):
-            # A broker without TLS ends the connection before or after librdkafka has read its answer, which it then explains.
-            closed = "SSL connection closed by peer" in reason
-            self._reason = f"{broker}: {reason}{', so security.protocol may not be that of its port' if closed else ''}"
-            if demands_certificate(reason):
-                self._error = tls_error(broker, reason)
-        elif code == KafkaError._ALL_BROKERS_DOWN and self._down_since is None:
-            self._down_since = time.monotonic()
-
-    def check(self, producer: Producer, *, delivered: bool) -> None:
-        """Raise the error that keeps all records from being delivered, and remove them from the queue."""
-        if delivered:
-            return
-        error = self._error
-        if error is None and self._down_since is not None and time.monotonic() - self._down_since >= _DOWN_SECONDS:
-            # librdkafka has no reason if a broker ends the connection without an answer.
-            error = ConnectionError(
-                f"no broker can be reached ({self._reason}): check bootstrap.servers, and whether the brokers run"
-                if self._reason
-                else f"{self._settings.servers} does not answer over {self._settings.protocol}: set security.protocol to the "
-                "protocol of the port, and check whether the brokers run"
-            )
-        if error is not None:
-            producer.purge()
-            raise error
+_DUPLICATE = kafka_errors.DuplicateSequenceNumberError.errno
+_LOST_STATE = (kafka_errors.OutOfOrderSequenceNumberError.errno, kafka_errors.UnknownProducerIdError.errno)
+_CORRUPT = kafka_errors.CorruptRecordError.errno  # on the way; a broker verifies the checksum
+_APPENDED = (kafka_errors.RequestTimedOutError.errno, kafka_errors.NotEnoughReplicasAfterAppendError.errno)
+"""Errors after which a leader may have the batch, while not all replicas have it."""
 
 
-def open_producer(settings: Settings, **callbacks: Any) -> Producer:
-    """Return an idempotent producer; raise ValueError for a setting that librdkafka rejects."""
-    options: dict[str, Any] = {
-        "enable.idempotence": True,
-        "partitioner": "murmur2_random",
-        "linger.ms": 5,
-        "delivery.timeout.ms": settings.timeout_ms,
-        # A topic that the brokers create on demand is known to all of them within seconds.
-        "topic.metadata.propagation.max.ms": min(_UNKNOWN_TOPIC_MS, settings.timeout_ms),
-    }
-    try:
-        return Producer(options | client_options(settings) | settings.tuning | callbacks, logger=_log)
-    except KafkaException as error:
-        raise _setting_error(error.args[0].str()) from None
+class Rejection(NamedTuple):
+    """Why a broker rejects a batch."""
+
+    reason: str
+    of_records: bool  # whether other records can be appended
+    too_large: bool
+    records: dict[int, str]  # the rejected records by their index in the batch, as far as the broker names them
 
 
-def client_options(settings: Settings) -> dict[str, Any]:
-    """Return how a client of librdkafka connects and logs in; raise ValueError for a setting that it does not support."""
-    options: dict[str, Any] = {
-        "bootstrap.servers": settings.servers,
-        "security.protocol": settings.protocol.lower(),
-        "log_level": 2,  # errors are raised
-    }
-    for name, value in settings.options.items():
-        if name in _UNSUPPORTED:
-            raise ValueError(f"{name} is not supported for writing")
-        if name not in _IGNORED_OPTIONS:
-            options[name] = value
-    if settings.protocol.endswith("SSL"):
-        if settings.tls.context is not None:
-            raise ValueError("ssl.context is not supported for writing: set ssl.truststore.location")
-        options |= librdkafka_certificates(settings.tls)
-    return options | _login(settings)
+class OutgoingBatch:
+    """A record batch that is sent until a broker acknowledges or rejects it.
 
-
-def close_producer(producer: Producer) -> None:
-    """Close a producer; records that were neither delivered nor rejected, after an interrupt, are dropped.
-
-    Otherwise the garbage collector might close it in a thread of librdkafka, which calls ``oauth_cb``; librdkafka aborts the
-    process if a producer is closed by its own thread.
+    Parameters
+    ----------
+    partition : int
+        Its partition.
+    data : bytes
+        The batch, without a producer.
+    rows : int
+        Number of records.
     """
-    with DeferredSignals():
-        producer.purge()
-        if hasattr(producer, "close"):  # older versions have none
-            producer.close()
 
+    def __init__(self, partition: int, data: bytes, rows: int) -> None:
+        self.partition = partition
+        self.data = data
+        self.rows = rows
+        self.offset: int | None = None  # of its first record; -1 if a broker that has it did not say
+        self.rejection: Rejection | None = None
+        self.may_be_written = False  # an attempt ended without an answer
+        self._sent: bytes | None = None
+        self._lost_states = 0
 
-def _login(settings: Settings) -> dict[str, Any]:
-    login = settings.login
-    if login is None:
-        return {}
-    # librdkafka lacks AWS_MSK_IAM, but MSK accepts the same signature as a token.
-    oauth = login.oauth if login.iam is None else OAuthSettings(provider=login.iam.oauth_token)
-    options: dict[str, Any] = {"sasl.mechanism": login.mechanism if login.iam is None else "OAUTHBEARER"}
-    if oauth is None:
-        credentials = {"sasl.username": login.username, "sasl.password": login.password}
-        if login.kerberos is not None:
-            credentials = {
-                "sasl.kerberos.keytab": login.kerberos.keytab, "sasl.kerberos.principal": login.kerberos.principal,
-            }  # fmt: skip
-        return options | {name: value for name, value in credentials.items() if value is not None}
-    tokens = Tokens(oauth)
-    tokens.current(settings.timeout_ms / 1000)  # an error here is clearer than one of librdkafka
+    @property
+    def is_answered(self) -> bool:
+        """Whether a broker has acknowledged or rejected the batch."""
+        return self.offset is not None or self.rejection is not None
 
-    def token(_: str) -> tuple[str, float, str, dict[str, str]]:
-        text, expires = tokens.current()
-        return text, expires, "", tokens.extensions
+    @property
+    def is_unsealed(self) -> bool:
+        """Whether the batch has no producer, or is sent again as the first one of another producer."""
+        return self._sent is None
 
-    return options | {"oauth_cb": token}
+    def sealed(self, sequence: _Sequence) -> bytes:
+        """Return the bytes to send, which are the same for each attempt."""
+        if self._sent is None:
+            self._sent = _native.with_producer(self.data, sequence.producer_id, sequence.epoch, sequence.following)
+        return self._sent
 
-
-def _verification_reason(broker: str, tls: TlsSettings) -> str | None:
-    """Connect to the broker and return OpenSSL's reason for rejecting its certificate, which librdkafka does not report.
-
-    None if it is accepted or the broker is unreachable.
-    """
-    host, _, port = broker.rpartition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS) as connection:
-            ssl_context(tls).wrap_socket(connection, server_hostname=host).close()
-    except ssl.SSLCertVerificationError as error:
-        return f"certificate verify failed: {error.verify_message}"
-    except (OSError, ValueError):
+    def note(self, answer: Any, where: TopicPartition) -> Exception | None:
+        """Note an answer; return the error if the batch should be sent again."""
+        code = answer.error_code
+        if not code or code == _DUPLICATE:
+            self.offset = -1 if code else max(answer.base_offset, -1)
+            return None
+        error_class = kafka_errors.for_code(code)
+        error: Exception = error_class(str(where))
+        if code in _LOST_STATE and not self.may_be_written and not self._lost_states:
+            # The batch is not in the log: it is sent as the first one of another producer.
+            self._lost_states += 1
+            self._sent = None
+            return _repeated(error)
+        if code == _CORRUPT or getattr(error, "retriable", False):
+            self.may_be_written |= code in _APPENDED
+            return _repeated(error) if code == _CORRUPT else error
+        reason = _REASONS.get(code) or answer.error_message or error_class.description
+        if code in _LOST_STATE and self.may_be_written:
+            reason = f"{reason} Whether the record is written is not known, because the broker lost what it knew of the producer"
+        records = {
+            rejected.batch_index: rejected.batch_index_error_message or reason
+            for rejected in answer.record_errors or ()
+            if 0 <= rejected.batch_index < self.rows
+        }
+        is_large = code in _TOO_LARGE
+        self.rejection = Rejection(reason, code in _OF_RECORDS, is_large, {} if is_large else records)
         return None
-    return None
 
 
-def _setting_error(reason: str) -> ValueError:
-    unknown = re.search('No such configuration property: "(.*)"', reason)
-    if unknown is not None:
-        return unknown_setting(unknown[1])
-    if "No provider for SASL mechanism GSSAPI" in reason:
-        return ValueError(
-            "confluent-kafka was built without GSSAPI: build it with `pip install --no-binary confluent-kafka confluent-kafka`, "
-            "for a librdkafka with libsasl2"
+def _repeated(error: Exception) -> Exception:
+    """Return an error after which a request is repeated."""
+    temporary: Exception = kafka_errors.NodeNotReadyError(str(error))
+    return temporary
+
+
+@dataclass
+class _Sequence:
+    """The producer of a partition, and the number of its next record."""
+
+    producer_id: int
+    epoch: int
+    following: int
+
+
+class KafkaProducer(KafkaClient):
+    """Appends record batches to the partitions of a topic. A partition has one unanswered batch at a time."""
+
+    _creates_topics = True
+
+    def __init__(self, settings: Settings, topic: str) -> None:
+        super().__init__(settings)
+        self._topic = topic
+        self._acks = settings.producer.acks
+        self._is_idempotent = settings.producer.is_idempotent
+        self._sequences: dict[int, _Sequence] = {}
+        self._producer: tuple[int, int] = (-1, -1)
+
+    def open(self) -> int:
+        """Become a producer, and return the number of partitions of the topic.
+
+        Raises
+        ------
+        TopicNotFoundError
+            If the topic does not exist, and the brokers do not create it within seconds.
+        """
+        if self._is_idempotent:
+            self.call(self._init_producer)
+        deadline = time.monotonic() + min(self.timeout, _UNKNOWN_TOPIC_SECONDS)
+        while True:
+            try:
+                return len(self.partitions([self._topic]))
+            except TopicNotFoundError:
+                if time.monotonic() + _WAIT_SECONDS >= deadline:
+                    raise
+            time.sleep(_WAIT_SECONDS)
+
+    def begin_append(self, batches: Sequence[OutgoingBatch]) -> Any:
+        """Start to send batches of different partitions in the background; return a handle for :meth:`wait`.
+
+        Afterwards each batch is answered, or :meth:`wait` raises why it is not.
+        """
+        return self.begin(partial(self._append, batches))
+
+    async def _append(self, batches: Iterable[OutgoingBatch], deadline: float) -> None:
+        by_leader: dict[int, list[OutgoingBatch]] = {}
+        errors: list[Exception] = []
+        for batch in batches:
+            if not batch.is_answered:
+                try:
+                    leader = await self._leader(TopicPartition(self._topic, batch.partition), deadline)
+                except kafka_errors.LeaderNotAvailableError as error:  # other partitions have one
+                    errors.append(error)
+                else:
+                    by_leader.setdefault(leader, []).append(batch)
+        calls = [self._manager.call_soon(self._append_at, *group, deadline, errors) for group in by_leader.items()]
+        for call in calls:
+            await self._wait_for(call, deadline + _WAIT_SECONDS)
+        if errors:
+            raise next(
+                (error for error in errors if not isinstance(error, kafka_errors.KafkaError) or is_final(error)),
+                errors[0],
+            )
+
+    async def _append_at(
+        self, leader: int, batches: Sequence[OutgoingBatch], deadline: float, errors: list[Exception]
+    ) -> None:
+        """Send batches to the leader of their partitions, and add the errors after which they should be sent again."""
+        try:
+            data = [
+                ProduceRequest.TopicProduceData.PartitionProduceData(
+                    index=batch.partition, records=batch.sealed(await self._sequence(batch.partition, deadline))
+                )
+                for batch in batches
+            ]
+            request = ProduceRequest(
+                transactional_id=None,
+                acks=self._acks,
+                timeout_ms=_REQUEST_MS,
+                topic_data=[ProduceRequest.TopicProduceData(name=self._topic, partition_data=data)],
+                # From version 13 on, topics are named by ids instead.
+                min_version=3,
+                max_version=12,
+            )
+            find_mismatch = partial(find_produce_mismatch, self._topic, [batch.partition for batch in batches])
+            response = await self.send(leader, request, deadline, find_mismatch)
+        except Exception as error:
+            for batch in batches:
+                batch.may_be_written = True
+            errors.append(error)
+            return
+        [topic] = response.responses
+        answers = {answer.index: answer for answer in topic.partition_responses}
+        for batch in batches:
+            temporary = batch.note(answers[batch.partition], TopicPartition(self._topic, batch.partition))
+            self._note_sequence(batch)
+            if temporary is not None:
+                errors.append(temporary)
+
+    async def _sequence(self, partition: int, deadline: float) -> _Sequence:
+        """Return the sequence of a partition, which begins with the first batch of a producer."""
+        if not self._is_idempotent:
+            return _Sequence(-1, -1, -1)
+        if partition not in self._sequences:
+            if self._producer[0] < 0:
+                await self._init_producer(deadline)
+            self._sequences[partition] = _Sequence(*self._producer, 0)
+        return self._sequences[partition]
+
+    def _note_sequence(self, batch: OutgoingBatch) -> None:
+        sequence = self._sequences.get(batch.partition)
+        if sequence is None:
+            return
+        if batch.offset is not None:
+            sequence.following = (sequence.following + batch.rows) & _MAX_SEQUENCE
+        elif batch.is_unsealed or (batch.is_answered and batch.may_be_written):
+            # What the broker expects is not known: the next batch is the first one of another producer.
+            del self._sequences[batch.partition]
+            self._producer = (-1, -1)
+
+    async def _init_producer(self, deadline: float) -> None:
+        request = InitProducerIdRequest(
+            transactional_id=None, transaction_timeout_ms=_REQUEST_MS, producer_id=-1, producer_epoch=-1, max_version=4
         )
-    invalid = re.match('Invalid value (".*" )?for configuration property ("[^"]*")', reason, re.DOTALL)
-    # librdkafka quotes some values.
-    return ValueError(reason if invalid is None else f"Invalid value for configuration property {invalid[2]}")
+        response = await self.send_to_any(request, deadline, find_producer_mismatch)
+        check_code(response.error_code, "a producer id")
+        self._producer = (response.producer_id, response.producer_epoch)

@@ -12,7 +12,7 @@ from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = [
     "ISOLATION", "Fetched", "FindMismatch", "Isolation", "check_code", "unwrap_response", "find_fetch_mismatch",
-    "find_metadata_mismatch", "find_offsets_mismatch",
+    "find_metadata_mismatch", "find_offsets_mismatch", "find_produce_mismatch", "find_producer_mismatch",
 ]  # fmt: skip
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
@@ -99,4 +99,23 @@ def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: An
     [(_, fetched)] = pairs
     if last_epoch < 0 and fetched.diverging_epoch is not None and fetched.diverging_epoch.end_offset >= 0:
         return f"reports that records of {partition} were removed, of which none was read"
+    return None
+
+
+def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> str | None:
+    """Return an error message if acknowledgements do not answer the request, otherwise None."""
+    pairs = [
+        (named.name, answer.index) for named in response.responses or () for answer in named.partition_responses or ()
+    ]
+    if len(response.responses or ()) != 1 or sorted(pairs) != sorted((topic, partition) for partition in partitions):
+        return f"acknowledged records of other partitions than the sent ones of {topic}"
+    if any(answer.base_offset < -1 for answer in response.responses[0].partition_responses):
+        return "acknowledged records at a negative offset"
+    return None
+
+
+def find_producer_mismatch(response: Any) -> str | None:
+    """Return an error message if a producer id is none, otherwise None."""
+    if not response.error_code and (response.producer_id < 0 or response.producer_epoch < 0):
+        return "sent a negative producer id"
     return None

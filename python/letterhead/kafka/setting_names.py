@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "ALIASES", "CONNECTION", "CONSUMER", "HANDLERS", "JAVA", "LIBRDKAFKA_NAMES", "NAMES_BY_USE", "OPTIONS", "READER_NAMES",
-    "READING", "REJECTED", "TLS",
+    "ALIASES", "HANDLERS", "IGNORED_IN_FILES", "NAMES_BY_USE", "OPTIONS", "READER_NAMES", "REJECTED", "TLS",
 ]  # fmt: skip
 
 OPTIONS: dict[str, Callable[[str], Any]] = {
@@ -82,12 +81,17 @@ CONSUMER = (
 
 PRODUCER = (
     "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
-    "delivery.timeout.ms", "enable.gapless.guarantee", "enable.idempotence", "linger.ms",
-    "max.in.flight", "max.in.flight.requests.per.connection", "message.max.bytes", "message.send.max.retries",
-    "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
-    "queue.buffering.max.ms", "request.required.acks", "retries", "sticky.partitioning.linger.ms", "max.request.size",
+    "delivery.timeout.ms", "enable.gapless.guarantee", "enable.idempotence", "max.request.size", "message.max.bytes",
+    "message.timeout.ms", "partitioner", "request.required.acks",
 )  # fmt: skip
 """Settings of producers, which readers ignore."""
+
+QUEUES = (
+    "linger.ms", "max.in.flight", "max.in.flight.requests.per.connection", "message.send.max.retries",
+    "queue.buffering.max.kbytes", "queue.buffering.max.messages", "queue.buffering.max.ms", "retries",
+    "sticky.partitioning.linger.ms",
+)  # fmt: skip
+"""Settings of the queues of producers, which a writer of tables does not need."""
 
 CLIENT = (
     "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
@@ -96,7 +100,7 @@ CLIENT = (
     "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
     "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
 )  # fmt: skip
-"""Settings that tune any client of librdkafka or Java."""
+"""Settings that tune any client of librdkafka."""
 
 JAVA = (
     "auto.include.jmx.reporter", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
@@ -113,14 +117,12 @@ JAVA = (
 )  # fmt: skip
 """Settings that tune Java's clients only, or set what is always set here."""
 
-LIBRDKAFKA_NAMES = {"max.request.size": "message.max.bytes"}
-"""Settings of producers that librdkafka calls otherwise."""
-
 NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Connection and login": tuple(name for name in CONNECTION if name not in ALIASES),
     "Reading": READING,
     "Writing; readers ignore them": PRODUCER,
-    "Passed to librdkafka when writing; readers ignore them": CLIENT,
+    "Ignored, because they tune the queues of producers": QUEUES,
+    "Ignored, because they tune clients of librdkafka": CLIENT,
     "Ignored, because they tune consumers in groups": CONSUMER,
     "Ignored, because they tune Java's clients": JAVA,
 }

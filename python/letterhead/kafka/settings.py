@@ -19,20 +19,7 @@ from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.kerberos import KerberosSettings
 from letterhead.kafka.oauth import OAuthSettings, TokenProvider
 from letterhead.kafka.properties import expand, read_properties
-from letterhead.kafka.setting_names import (
-    ALIASES,
-    CONNECTION,
-    CONSUMER,
-    HANDLERS,
-    IGNORED_IN_FILES,
-    JAVA,
-    LIBRDKAFKA_NAMES,
-    OPTIONS,
-    READER_NAMES,
-    READING,
-    REJECTED,
-    TLS,
-)
+from letterhead.kafka.setting_names import ALIASES, HANDLERS, IGNORED_IN_FILES, OPTIONS, READER_NAMES, REJECTED, TLS
 from letterhead.kafka.tls import TlsSettings
 
 if TYPE_CHECKING:
@@ -63,6 +50,9 @@ FileReader: TypeAlias = Callable[["str | os.PathLike[str]"], dict[str, str]]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+ACKS = ("all", "-1", "1")
+PARTITIONERS = ("murmur2_random", "murmur2", "consistent_random", "consistent", "fnv1a_random", "fnv1a", "random")
 MECHANISMS = (*_WITH_PASSWORD, "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
 _MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule": ("PLAIN",),
@@ -88,6 +78,21 @@ class Login:
         return f"<login by {self.mechanism}>"
 
 
+@dataclass(frozen=True)
+class ProducerSettings:
+    """How records are divided into batches, and when a batch is written."""
+
+    codec: str = "none"
+    level: int | None = None
+    batch_bytes: int = 1_000_000
+    batch_rows: int = 10_000
+    record_bytes: int = 1_000_000
+    partitioner: str = "murmur2_random"
+    is_idempotent: bool = True
+    acks: int = -1
+    is_gapless: bool = False  # whether nothing is sent after a record that was not written
+
+
 @dataclass(repr=False)
 class Settings:
     """How to connect to brokers."""
@@ -97,7 +102,7 @@ class Settings:
     login: Login | None = None
     tls: TlsSettings = field(default_factory=TlsSettings)
     options: dict[str, Any] = field(default_factory=dict)  # other settings of a connection, by Kafka's names
-    tuning: dict[str, str] = field(default_factory=dict)  # settings of a producer
+    producer: ProducerSettings = field(default_factory=lambda: ProducerSettings())
     timeout_ms: int = TIMEOUT_MS  # how long to retry
     fetch_bytes: int = FETCH_BYTES
     isolation_level: str | None = None
@@ -187,13 +192,14 @@ def writer_settings(
     token_provider: TokenProvider | None = None,
     timeout_ms: int | None = None,
 ) -> Settings:
-    """Return the settings of a writer, with :attr:`Settings.tuning` for librdkafka, which rejects unknown names."""
-    values = _Values(settings, servers)
+    """Return the settings of a writer, with :attr:`Settings.producer`."""
+    values = _Values(reader_values(settings), servers)
     values.check_settable()
+    check_names(values)
     result = values.connection(token_provider)
-    result.timeout_ms = values.number("delivery.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
-    used = {*CONNECTION, *READING, *CONSUMER, *JAVA, "delivery.timeout.ms"}
-    result.tuning = {LIBRDKAFKA_NAMES.get(name, name): values.text(name) or "" for name in values if name not in used}
+    limit = values.number("delivery.timeout.ms") or values.number("message.timeout.ms") or TIMEOUT_MS
+    result.timeout_ms = limit if timeout_ms is None else timeout_ms
+    result.producer = values.producer()
     return result
 
 
@@ -271,9 +277,40 @@ class _Values:
         tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
         result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
         result.isolation_level = self.one_of("isolation.level", ("read_uncommitted", "read_committed"))
-        self.one_of("client.dns.lookup", ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"))
         result.rack = self.text("client.rack") or ""
         return result
+
+    def producer(self) -> ProducerSettings:
+        """Return the settings of a producer."""
+        default = ProducerSettings()
+        codec = self.one_of("compression.type", CODECS) or self.one_of("compression.codec", CODECS) or default.codec
+        acks = self.one_of("acks", ACKS) or self.one_of("request.required.acks", ACKS) or "all"
+        is_idempotent = self._flag("enable.idempotence", default=True)
+        if is_idempotent and acks == "1":
+            raise ValueError(f"{self.prefix}acks must be all, unless enable.idempotence is false")
+        level = self.number("compression.level")
+
+        def size(*names: str, default: int) -> int:
+            given = next((number for number in map(self.number, names) if number is not None), default)
+            if given < 1:
+                raise ValueError(f"{self.prefix}{names[0]} must be at least 1")
+            return given
+
+        return ProducerSettings(
+            codec=codec,
+            level=None if level == -1 else level,
+            batch_bytes=size("batch.size", default=default.batch_bytes),
+            batch_rows=size("batch.num.messages", default=default.batch_rows),
+            record_bytes=size("max.request.size", "message.max.bytes", default=default.record_bytes),
+            partitioner=self.one_of("partitioner", PARTITIONERS) or default.partitioner,
+            is_idempotent=is_idempotent,
+            acks=1 if acks == "1" else -1,
+            is_gapless=self._flag("enable.gapless.guarantee", default=False),
+        )
+
+    def _flag(self, name: str, *, default: bool) -> bool:
+        value = self.one_of(name, ("true", "false"))
+        return default if value is None else value == "true"
 
     def check_settable(self) -> None:
         """Raise ValueError for a name that a user cannot set."""
@@ -326,6 +363,7 @@ class _Values:
             )
         if token_provider is not None and not protocol.startswith("SASL"):
             raise ValueError("token_provider= needs security.protocol=SASL_SSL (or SASL_PLAINTEXT)")
+        self.one_of("client.dns.lookup", ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"))
         brokers = [server.strip() for server in servers.split(",") if server.strip()]
         for number, server in enumerate(brokers, 1):
             _check_server(server, number)

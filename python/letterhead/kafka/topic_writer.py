@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import random
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("writing to a topic", "'letterhead[arrow,produce]'"):
+with install_hint("writing to a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
-    from confluent_kafka import KafkaException
 
-    from letterhead.kafka.producer import ConnectionErrors, close_producer, open_producer
-
+from letterhead import _native
 from letterhead import arrow as lha
 from letterhead._arrow_types import read_table
 from letterhead._binary_columns import binary_column, exact_column
 from letterhead._names import unknown_name
-from letterhead._signals import DeferredSignals
+from letterhead._table_batches import split_batches
 from letterhead.errors import EncodeError, HeaderError, after_rows
-from letterhead.kafka.settings import SettingsLike, writer_settings
+from letterhead.kafka.producer import KafkaProducer, OutgoingBatch, Rejection
+from letterhead.kafka.settings import ProducerSettings, SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written
 
 if TYPE_CHECKING:
@@ -38,7 +41,13 @@ _OF_BROKER = (
 )  # fmt: skip
 """Columns that a reader returns and a broker sets: they are not written."""
 
-_POLL = 0.1
+_TIME = pa.timestamp("ms", "UTC")
+
+_CHUNK_ROWS = 65_536
+"""Rows whose batches are made at once."""
+
+_REQUEST_BYTES = 16 << 20
+"""Bytes of the batches of partitions that are sent at once, about."""
 
 
 @documented
@@ -55,8 +64,8 @@ def topic(
 ) -> Written:
     """Append the rows of a table to a Kafka topic, as records with headers.
 
-    Records are sent by confluent-kafka with ``enable.idempotence``, so that a broker stores each once although a request
-    is repeated. Rows of one partition keep their order. A program that is killed and writes its table again repeats rows.
+    Records are sent as the idempotent producer of Java sends them, so that a broker stores each once although a request is
+    repeated. Rows of one partition keep their order. A program that is killed and writes its table again repeats rows.
 
     Parameters
     ----------
@@ -74,7 +83,8 @@ def topic(
         as in Kafka's Java producer.
     {types}
     timeout_ms : int, optional
-        How long to retry a record before it is an error; by default ``delivery.timeout.ms`` of the settings, or 60 000.
+        How long to retry a batch before its records are errors; by default ``delivery.timeout.ms`` of the settings, or
+        60 000.
 
     Returns
     -------
@@ -84,16 +94,19 @@ def topic(
     Raises
     ------
     DeliveryError
-        If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written.
+        If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written. A row
+        is in ``errors`` too if it may be written, but no broker said so in time.
     EncodeError, ConversionError
         If a row cannot be written; it names the row. Rows before its chunk of a stream are written.
     TypeError, ValueError
         If a column is unknown or has another type, or a setting is invalid.
+    TopicNotFoundError
+        If the topic does not exist. No row is written.
     PermissionError, ConnectionError, TimeoutError
-        If no row was written, because the brokers reject the login or a certificate, no broker can be reached, or an
-        identity provider sends no token.
+        If no row is written, because the brokers reject the login, a certificate or a producer, no broker can be reached,
+        or none or an identity provider answers in time.
     ImportError
-        If confluent-kafka is not installed.
+        If kafka-python is not installed.
 
     Examples
     --------
@@ -111,152 +124,254 @@ def topic(
     if column is not None and column not in source.schema.names:
         raise ValueError(f"the table has no column {column!r}")
     connection = writer_settings(bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms)
-    connection_errors = ConnectionErrors(connection)
-    producer = open_producer(connection, error_cb=connection_errors)
-    sender = _Sender(producer, topic, partition, types, connection_errors)
-    try:
-        for batch in source:
-            sender.send(batch)
+    with KafkaProducer(connection, topic) as producer:
+        sender = _Sender(producer, topic, connection.producer)
+        try:
+            for batch in source:
+                for rows in _chunks(batch):
+                    sender.add(_records(rows, column if column is not None else partition, types, sender.rows))
+                if not isinstance(data, pa.Table):  # the next batch of a stream may come late
+                    sender.send()
+        except Exception as error:
+            sender.flush()  # rows before the error are still delivered
+            if sender.errors:
+                error.add_note(str(sender.delivery_error()))
+            raise
         sender.flush()
-    except Exception as error:
-        # Rows sent before the error are still delivered.
-        with DeferredSignals() as signals:
-            while len(producer):  # every record is acknowledged or times out
-                sender.poll(_POLL)
-                signals.check()
-        if sender.errors:
-            error.add_note(str(sender.delivery_error()))
-        raise
-    finally:
-        close_producer(producer)
     if sender.errors:
         raise sender.delivery_error()
     return Written(sender.rows, sender.batches())
 
 
-class _Sender:
-    """Sends rows to a topic, and keeps the answers of brokers: the partition and offset of each row, or its error."""
+class _Queued(NamedTuple):
+    """A batch of one partition, and the rows that it was made of."""
 
-    def __init__(
-        self,
-        producer: Any,
-        topic: str,
-        partition: int | str | None,
-        types: Types | None,
-        connection_errors: ConnectionErrors,
-    ) -> None:
+    partition: int
+    data: bytes | None  # None if the only row cannot be written
+    rows: Sequence[int]  # of the records
+    before: int  # rows before the records
+    records: pa.RecordBatch
+    limit: int = 0  # bytes that the batch may have
+    reason: str = ""  # why the row cannot be written
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the numbers of the rows in the whole table."""
+        return (self.before + row for row in self.rows)
+
+
+class _Sender:
+    """Sends rows to a topic, and keeps the answers of brokers: the partition and offset of each row, or its error.
+
+    A partition has one unanswered batch at a time. While a round of batches, one of each partition, is in the background, the
+    next rows are read.
+    """
+
+    def __init__(self, producer: KafkaProducer, topic: str, settings: ProducerSettings) -> None:
         self.rows = 0
         self.errors: dict[int, str] = {}
-        self._places: dict[int, tuple[int, int]] = {}
+        self._unsent: set[int] = set()
         self._producer = producer
         self._topic = topic
-        self._partition = partition
-        self._types = types
-        self._connection_errors = connection_errors
+        self._settings = settings
+        self._batch_bytes = settings.batch_bytes
+        self._partitions = producer.open()
+        self._keyless = random.randrange(max(self._partitions, 1))
+        self._held: list[pa.RecordBatch] = []
+        self._queues: dict[int, deque[_Queued]] = {}
+        self._round: list[tuple[_Queued, OutgoingBatch]] = []
+        self._pending: Any = None
+        self._stopped: dict[int | None, str] = {}  # by partition, None for all: why nothing more is sent
+        self._appended: list[Appended] = []
 
-    def send(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of a batch; the answers come later."""
-        names = batch.schema.names
-        nothing = [None] * len(batch)
-        keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
-        if isinstance(self._partition, str):
-            partitions = exact_column(batch, self._partition, pa.int32(), self.rows, "kafka").to_pylist()
-        else:
-            partitions = [self._partition] * len(batch)
-        parts = (keys, values, _headers(batch, self._types, self.rows), _times(batch, self.rows), partitions)
-        with DeferredSignals() as signals:
-            for row, (key, value, headers, time, partition) in enumerate(zip(*parts, strict=True), self.rows):
-                options: dict[str, Any] = {"key": key, "value": value, "on_delivery": self._callback(row)}
-                if headers:
-                    options["headers"] = [(header["key"], header["value"]) for header in headers]
-                if time is not None:
-                    options["timestamp"] = time
-                if partition is not None:
-                    options["partition"] = partition
-                self._produce(row, options, signals)
-        self.rows += len(batch)
+    def add(self, records: pa.RecordBatch) -> None:
+        """Add records, and send them if there are many."""
+        self._held.append(records)
+        self.rows += len(records)
+        if sum(map(len, self._held)) >= _CHUNK_ROWS:
+            self.send()
+
+    def send(self) -> None:
+        """Send the records that were added; the answers to the last ones come later."""
+        if self._held:
+            records = pa.Table.from_batches(self._held).combine_chunks().to_batches()[0]
+            self._held = []
+            for batch in self._batches(records, self.rows - len(records)):
+                self._queues.setdefault(batch.partition, deque()).append(batch)
+        while self._queues:
+            self._end_round()
+            self._begin_round()
 
     def flush(self) -> None:
-        """Wait for the answers to all rows."""
-        with DeferredSignals() as signals:
-            # `flush` of a producer that has failed raises SystemError.
-            while len(self._producer):
-                self.poll(_POLL)
-                signals.check()
-                self._check()
-
-    def poll(self, seconds: float) -> None:
-        """Wait for an answer. A producer that has failed raises its error first, and then answers for each row."""
-        try:
-            self._producer.poll(seconds)
-        except KafkaException as error:
-            if not error.args[0].fatal():
-                raise
+        """Send what was added, and wait for the answers to all rows."""
+        self.send()
+        while self._round or self._queues:
+            self._end_round()
+            self._begin_round()
 
     def delivery_error(self) -> DeliveryError:
-        """Return the error for the rows that were not written."""
-        return DeliveryError(self._topic, dict(sorted(self.errors.items())))
+        """Return the error for the rows that were not written, first those that were sent."""
+        errors = sorted(self.errors.items(), key=lambda error: (error[0] in self._unsent, error[0]))
+        return DeliveryError(self._topic, dict(errors))
 
     def batches(self) -> list[Appended]:
         """Return runs of offsets that follow one another."""
         runs: list[Appended] = []
-        for partition, offset in sorted(self._places.values()):
+        for appended in sorted(self._appended):
             last = runs[-1] if runs else Appended(-1, 0, 0)
             following = last.offset + last.rows if last.offset >= 0 else -1
-            if (last.partition, following) == (partition, offset):
-                runs[-1] = last._replace(rows=last.rows + 1)
+            if last.partition == appended.partition and following == appended.offset:
+                runs[-1] = last._replace(rows=last.rows + appended.rows)
             else:
-                runs.append(Appended(partition, offset, 1))
+                runs.append(appended)
         return runs
 
-    def _produce(self, row: int, options: dict[str, Any], signals: DeferredSignals) -> None:
-        while True:
-            signals.check()
-            try:
-                self._producer.produce(self._topic, **options)
-                break
-            except BufferError:  # the queue is full
-                self.poll(_POLL)
-                self._check()
-            except KafkaException as error:
-                self.errors[row] = error.args[0].str()
-                break
-        self.poll(0)
+    def _batches(
+        self, records: pa.RecordBatch, before: int, *, limit: int | None = None, most_rows: int | None = None
+    ) -> list[_Queued]:
+        settings = self._settings
+        limit = self._batch_bytes if limit is None else limit
+        batches = _native.partition_batches(
+            records,
+            self._partitions,
+            partitioner=settings.partitioner,
+            keyless=self._keyless,
+            codec=settings.codec,
+            level=settings.level,
+            batch_bytes=limit,
+            batch_rows=settings.batch_rows if most_rows is None else most_rows,
+            record_bytes=settings.record_bytes,
+        )
+        self._keyless = (self._keyless + 1) % max(self._partitions, 1)
+        return [
+            _Queued(
+                number, data, memoryview(rows).cast("i"), before, records, limit, "" if data else self._reason(number)
+            )
+            for number, rows, data in batches
+        ]
 
-    def _check(self) -> None:
-        self._connection_errors.check(self._producer, delivered=bool(self._places))
+    def _reason(self, partition: int) -> str:
+        """Return why a record of a partition cannot be sent."""
+        if 0 <= partition < self._partitions:
+            return f"the record has more bytes than max.request.size, {self._settings.record_bytes:,}"
+        return f"unknown partition: the topic has {self._partitions}"
 
-    def _callback(self, row: int) -> Callable[[Any, Any], None]:
-        """Return the function that is called with the answer for a row."""
+    def _begin_round(self) -> None:
+        """Send the next batch of each partition, in turns if there are many."""
+        size = 0
+        for partition in [*self._queues]:
+            queue = self._queues.pop(partition)
+            while queue and not self._is_sendable(queue[0]):
+                queue.popleft()
+            if queue and size < _REQUEST_BYTES:
+                batch = queue.popleft()
+                size += len(batch.data or b"")
+                self._round.append((batch, OutgoingBatch(partition, batch.data or b"", len(batch.rows))))
+            if queue:  # now the last one
+                self._queues[partition] = queue
+        if self._round:
+            self._pending = self._producer.begin_append([outgoing for _, outgoing in self._round])
 
-        def answered(error: Any, message: Any) -> None:
-            if error is not None:
-                self.errors[row] = error.str()
+    def _is_sendable(self, batch: _Queued) -> bool:
+        """Return whether a batch can be sent; note the errors of its rows otherwise."""
+        reason = self._stopped.get(None, self._stopped.get(batch.partition))
+        if reason is not None:
+            self.errors.update(dict.fromkeys(batch.numbers(), reason))
+            self._unsent.update(batch.numbers())
+        elif batch.data is None:
+            self._fail(batch, batch.reason)
+        return reason is None and batch.data is not None
+
+    def _fail(self, batch: _Queued, reason: str) -> None:
+        """Note that rows were not written."""
+        numbers = [*batch.numbers()]
+        self.errors.update(dict.fromkeys(numbers, reason))
+        if self._settings.is_gapless:
+            self._stopped.setdefault(None, f"not sent, because row {numbers[0]} was not written")
+
+    def _end_round(self) -> None:
+        """Wait for the answers to the batches that were sent, and note them."""
+        if not self._round:
+            return
+        reason = ""
+        try:
+            self._producer.wait(self._pending)
+        except Exception as error:
+            reason = str(error)
+        batches, self._round = self._round, []
+        for batch, outgoing in batches:
+            if outgoing.offset is not None:
+                self._appended.append(Appended(batch.partition, outgoing.offset, len(batch.rows)))
+            elif outgoing.rejection is not None:
+                self._note_rejection(batch, outgoing.rejection)
             else:
-                offset = message.offset()
-                self._places[row] = (message.partition(), -1 if offset is None else max(offset, -1))
+                known = "; whether the record is written is not known" if outgoing.may_be_written else ""
+                self._stopped[batch.partition] = reason
+                self._fail(batch, reason + known)
 
-        return answered
+    def _note_rejection(self, batch: _Queued, rejection: Rejection) -> None:
+        """Note the errors of records, and queue the other records of their batch again."""
+        if not rejection.of_records:
+            self._stopped[batch.partition] = rejection.reason
+        if not rejection.of_records or len(batch.rows) == 1:
+            self._fail(batch, rejection.reason)
+            return
+        if rejection.too_large:  # batches have the limit of records
+            self._batch_bytes = max(1, min(self._batch_bytes, batch.limit // 2))
+        # Records that the broker does not name are found by halves.
+        parts: list[_Queued] = []
+        for reason, group in groupby(enumerate(batch.rows), lambda pair: rejection.records.get(pair[0])):
+            rows = [row for _, row in group]
+            if reason is None:
+                parts += self._again(batch, rows, halved=not rejection.records)
+            else:
+                parts += [batch._replace(data=None, rows=[row], reason=reason) for row in rows]
+        self._queues.setdefault(batch.partition, deque()).extendleft(reversed(parts))
+
+    def _again(self, batch: _Queued, rows: list[int], *, halved: bool) -> list[_Queued]:
+        """Return batches of some rows of a batch."""
+        records = batch.records.take(pa.array(rows, pa.int32()))
+        partitions = pa.repeat(pa.scalar(batch.partition, pa.int32()), len(rows))
+        columns = {name: records.column(name) for name in records.schema.names} | {"partition": partitions}
+        most_rows = (len(rows) + 1) // 2 if halved else len(rows)
+        parts = self._batches(pa.RecordBatch.from_pydict(columns), batch.before, limit=batch.limit, most_rows=most_rows)
+        return [part._replace(rows=[rows[row] for row in part.rows], records=batch.records) for part in parts]
 
 
-def _headers(batch: pa.RecordBatch, types: Types | None, before: int) -> Sequence[Any]:
-    if "headers" not in batch.schema.names:
-        return [None] * len(batch)
+def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(batch), _CHUNK_ROWS):
+        yield from split_batches(batch.slice(start, _CHUNK_ROWS), None)
+
+
+def _records(batch: pa.RecordBatch, partition: int | str | None, types: Types | None, before: int) -> pa.RecordBatch:
+    """Return the columns of records as the core writes them."""
+    names = batch.schema.names
+    columns = {name: binary_column(batch, name) for name in COLUMNS[:2] if name in names}
+    if "headers" in names:
+        columns["headers"] = _headers(batch, types, before)
+    columns["timestamp"] = _times(batch, before)
+    if isinstance(partition, str):
+        columns["partition"] = exact_column(batch, partition, pa.int32(), before, "kafka")
+    elif partition is not None:
+        columns["partition"] = pa.repeat(pa.scalar(partition, pa.int32()), len(batch))
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _headers(batch: pa.RecordBatch, types: Types | None, before: int) -> pa.Array:
     try:
-        written = lha.encode(batch.column("headers"), "kafka", types=types)
+        return lha.encode(batch.column("headers"), "kafka", types=types)
     except HeaderError as error:
         raise after_rows(error, before) from None
-    return lha.decode(written, "kafka").to_pylist()  # type: ignore[no-any-return]
 
 
-def _times(batch: pa.RecordBatch, before: int) -> Sequence[int | None]:
+def _times(batch: pa.RecordBatch, before: int) -> pa.Array:
+    now = pa.scalar(time.time_ns() // 1_000_000, pa.int64()).cast(_TIME)
     if "timestamp" not in batch.schema.names:
-        return [None] * len(batch)
-    times = exact_column(batch, "timestamp", pa.timestamp("ms", "UTC"), before, "kafka").cast(pa.int64())
-    row = pc.index(pc.fill_null(pc.less_equal(times, 0), False), pa.scalar(True)).as_py()
+        return pa.repeat(now, len(batch))
+    times = exact_column(batch, "timestamp", _TIME, before, "kafka")
+    row = pc.index(pc.fill_null(pc.less(times.cast(pa.int64()), 0), False), pa.scalar(True)).as_py()
     if row >= 0:
         raise EncodeError(
-            "the timestamp is not after 1970-01-01, which librdkafka cannot send: set it to null for the current time",
+            "the timestamp is before 1970-01-01, which producers of Kafka do not write: set it to null for the current time",
             format="kafka", code="out_of_range", row=before + row,
         )  # fmt: skip
-    return times.to_pylist()  # type: ignore[no-any-return]
+    return pc.fill_null(times, now)

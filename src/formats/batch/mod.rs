@@ -6,6 +6,7 @@ pub mod kip82_messages;
 pub mod log_index;
 mod message_set;
 pub mod message_set_writer;
+pub mod partitioner;
 pub mod record_batch;
 pub mod record_batch_writer;
 

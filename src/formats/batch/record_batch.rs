@@ -65,6 +65,7 @@ pub const HEADER_LEN: usize = 61;
 const LENGTH_OFFSET: usize = 8;
 const CRC_OFFSET: usize = 17;
 const ATTRIBUTES_OFFSET: usize = 21;
+const PRODUCER_OFFSET: usize = 43;
 
 // Indexes of fields, in the order of the table without its headers.
 pub const OFFSET: usize = 0;
@@ -297,13 +298,32 @@ pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     let mut batch = Vec::new();
     memory::extend(&mut batch, data);
     if batch.len() >= HEADER_LEN && batch[legacy::FRAME_LEN + MAGIC_OFFSET] == MAGIC as u8 {
-        let crc = crc32c(&batch[ATTRIBUTES_OFFSET..]);
-        batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
+        set_checksum(&mut batch);
     } else if batch.len() > legacy::FRAME_LEN + 4 {
         let (head, covered) = batch.split_at_mut(legacy::FRAME_LEN + 4);
         head[legacy::FRAME_LEN..].copy_from_slice(&crc32(covered).to_be_bytes());
     }
     batch
+}
+
+/// Sets the checksum of a batch, which has at least a header.
+pub fn set_checksum(batch: &mut [u8]) {
+    let crc = crc32c(&batch[ATTRIBUTES_OFFSET..]);
+    batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// Returns a batch as an idempotent producer sends it: with its id, its epoch, and the sequence of the first record.
+pub fn with_producer(data: &[u8], producer_id: i64, producer_epoch: i16, sequence: i32) -> Result<Vec<u8>, Error> {
+    if data.len() < HEADER_LEN {
+        return Err(Error::Value(format!("a record batch has at least {HEADER_LEN} bytes")));
+    }
+    let mut batch = Vec::new();
+    memory::extend(&mut batch, data);
+    batch[PRODUCER_OFFSET..][..8].copy_from_slice(&producer_id.to_be_bytes());
+    batch[PRODUCER_OFFSET + 8..][..2].copy_from_slice(&producer_epoch.to_be_bytes());
+    batch[PRODUCER_OFFSET + 10..][..4].copy_from_slice(&sequence.to_be_bytes());
+    set_checksum(&mut batch);
+    Ok(batch)
 }
 
 /// Decompresses the batch at the beginning of these bytes. A compressed set of an older format becomes its messages.
@@ -333,8 +353,7 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     let len: i32 = fitting(batch.len() - legacy::FRAME_LEN);
     batch[LENGTH_OFFSET..][..4].copy_from_slice(&len.to_be_bytes());
     batch[ATTRIBUTES_OFFSET + 1] &= !CODEC_BITS;
-    let crc = crc32c(&batch[ATTRIBUTES_OFFSET..]);
-    batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
+    set_checksum(&mut batch);
     Ok(batch)
 }
 

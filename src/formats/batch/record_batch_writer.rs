@@ -3,16 +3,16 @@
 use super::Builder;
 use super::record_batch::{
     CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, RecordBatch, SEQUENCE,
-    TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT,
+    TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, set_checksum,
 };
-use crate::codec::{Codec, compress};
+use crate::codec::{Codec, compress_at};
 use crate::error::{Code, ErrorDetail};
-use crate::formats::checksum::crc32c;
 use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
 use crate::memory;
 use crate::number::fitting;
 use crate::traits::FieldValue;
+use crate::varint;
 
 /// Properties shared by all records of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,7 @@ impl Common {
 
 pub struct RecordBatchBuilder {
     codec: Codec,
+    level: Option<i32>,
     common: Common,
     base_offset: i64,
     last_offset: i64,
@@ -46,7 +47,93 @@ pub struct RecordBatchBuilder {
     largest_timestamp: i64,
     base_sequence: i32,
     count: i32,
-    records: Vec<u8>,
+    /// Room for the header, and the records.
+    content: Vec<u8>,
+}
+
+/// A record as its columns have it.
+#[derive(Clone, Copy)]
+pub struct PlainRecord<'a> {
+    pub timestamp: i64,
+    pub key: Option<&'a [u8]>,
+    pub value: Option<&'a [u8]>,
+    /// Headers as the format `kafka` has them.
+    pub headers: &'a [u8],
+}
+
+impl PlainRecord<'_> {
+    /// Largest length of the record in any batch.
+    pub fn max_len(&self) -> usize {
+        let bytes = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+        bytes(self.key) + bytes(self.value) + self.headers.len() + MAX_OVERHEAD
+    }
+}
+
+/// Lengths, attributes and deltas of a record.
+const MAX_OVERHEAD: usize = 1 + varint::MAX_LEN_64 + 4 * varint::MAX_LEN;
+
+impl RecordBatchBuilder {
+    /// Begins the batch of a producer, whose first record will have this timestamp.
+    pub fn open(codec: Codec, level: Option<i32>, timestamp: i64) -> Self {
+        let mut content = memory::vec_of(HEADER_LEN);
+        content.resize(HEADER_LEN, 0);
+        RecordBatchBuilder {
+            codec,
+            level,
+            common: Common {
+                appended: false,
+                producer_id: NONE,
+                producer_epoch: -1,
+                transactional: false,
+                control: false,
+            },
+            base_offset: 0,
+            last_offset: -1,
+            base_timestamp: timestamp,
+            largest_timestamp: timestamp,
+            base_sequence: -1,
+            count: 0,
+            content,
+        }
+    }
+
+    /// Length of the batch before compression.
+    pub fn size(&self) -> usize {
+        self.content.len()
+    }
+
+    /// Adds a record with the next offset. The caller has checked that its length fits 31 bits.
+    pub fn append(&mut self, record: PlainRecord<'_>) {
+        let PlainRecord { timestamp, key, value, headers } = record;
+        self.last_offset += 1;
+        self.largest_timestamp = self.largest_timestamp.max(timestamp);
+        let offset_delta = varint::zigzag(self.count);
+        let timestamp_delta = varint::zigzag_64(timestamp.wrapping_sub(self.base_timestamp));
+        self.count += 1;
+        let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
+        let len = 1
+            + varint::len(timestamp_delta)
+            + varint::len(offset_delta)
+            + field_len(key)
+            + field_len(value)
+            + headers.len();
+        let out = &mut self.content;
+        memory::reserve(out, varint::MAX_LEN + len);
+        varint::write_count(len, out);
+        out.push(0);
+        varint::write(timestamp_delta, out);
+        varint::write(offset_delta, out);
+        for field in [key, value] {
+            match field {
+                Some(bytes) => {
+                    varint::write_count(bytes.len(), out);
+                    out.extend_from_slice(bytes);
+                }
+                None => varint::write(varint::zigzag(-1), out),
+            }
+        }
+        out.extend_from_slice(headers);
+    }
 }
 
 impl Builder for RecordBatchBuilder {
@@ -59,15 +146,11 @@ impl Builder for RecordBatchBuilder {
         let sequence = sequence.map_err(|_| out_of_range("the sequence does not fit 32 bits"))?;
         let timestamp = number_or(first[TIMESTAMP], NONE);
         Ok(RecordBatchBuilder {
-            codec,
             common: Common::of(first).ok_or_else(|| out_of_range("the producer epoch does not fit 16 bits"))?,
             base_offset: number_or(first[OFFSET], 0),
             last_offset: number_or(first[OFFSET], 0).wrapping_sub(1),
-            base_timestamp: timestamp,
-            largest_timestamp: timestamp,
             base_sequence: sequence,
-            count: 0,
-            records: Vec::new(),
+            ..RecordBatchBuilder::open(codec, None, timestamp)
         })
     }
 
@@ -99,13 +182,23 @@ impl Builder for RecordBatchBuilder {
     }
 
     fn push(&mut self, message: &[u8]) {
-        memory::extend(&mut self.records, message);
+        memory::extend(&mut self.content, message);
     }
 
     fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
-        let records = compress(self.codec, &self.records)
-            .map_err(|error| ErrorDetail::of_message(Code::BadCompression, error.to_string()))?;
-        let len = HEADER_LEN - FRAME_LEN + records.len();
+        let mut out = match self.codec {
+            Codec::None => self.content,
+            codec => {
+                let (header, records) = self.content.split_at(HEADER_LEN);
+                let records = compress_at(codec, self.level, records)
+                    .map_err(|error| ErrorDetail::of_message(Code::BadCompression, error.to_string()))?;
+                let mut out = memory::vec_of(HEADER_LEN + records.len());
+                out.extend_from_slice(header);
+                out.extend_from_slice(&records);
+                out
+            }
+        };
+        let len = out.len() - FRAME_LEN;
         let Ok(length) = i32::try_from(len) else {
             let message = format!("the batch takes {len} bytes, more than 2 GiB");
             return Err(ErrorDetail::of_message(Code::TooLarge, message));
@@ -119,24 +212,23 @@ impl Builder for RecordBatchBuilder {
             | bit(appended, LOG_APPEND_BIT.into())
             | bit(transactional, TRANSACTIONAL_BIT)
             | bit(control, CONTROL_BIT);
-        let mut covered = memory::vec_of(len);
-        covered.extend_from_slice(&attributes.to_be_bytes());
-        covered.extend_from_slice(&last_delta.to_be_bytes());
-        covered.extend_from_slice(&self.base_timestamp.to_be_bytes());
-        covered.extend_from_slice(&self.largest_timestamp.to_be_bytes());
-        covered.extend_from_slice(&producer_id.to_be_bytes());
-        covered.extend_from_slice(&producer_epoch.to_be_bytes());
-        covered.extend_from_slice(&self.base_sequence.to_be_bytes());
-        covered.extend_from_slice(&self.count.to_be_bytes());
-        covered.extend_from_slice(&records);
-        let mut out = memory::vec_of(FRAME_LEN + len);
-        out.extend_from_slice(&self.base_offset.to_be_bytes());
-        out.extend_from_slice(&length.to_be_bytes());
+        let mut header = Vec::with_capacity(HEADER_LEN);
+        header.extend_from_slice(&self.base_offset.to_be_bytes());
+        header.extend_from_slice(&length.to_be_bytes());
         // The broker that appends a batch sets its leader epoch.
-        out.extend_from_slice(&(-1i32).to_be_bytes());
-        out.extend_from_slice(&MAGIC.to_be_bytes());
-        out.extend_from_slice(&crc32c(&covered).to_be_bytes());
-        out.extend_from_slice(&covered);
+        header.extend_from_slice(&(-1i32).to_be_bytes());
+        header.extend_from_slice(&MAGIC.to_be_bytes());
+        header.extend_from_slice(&0u32.to_be_bytes());
+        header.extend_from_slice(&attributes.to_be_bytes());
+        header.extend_from_slice(&last_delta.to_be_bytes());
+        header.extend_from_slice(&self.base_timestamp.to_be_bytes());
+        header.extend_from_slice(&self.largest_timestamp.to_be_bytes());
+        header.extend_from_slice(&producer_id.to_be_bytes());
+        header.extend_from_slice(&producer_epoch.to_be_bytes());
+        header.extend_from_slice(&self.base_sequence.to_be_bytes());
+        header.extend_from_slice(&self.count.to_be_bytes());
+        out[..HEADER_LEN].copy_from_slice(&header);
+        set_checksum(&mut out);
         Ok(out)
     }
 }
