@@ -48,12 +48,12 @@ demo: setup $(if $(filter sail,$(ENGINE)),$(SAIL)/.wheel) ## Run the demonstrati
 	$(if $(filter sail,$(ENGINE)),$(SAIL),$(VENV))/bin/python examples/demo --engine $(ENGINE)
 
 .PHONY: kafka
-kafka: target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next
+kafka: target/kafka/.built ## Start a Kafka broker on this machine, and a schema registry if it is built, and print what to paste next
 	@[ -e $(VENV)/.wheel ] || $(MAKE) setup
 	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py start
 
 .PHONY: kafka-stop
-kafka-stop: ## Stop that broker
+kafka-stop: ## Stop them
 	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py stop
 
 ##@ Develop

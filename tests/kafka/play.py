@@ -6,13 +6,25 @@ import socket
 import sys
 from pathlib import Path
 
+import psutil
+import pyarrow as pa
+from confluent_kafka.admin import AdminClient
 from tests.versions import KAFKA
 
-from broker import BUILT, ROOT, Broker
+import letterhead as lh
+import registry
+from broker import BUILT, ROOT, STOP_LIMIT, Broker
+from letterhead import schemas
 from topics import create, damage, orders, produce
 
-USUAL_PORT = 9092
-COUNT = 10_000
+USUAL_PORT, USUAL_REGISTRY_PORT = 9092, 8081
+COUNT, AVRO_COUNT = 10_000, 1_000
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "city", "type": ["null", "string"], "default": None}],
+}
 
 SHOWN = """\
 Kafka {version} runs at {address}; its files are in {directory}. `make kafka-stop` stops it.
@@ -20,7 +32,7 @@ Kafka {version} runs at {address}; its files are in {directory}. `make kafka-sto
   orders             {count:,} records of the bundled topic; {damaged} have a header that was damaged on purpose
   orders-clean       empty
   orders-quarantine  empty
-
+{registry}
 In a shell, from this directory:
 
 {shell}
@@ -36,6 +48,14 @@ Then paste:
 
 {snippet}
 docs/how-to/set-bad-rows-aside.md goes on from here: a quarantine, edits, and back to Kafka.
+"""
+
+REGISTRY = """\
+  orders-avro        {count:,} records whose values are Avro, by the schema registry at {url}
+"""
+
+REGISTRY_SHELL = """\
+{letterhead} read kafka://{address}/orders-avro --value avro --registry {url} --last 3
 """
 
 SHELL = """\
@@ -67,7 +87,7 @@ typed.where("error is not null").selectExpr("partition", "offset", "error[0].mes
 
 
 def start(broker: Broker) -> str:
-    """Start a broker and fill it, unless it runs already; what to do next."""
+    """Start a broker, and a registry if it was built, and fill them, unless they run already; what to do next."""
     records, damaged = damage(orders(ROOT / "tests" / "samples", COUNT))
     if broker.process is None:
         broker.start(USUAL_PORT if _is_free(USUAL_PORT) else None, attached=False)
@@ -77,6 +97,7 @@ def start(broker: Broker) -> str:
         except BaseException:
             broker.stop()  # half full, it would pass for a full one the next time
             raise
+    url = _start_registry(broker)
     scripts = Path(sys.executable).parent
     return SHOWN.format(
         version=KAFKA,
@@ -86,10 +107,56 @@ def start(broker: Broker) -> str:
         damaged=len(damaged),
         python=_short(Path(sys.executable)),
         pyspark=_short(scripts / "pyspark"),
-        shell=SHELL.format(address=broker.address, letterhead=_short(scripts / "letterhead")),
+        registry="" if url is None else REGISTRY.format(count=AVRO_COUNT, url=url),
+        shell=(SHELL if url is None else SHELL + REGISTRY_SHELL).format(
+            address=broker.address, letterhead=_short(scripts / "letterhead"), url=url
+        ),
         lines=LINES.format(address=broker.address),
         snippet=SNIPPET.format(address=broker.address),
     )
+
+
+def stop(broker: Broker) -> None:
+    """Stop a broker and its registry, if they run."""
+    process = _registry_process(broker)
+    if process is not None:
+        process.kill()
+        process.wait(STOP_LIMIT)
+    broker.stop()
+
+
+def _start_registry(broker: Broker) -> str | None:
+    """Return the address of the registry beside a broker, or None if it was not built; write values by a schema of it."""
+    if not (registry.BUILT / ".built").exists():
+        return None
+    directory = broker.directory / "registry"
+    if _registry_process(broker) is not None:
+        return (directory / "url").read_text()
+    running = registry.Apicurio(
+        directory, USUAL_REGISTRY_PORT if _is_free(USUAL_REGISTRY_PORT) else None, attached=False
+    )
+    try:
+        encoder = schemas.AvroEncoder(schemas.Registry(running.url), "orders-avro-value", ORDER, register=True)
+        if "orders-avro" in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=60).topics:
+            # A registry keeps its schemas in memory: the only one has the same id again.
+            encoder.id_prefix  # noqa: B018
+        else:
+            create(broker.address, "orders-avro")
+            rows = [{"id": number, "city": "Berlin" if number % 3 else None} for number in range(AVRO_COUNT)]
+            table = pa.table({"key": [f"order-{number}" for number in range(AVRO_COUNT)], "value": rows})
+            lh.write.topic(schemas.encode_values(table, encoder), "orders-avro", bootstrap_servers=broker.address)
+    except BaseException:
+        running.stop()
+        raise
+    return running.url
+
+
+def _registry_process(broker: Broker) -> psutil.Process | None:
+    try:
+        process = psutil.Process(int((broker.directory / "registry" / "pid").read_text()))
+        return process if any("apicurio" in part for part in process.cmdline()) else None
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return None
 
 
 def _is_free(port: int) -> bool:
@@ -112,6 +179,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["start"]:
         print(start(played))
     elif sys.argv[1:] == ["stop"]:
-        played.stop()
+        stop(played)
     else:
         sys.exit("say start or stop")

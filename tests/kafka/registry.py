@@ -23,6 +23,15 @@ BUILT = ROOT / "target" / "registry"
 class Apicurio:
     """A registry that ends when this process stops it.
 
+    Parameters
+    ----------
+    directory : Path
+        Where its certificate, its log and its pid are.
+    port : int, optional
+        Where it listens without TLS; by default where nobody does.
+    attached : bool, default True
+        Whether an interrupt of the shell ends it, too.
+
     Attributes
     ----------
     url, tls_url, own_url : str
@@ -31,14 +40,15 @@ class Apicurio:
         PEM: the authority that signed its certificate.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, port: int | None = None, *, attached: bool = True) -> None:
         check_built(BUILT)
         directory.mkdir(parents=True, exist_ok=True)
         self.authority = directory / "authority.pem"
         own = directory / "own.pem"
         key, certificate = secured.authority(self.authority)
         secured.signed(own, key, certificate)
-        port, tls_port = free_ports(2)
+        free, tls_port = free_ports(2)
+        port = port or free
         self.url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
         self.own_url = f"http://127.0.0.1:{port}/apis/registry/v2"
         self.tls_url = f"https://127.0.0.1:{tls_port}/apis/ccompat/v7"
@@ -55,8 +65,11 @@ class Apicurio:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                start_new_session=not attached,
             )
         self._wait(directory / "log")
+        (directory / "pid").write_text(str(self._process.pid))
+        (directory / "url").write_text(self.url)
 
     def register(
         self, subject: str, schema: Any, *, kind: str = "AVRO", references: dict[str, str] | None = None

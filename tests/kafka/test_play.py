@@ -21,7 +21,7 @@ from topics import consume, create, damage, orders, produce
 pytestmark = [pytest.mark.broker, pytest.mark.full]
 
 
-def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
+def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples, capsys):
     broker = Broker(tmp_path / "play")
     try:
         output = play.start(broker)
@@ -34,10 +34,13 @@ def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
         sent = consume(broker.address, "orders").values()
         assert sorted(map(repr, sent)) == sorted(map(repr, records))
         assert consume(broker.address, "orders-clean") == {}
+        [line] = [line for line in output.splitlines() if "--value avro" in line]
+        assert main(shlex.split(line)[1:]) == 0
+        assert '{"id":99' in capsys.readouterr().out
     finally:
-        broker.stop()
+        play.stop(broker)
     assert broker.process is None
-    broker.stop()
+    play.stop(broker)
 
 
 @pytest.fixture(scope="module")
