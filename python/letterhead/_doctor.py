@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from letterhead._optional_dependencies import pip_install
+
 __all__ = ["Finding", "Report", "examine", "findings", "report"]
 
 PACKAGES = {"pyarrow": "arrow", "pandas": "spark", "protobuf": "spark", "pyspark": "pyspark", "rocksdict": "state"}
@@ -165,7 +167,7 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
     oldest = dict(re.findall(r"(?:^|\n)([\w-]+)>=([\d.]+)", "\n".join(package.get("requires", []))))
     for name, version in packages.items():
         if version is None and name in required:
-            add("wrong", f"{name} is not installed, and Spark needs it", "pip install 'letterhead[spark]'")
+            add("wrong", f"{name} is not installed, and Spark needs it", pip_install("letterhead[spark]"))
         elif version is not None and version.startswith("cannot"):
             add("wrong", f"{name} {version}", f"pip install --force-reinstall {name}")
         elif version is not None and [] < _numbers(version) < _numbers(oldest.get(name, "")):
@@ -175,7 +177,7 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
         add("wrong", problem, "pip install 'pyarrow>=18'")
     if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
         problem = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
-        add("note", problem, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
+        add("note", problem, f"to use Sail, {pip_install('letterhead[sail]')} in an environment of its own")
     if packages["pyspark"] and not executor and not sail:
         if os.path.dirname(facts["workers"] or "") != os.path.dirname(python):
             problem = f"PYSPARK_PYTHON is not this Python: workers run {facts['workers']}, and this is {python}"
@@ -195,5 +197,5 @@ def _rows(facts: Mapping[str, Any]) -> dict[str, str]:
     rows |= {name: facts[name] or "not installed" for name in ("python", "executable", "system", "decode", "java")}
     packages = facts["packages"].items()
     return rows | {
-        name: version or f"not installed: pip install 'letterhead[{PACKAGES[name]}]'" for name, version in packages
+        name: version or f"not installed: {pip_install(f'letterhead[{PACKAGES[name]}]')}" for name, version in packages
     }

@@ -19,6 +19,7 @@ import pytest
 import typer
 
 import letterhead as lh
+from extras import spelled_out
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.cli import main
@@ -1026,7 +1027,7 @@ def test_version(run):
 def test_without_its_extra_the_command_names_it(run, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     result = run("formats")
-    assert result.err == f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n"
+    assert result.err == spelled_out(f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n")
     assert result.code == 2
 
 
@@ -1034,7 +1035,7 @@ def test_without_pyarrow_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("inspect", STORE, "-c", "value", "-f", "kafka")
-    assert result.err == "letterhead: a table needs pyarrow: pip install 'letterhead[arrow]'\n"
+    assert result.err == spelled_out("letterhead: a table needs pyarrow: pip install 'letterhead[arrow]'\n")
     assert result.code == 2
 
 

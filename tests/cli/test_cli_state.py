@@ -26,6 +26,7 @@ import pytest
 import archives
 import letterhead as lh
 from command import bytes_of, milliseconds
+from extras import spelled_out
 from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
 from letterhead.state.reading.store_types import value_format_of
@@ -1066,7 +1067,9 @@ def test_without_rocksdict_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     result = run("state", "ls", SAMPLES / "streams-state-0_0")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "letterhead: a persistent store needs rocksdict: pip install 'letterhead[state]'\n"
+    assert result.err == spelled_out(
+        "letterhead: a persistent store needs rocksdict: pip install 'letterhead[state]'\n"
+    )
 
 
 def test_other_commands_load_no_store(tmp_path):

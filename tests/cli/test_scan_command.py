@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from extras import spelled_out
 from letterhead import arrow as lha
 from terminal import read_to_end
 
@@ -291,4 +292,4 @@ def test_without_numpy_the_error_names_the_extra(written):
         [sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=300
     )
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "letterhead: a scan needs numpy: pip install 'letterhead[arrow]'\n"
+    assert result.stderr == spelled_out("letterhead: a scan needs numpy: pip install 'letterhead[arrow]'\n")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
+from extras import spelled_out
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
@@ -240,7 +241,7 @@ def test_missing_dependency_is_named():
         code = f"import sys; sys.modules['{module}'] = None; from letterhead import arrow as lha; lha.{call}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         name = call.partition("(")[0]
-        assert f"lha.{name} needs {module}: pip install 'letterhead[arrow]'" in done.stderr
+        assert spelled_out(f"lha.{name} needs {module}: pip install 'letterhead[arrow]'") in done.stderr
     code = "import sys, letterhead as lh; lh.profile('opentelemetry'); lh.conventions.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

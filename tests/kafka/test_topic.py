@@ -22,6 +22,7 @@ from kafka.protocol.consumer import FetchRequest
 import letterhead as lh
 import secured
 from broker import Broker
+from extras import spelled_out
 from letterhead.errors import OffsetsGone
 from letterhead.kafka import tls
 from letterhead.kafka.client import LATEST_TIME, KafkaClient
@@ -138,7 +139,7 @@ def test_without_kafka_python_the_error_names_the_package_to_install():
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("ImportError: ")
-    assert "pip install 'letterhead[kafka]'" in ended.stderr
+    assert spelled_out("pip install 'letterhead[kafka]'") in ended.stderr
 
 
 @pytest.mark.parametrize(

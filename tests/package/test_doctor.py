@@ -13,6 +13,7 @@ import pytest
 
 import environments
 from command import Result
+from extras import spelled_out
 from letterhead import _doctor as doctor
 from letterhead import _native
 
@@ -81,7 +82,7 @@ def test_spark_needs_pyarrow_and_pandas(tmp_path: Path) -> None:
         "pandas is not installed, and Spark needs it",
     ]
     assert {finding["remedy"] for finding in report["findings"] if finding["level"] == "wrong"} == {
-        "pip install 'letterhead[spark]'"
+        spelled_out("pip install 'letterhead[spark]'")
     }
 
 

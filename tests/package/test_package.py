@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import letterhead as lh
+from extras import spelled_out
 from letterhead import _native, kip82
 
 
@@ -118,7 +119,7 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, requested: str,
         f"import importlib, sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
         f"try:\n    {requested}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
     )
-    assert run(program).startswith(f"{missing} {message}")
+    assert run(program).startswith(f"{missing} {spelled_out(message)}")
 
 
 def test_an_import_starts_no_thread() -> None:

@@ -25,6 +25,7 @@ import pytest
 
 import archives
 import letterhead as lh
+from extras import spelled_out
 from letterhead import arrow as lha
 from letterhead.errors import (
     CODES,
@@ -913,7 +914,7 @@ def test_a_missing_dependency_is_named(missing, message):
         "    print(error, error.name)"
     )
     result = subprocess.run([sys.executable, "-c", program], check=True, timeout=300, capture_output=True, text=True)
-    assert result.stdout == f"{message} {missing}\n"
+    assert result.stdout == f"{spelled_out(message)} {missing}\n"
 
 
 def test_the_examples_run(monkeypatch):

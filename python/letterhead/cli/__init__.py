@@ -54,7 +54,7 @@ def _main(argv: Sequence[str] | None) -> int:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError as missing:
-        message = how_to_install("the command", missing.name, "'letterhead[cli]'")
+        message = how_to_install("the command", missing.name, "letterhead[cli]")
         print(f"letterhead: {message}", file=sys.stderr)
         return 2
     if argv is None and "read" in args and not any(arg.startswith("--value") for arg in args):

@@ -123,7 +123,7 @@ def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: 
     except ImportError as error:
         if rows.errors == "null" and not is_batch(format):
             return [None]
-        raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "'letterhead[arrow]'")) from error
+        raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "letterhead[arrow]")) from error
     read_options = DecodeOptions(errors=counting_policy(rows.errors), **options)
     decode = ExplodeBatches(format, options=read_options) if is_batch(format) else Decode(format, read_options)
     messages: list[Fields] = decode(pa.array([data], pa.binary())).to_pylist()

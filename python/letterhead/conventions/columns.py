@@ -40,7 +40,7 @@ class _LinkOptions(TypedDict, total=False):
     limits: Limits | None
 
 
-_INSTALL = "'letterhead[arrow]'"
+_INSTALL = "letterhead[arrow]"
 
 
 @overload

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DecodeBySchema", "by_schema_id", "decode_by_schema"]
 
-_INSTALL = "'letterhead[arrow]'"
+_INSTALL = "letterhead[arrow]"
 
 
 @documented

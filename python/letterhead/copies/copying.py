@@ -347,7 +347,7 @@ def copy(
     >>> lh.open(directory, where="tenant = 'acme'").read_all().num_rows
     1390
     """
-    with install_hint("copying", "'letterhead[arrow]'"):
+    with install_hint("copying", "letterhead[arrow]"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
 

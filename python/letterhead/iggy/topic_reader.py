@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("reading a topic of Iggy", "'letterhead[arrow]'"):
+with install_hint("reading a topic of Iggy", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name

@@ -12,7 +12,7 @@ from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("writing to a topic of Iggy", "'letterhead[arrow]'"):
+with install_hint("writing to a topic of Iggy", "letterhead[arrow]"):
     import pyarrow as pa
     import pyarrow.compute as pc
 

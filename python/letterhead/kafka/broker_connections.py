@@ -39,7 +39,7 @@ try:
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
-    raise ImportError(how_to_install("a topic of Kafka", version, "'letterhead[kafka]'")) from error
+    raise ImportError(how_to_install("a topic of Kafka", version, "letterhead[kafka]")) from error
 
 __all__ = ["Attempt", "BrokerConnections"]
 

@@ -161,7 +161,7 @@ class IamIdentity:
         return str(region)
 
     def _obtain(self) -> Credentials:
-        with install_hint("AWS_MSK_IAM", "'letterhead[msk]'"):
+        with install_hint("AWS_MSK_IAM", "letterhead[msk]"):
             import botocore.session
             from botocore.exceptions import BotoCoreError, ClientError
         try:

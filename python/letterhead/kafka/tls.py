@@ -198,7 +198,7 @@ def _is_pkcs12(data: bytes, location: str) -> bool:
 
 def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
     check_rounds(data, location)
-    with install_hint("a PKCS12 store", "'letterhead[pkcs12]'"):
+    with install_hint("a PKCS12 store", "letterhead[pkcs12]"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     try:
         return load_pkcs12(data, None if password is None else password.encode())

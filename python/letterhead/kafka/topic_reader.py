@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("reading a topic", "'letterhead[arrow,kafka]'"):
+with install_hint("reading a topic", "letterhead[arrow,kafka]"):
     import pyarrow as pa
 
 from letterhead._names import check_name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("writing to a topic", "'letterhead[arrow,kafka]'"):
+with install_hint("writing to a topic", "letterhead[arrow,kafka]"):
     import pyarrow as pa
     import pyarrow.compute as pc
 

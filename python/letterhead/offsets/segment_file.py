@@ -372,7 +372,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of bytes that may be the header of a batch."""
-        with install_hint("finding the end of damage", "'letterhead[arrow]'"):
+        with install_hint("finding the end of damage", "letterhead[arrow]"):
             import numpy as np  # only damage needs it
 
         end = min(self.size - self.candidate_len, self.zeros_from())

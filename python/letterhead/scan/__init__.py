@@ -18,7 +18,7 @@ float64:le | unlikely | all 127 values are 8 bytes
 
 from letterhead._optional_dependencies import install_hint
 
-with install_hint("a scan", "'letterhead[arrow]'"):
+with install_hint("a scan", "letterhead[arrow]"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 

@@ -178,7 +178,7 @@ def _value(value: Sampled) -> str:
 
 def _histogram(numbers: Histogram, *, quantity: str) -> str:
     """Return a histogram as an SVG element; it needs matplotlib."""
-    with install_hint("a page with plots", "'letterhead[plots]'"):
+    with install_hint("a page with plots", "letterhead[plots]"):
         import matplotlib
         from matplotlib.figure import Figure
     bars = _bars(numbers)

@@ -90,7 +90,7 @@ class AvroDecoder:
         ConnectionError, PermissionError
             If the registry does not answer, or rejects the request.
         """
-        with install_hint("letterhead.schemas.AvroDecoder", "'letterhead[arrow]'"):
+        with install_hint("letterhead.schemas.AvroDecoder", "letterhead[arrow]"):
             import pyarrow as pa
 
         if self._target is None and self._subject is not None:

@@ -109,7 +109,7 @@ class AvroEncoder:
         ConnectionError, PermissionError
             If the registry does not answer, or rejects the request.
         """
-        with install_hint("letterhead.schemas.AvroEncoder", "'letterhead[arrow]'"):
+        with install_hint("letterhead.schemas.AvroEncoder", "letterhead[arrow]"):
             import pyarrow as pa
             import pyarrow.compute as pc
 

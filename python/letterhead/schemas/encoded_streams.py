@@ -70,7 +70,7 @@ def encode_values(
     >>> lh.write.topic(schemas.encode_values(orders, encoder), "orders", "127.0.0.1:9092")  # doctest: +SKIP
     Written(rows=1, batches=[Appended(partition=0, offset=0, rows=1)])
     """
-    with install_hint("letterhead.schemas.encode_values", "'letterhead[arrow]'"):
+    with install_hint("letterhead.schemas.encode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
     stream = read_table(data)

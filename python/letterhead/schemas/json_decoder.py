@@ -118,7 +118,7 @@ class _Schema(NamedTuple):
 
 def _open_schema(schema: RegisteredSchema) -> _Schema:
     """Read a schema; raise ValueError if it cannot be used."""
-    with install_hint("letterhead.schemas.JsonDecoder", "'letterhead[json-schema]'"):
+    with install_hint("letterhead.schemas.JsonDecoder", "letterhead[json-schema]"):
         import jsonschema_rs
     from letterhead.schemas.json_schemas import BASE, parse_json, references
 

@@ -71,7 +71,7 @@ class ProtobufDecoder(RowDecoder):
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of the first message type of a schema."""
-        with install_hint("letterhead.schemas.ProtobufDecoder", "'letterhead[protobuf]'"):
+        with install_hint("letterhead.schemas.ProtobufDecoder", "letterhead[protobuf]"):
             import grpc_tools  # noqa: F401
             import pyarrow as pa
 

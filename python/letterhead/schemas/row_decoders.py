@@ -82,7 +82,7 @@ class RowDecoder(ABC):
         ConnectionError, PermissionError
             If the registry does not answer, or rejects the request.
         """
-        with install_hint(f"letterhead.schemas.{type(self).__name__}", "'letterhead[arrow]'"):
+        with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
             import pyarrow as pa
 
         if self._target is None and self._subject is not None:

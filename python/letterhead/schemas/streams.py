@@ -109,7 +109,7 @@ def decode_stream(
     leave_out: Collection[str] = (),
 ) -> Reader:
     """Read a stream as :func:`decode_values` does, without some of its columns."""
-    with install_hint("letterhead.schemas.decode_values", "'letterhead[arrow]'"):
+    with install_hint("letterhead.schemas.decode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
     # Errors of a reader of this package keep their class.

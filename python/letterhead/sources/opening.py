@@ -97,7 +97,7 @@ def open(
     10000
     >>> lh.open("kafka://broker:9092/orders", settings="client.properties", options=lh.ReadOptions(last=10))  # doctest: +SKIP
     """
-    with install_hint("reading a source", "'letterhead[arrow]'"):
+    with install_hint("reading a source", "letterhead[arrow]"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 
-with install_hint("reading segments", "'letterhead[arrow]'"):
+with install_hint("reading segments", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name

@@ -11,9 +11,7 @@ DataFrame[offset: bigint, tenant: string]
 
 from letterhead._optional_dependencies import install_hint
 
-with install_hint(
-    "letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"
-):
+with install_hint("letterhead.spark", "letterhead[pyspark]"):
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 

@@ -15,7 +15,7 @@ from letterhead.fields import Field, check_utf8
 from letterhead.where.conditions import ANY, DEPTH_HINT, MAX_DEPTH, SWAPPED, Condition, Logic, Operand, col
 from letterhead.where.literals import ZonedText
 
-with install_hint("a condition as SQL text", "'letterhead[sql]'"):
+with install_hint("a condition as SQL text", "letterhead[sql]"):
     import sqlglot
     from sqlglot import exp, parser, tokens
     from sqlglot.dialects.dialect import Dialect

@@ -108,7 +108,7 @@ def open_column(
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise Failure(how_to_install("a table", "pyarrow", "'letterhead[arrow]'")) from error
+        raise Failure(how_to_install("a table", "pyarrow", "letterhead[arrow]")) from error
     [source] = open_sources([text], request)
     request = check_request([source], request)
     names = column_names(source, request)

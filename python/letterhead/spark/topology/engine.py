@@ -179,9 +179,7 @@ def check_protobuf() -> None:
         import_module("google.protobuf.descriptor")
     except ImportError as error:
         missing = "protobuf, on the driver and on every worker"
-        raise ModuleNotFoundError(
-            how_to_install("Spark's transformWithState", missing, "'letterhead[spark]'")
-        ) from error
+        raise ModuleNotFoundError(how_to_install("Spark's transformWithState", missing, "letterhead[spark]")) from error
 
 
 def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 from letterhead._warnings import warn
 
-with install_hint("reading a state directory", "'letterhead[arrow,state]'"):
+with install_hint("reading a state directory", "letterhead[arrow,state]"):
     import pyarrow as pa
 
 from letterhead._read_options import ReadOptions

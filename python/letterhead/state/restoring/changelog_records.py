@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from letterhead._optional_dependencies import install_hint
 
-with install_hint("the records of a changelog", "'letterhead[arrow,state]'"):
+with install_hint("the records of a changelog", "letterhead[arrow,state]"):
     import numpy as np
     import pyarrow as pa
 

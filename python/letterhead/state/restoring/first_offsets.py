@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from letterhead._optional_dependencies import install_hint
 
-with install_hint("the records of a changelog", "'letterhead[arrow,state]'"):
+with install_hint("the records of a changelog", "letterhead[arrow,state]"):
     import numpy as np
     import pyarrow as pa
 

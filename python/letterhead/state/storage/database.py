@@ -493,7 +493,7 @@ def _families_of(name: str, directory: Path) -> list[str]:
 
 def load_rocksdict() -> ModuleType:
     """Import rocksdict, an optional dependency."""
-    with install_hint("a persistent store", "'letterhead[state]'"):
+    with install_hint("a persistent store", "letterhead[state]"):
         import rocksdict
     module: ModuleType = rocksdict
     return module
