@@ -39,8 +39,8 @@ mod python;
 pub mod internals {
     pub use crate::arrow::c_structures::{import_array, import_type};
     pub use crate::arrow::checks::check_values;
-    pub use crate::kernel::buffer::MAX_OFFSET;
     pub use crate::arrow::schema::type_name;
+    pub use crate::kernel::buffer::MAX_OFFSET;
     pub use crate::kernel::layout::NoKernels;
 }
 

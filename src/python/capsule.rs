@@ -17,12 +17,12 @@ use super::gil::{enter, without_gil};
 use crate::arrow::c_structures::Imported;
 use crate::arrow::checks::check_values;
 use crate::arrow::input::Bytes;
-use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::shapes::plain;
 use crate::arrow::types::{ddl, quote};
 use crate::arrow::{Input, Output, Work, threads};
 use crate::error::{Code, Error, ErrorDetail};
 use crate::format::Format;
+use crate::kernel::buffer::MAX_OFFSET;
 
 /// An Arrow array for any library that imports one.
 #[pyclass(frozen, module = "letterhead._native")]

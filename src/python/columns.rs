@@ -16,10 +16,10 @@ use super::operations::{dialect_of, on_error};
 use crate::arrow::Work;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::json_lines::{JsonOptions, json_lines as write_lines};
-use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::select::{DefaultValue, Repeat, Selection};
 use crate::arrow::types::{Dialect, common_number, common_type, ddl, parse_alternatives};
 use crate::error::Error;
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::types::Type;
 
 /// Mirrors `letterhead.fields.ColumnSpec`. The default is a type, and text that this type reads.

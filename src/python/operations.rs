@@ -21,7 +21,6 @@ use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::messages::Messages;
 use crate::arrow::pack::{Pack as PackColumns, PackedColumn};
-use crate::kernel::buffer::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
 use crate::arrow::shapes::plain;
@@ -29,6 +28,7 @@ use crate::arrow::types::{Dialect, parse_alternatives};
 use crate::arrow::{self, Apply, Input, Operation, Output, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
+use crate::kernel::buffer::MAX_OFFSET;
 use crate::log::OnError;
 use crate::traits;
 
