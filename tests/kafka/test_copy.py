@@ -21,6 +21,7 @@ from broker import Broker
 from command import Result
 from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
+from letterhead.kafka.topic_writer import TopicWriter
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopic
 from topics import ODD, Record
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.broker
 
 Run = Callable[..., Result]
 
-BROKER_KILLS = int(os.environ.get("LETTERHEAD_KILLS", "2"))
+KILLS = os.environ.get("LETTERHEAD_KILLS")
 
 
 @pytest.fixture(scope="module")
@@ -141,15 +142,15 @@ def test_records_of_another_writer_are_noticed(broker: str, monkeypatch: pytest.
         create_with(broker, name, 1)
     send(producer(broker), "copy-alone", numbered(20))
     monkeypatch.setattr(topic_target, "_CHUNK_ROWS", 1)
-    write = lh.write.topic
+    flush = TopicWriter.flush
 
-    def disturbed(*arguments: Any, **options: Any) -> Any:
-        result = write(*arguments, **options)
+    def disturbed(writer: TopicWriter) -> Any:
+        result = flush(writer)
         send(producer(broker), "copy-shared", [Record(b"other", b"", [])])
         return result
 
     target = topic_target.TopicTarget(f"kafka://{broker}/copy-shared", {}, Logins(), None)
-    monkeypatch.setattr(lh.write, "topic", disturbed)
+    monkeypatch.setattr(TopicWriter, "flush", disturbed)
     table = lh.open(f"kafka://{broker}/copy-alone").read_all().combine_chunks()
     batches = [table.slice(start, 5).to_batches()[0] for start in (0, 5)]
     with pytest.raises(ValueError, match=r"records of another writer came .* before offset 6 of partition 0"):
@@ -226,22 +227,26 @@ def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Pat
         lh.copy(path, target, append=True)
 
 
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.full)])
 @pytest.mark.parametrize("form", ["files", "topic"])
-def test_copy_that_is_killed_again_and_again_has_every_record_once(form: str, broker: str, tmp_path: Path) -> None:
-    source = f"kafka://{broker}/killed-{form}"
-    create_with(broker, f"killed-{form}", 2)
-    values = pa.array([b"%d" % number for number in range(200_000)])
+def test_copy_that_is_killed_again_and_again_has_every_record_once(
+    form: str, kills: int, broker: str, tmp_path: Path
+) -> None:
+    topic = f"killed-{form}-{kills}"
+    source = f"kafka://{broker}/{topic}"
+    create_with(broker, topic, 2)
+    values = pa.array([b"%d" % number for number in range(200_000 * kills)])
     table = pa.table(
         {"value": values, "partition": pa.array([number % 2 for number in range(len(values))], pa.int32())}
     )
-    lh.write.topic(table, f"killed-{form}", bootstrap_servers=broker, partition="partition")
-    target = str(tmp_path / "copy") if form == "files" else f"kafka://{broker}/killed-copy"
+    lh.write.topic(table, topic, bootstrap_servers=broker, partition="partition")
+    target = str(tmp_path / "copy") if form == "files" else f"kafka://{broker}/{topic}-copy"
     command = [sys.executable, "-m", "letterhead", "copy", source, target, *(["--create"] if form == "topic" else [])]
     chance = random.Random(form)
-    for kill in (True,) * 5 + (False,):
+    for kill in (True,) * kills + (False,):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
-            process.wait(chance.uniform(0.5, 2.5) if kill else 300)
+            process.wait(chance.uniform(0.5, 1.5) if kill else 300)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
@@ -263,14 +268,16 @@ def set_topic(broker: str, topic: str, **settings: str) -> None:
         done.result(60)
 
 
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.full)])
 @pytest.mark.parametrize("form", ["files", "topic"])
-def test_copy_has_every_record_once_though_its_broker_is_killed(form: str, tmp_path: Path) -> None:
+def test_copy_has_every_record_once_though_its_broker_is_killed(form: str, kills: int, tmp_path: Path) -> None:
+    total = int(KILLS or kills)
     own = Broker(tmp_path / "broker")
     own.start()
     try:
         source = f"kafka://{own.address}/source"
         create_with(own.address, "source", 2)
-        numbers = list(range(100_000))
+        numbers = list(range(100_000 * total))
         values = pa.array([b"%d" % number for number in numbers])
         table = pa.table({"value": values, "partition": pa.array([number % 2 for number in numbers], pa.int32())})
         lh.write.topic(table, "source", bootstrap_servers=own.address, partition="partition")
@@ -281,13 +288,13 @@ def test_copy_has_every_record_once_though_its_broker_is_killed(form: str, tmp_p
         kills = 0
         while True:
             process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-            if kills < BROKER_KILLS:
+            if kills < total:
                 time.sleep(chance.uniform(0.5, 2.0))
                 own.kill()
                 own.start_again()
                 kills += 1
             _, errors = process.communicate(timeout=300)
-            if process.returncode == 0 and kills == BROKER_KILLS:
+            if process.returncode == 0 and kills == total:
                 break
             assert process.returncode in (0, 1, 3), errors
         assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
@@ -16,10 +17,13 @@ from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopic
-from letterhead.written import DeliveryError
+from letterhead.written import Appended, DeliveryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from letterhead.kafka.settings import Settings
+    from letterhead.kafka.topic_writer import TopicWriter
 
 __all__ = ["TopicTarget"]
 
@@ -93,44 +97,53 @@ class TopicTarget:
             If a broker refuses a record, after which nothing is sent to its partition; or if records of another writer came in
             between.
         """
-        import pyarrow as pa
-
-        from letterhead import write
+        from letterhead.kafka.settings import writer_settings
 
         ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
-        unknown: set[int] = set()
-        settings = {**self._settings, **_EXACT}
-        for chunk in _chunks(batches):
-            table = pa.Table.from_batches(chunk)
-            names = [name for name in WRITTEN if name in table.schema.names]
-            try:
-                written = write.topic(
-                    table.select(names),
-                    self.topic,
-                    bootstrap_servers=self._servers,
-                    settings=settings,
-                    partition="partition" if "partition" in names else None,
-                    timeout_ms=self._timeout_ms,
-                )
-            except DeliveryError as error:
-                raise _refusal_error(error, table) from error
-            for appended in written.batches if last is not None else ():
-                if appended.offset < 0:  # a broker recognized a repeated request
-                    unknown.add(appended.partition)
-                if appended.partition in unknown:
-                    continue
-                if appended.offset != ends.get(appended.partition, 0):
-                    raise ValueError(
-                        f"records of another writer came between those of the copy, before offset {appended.offset} of "
-                        f"partition {appended.partition}: stop it, and copy to a new topic"
-                    )
-                ends[appended.partition] = appended.offset + appended.rows
+        settings = writer_settings(self._servers, {**self._settings, **_EXACT}, timeout_ms=self._timeout_ms)
+        chunks = _chunks(batches)
+        first = next(chunks, None)
+        if first is None:
+            return
+        partition = "partition" if "partition" in first.schema.names else None
+        with self._writer(settings, partition) as writer:
+            for chunk in chain([first], chunks):
+                before = writer.rows
+                for batch in chunk.select([name for name in WRITTEN if name in chunk.schema.names]).to_batches():
+                    writer.add(batch)
+                try:
+                    appended = writer.flush()
+                except DeliveryError as error:
+                    raise _refusal_error(error, chunk, before) from error
+                if last is not None:
+                    _check_alone(appended, ends)
+
+    def _writer(self, settings: Settings, partition: str | None) -> TopicWriter:
+        from letterhead.kafka.topic_writer import TopicWriter
+
+        return TopicWriter(self.topic, settings, partition=partition)
 
 
-def _refusal_error(error: DeliveryError, table: pa.Table) -> ValueError:
+def _check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
+    """Raise ValueError if other records came between those of the copy; note where it ends."""
+    for appended in batches:
+        if appended.offset < 0 or ends.get(appended.partition, 0) < 0:  # a broker recognized a repeated request
+            ends[appended.partition] = -1
+            continue
+        if appended.offset != ends.get(appended.partition, 0):
+            raise ValueError(
+                f"records of another writer came between those of the copy, before offset {appended.offset} of "
+                f"partition {appended.partition}: stop it, and copy to a new topic"
+            )
+        ends[appended.partition] = appended.offset + appended.rows
+
+
+def _refusal_error(error: DeliveryError, table: pa.Table, before: int) -> ValueError:
     """Return the error for a record that was not written; it names partition and offset of the source."""
     row, reason = next(iter(error.errors.items()))
-    record = table.slice(row, 1).select([name for name in ("partition", "offset") if name in table.schema.names])
+    record = table.slice(row - before, 1).select(
+        [name for name in ("partition", "offset") if name in table.schema.names]
+    )
     location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(
         f"the record at {location or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
@@ -187,14 +200,16 @@ def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
         )
 
 
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
     chunk: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         chunk.append(batch)
         rows += len(batch)
         if rows >= _CHUNK_ROWS:
-            yield chunk
+            yield pa.Table.from_batches(chunk)
             chunk, rows = [], 0
     if chunk:
-        yield chunk
+        yield pa.Table.from_batches(chunk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,18 +20,19 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead._arrow_types import read_table
 from letterhead._binary_columns import binary_column, exact_column
+from letterhead._context_managers import Closing
 from letterhead._names import unknown_name
 from letterhead._table_batches import split_batches
 from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.kafka.producer import KafkaProducer, OutgoingBatch, Rejection
-from letterhead.kafka.settings import ProducerSettings, SettingsLike, writer_settings
+from letterhead.kafka.settings import Settings, SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written
 
 if TYPE_CHECKING:
     from letterhead.kafka.oauth import TokenProvider
     from letterhead.results import Types
 
-__all__ = ["topic"]
+__all__ = ["TopicWriter", "topic"]
 
 COLUMNS = ("key", "value", "headers", "timestamp")
 
@@ -124,23 +125,18 @@ def topic(
     if column is not None and column not in source.schema.names:
         raise ValueError(f"the table has no column {column!r}")
     connection = writer_settings(bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms)
-    with KafkaProducer(connection, topic) as producer:
-        sender = _Sender(producer, topic, connection.producer)
+    with TopicWriter(topic, connection, partition=partition if column is None else column, types=types) as writer:
         try:
             for batch in source:
-                for rows in _chunks(batch):
-                    sender.add(_records(rows, column if column is not None else partition, types, sender.rows))
+                writer.add(batch)
                 if not isinstance(data, pa.Table):  # the next batch of a stream may come late
-                    sender.send()
+                    writer.send()
         except Exception as error:
-            sender.flush()  # rows before the error are still delivered
-            if sender.errors:
-                error.add_note(str(sender.delivery_error()))
+            writer.wait()  # rows before the error are still delivered
+            if writer.errors:
+                error.add_note(str(writer.delivery_error()))
             raise
-        sender.flush()
-    if sender.errors:
-        raise sender.delivery_error()
-    return Written(sender.rows, sender.batches())
+        return Written(writer.rows, writer.flush())
 
 
 class _Queued(NamedTuple):
@@ -159,39 +155,63 @@ class _Queued(NamedTuple):
         return (self.before + row for row in self.rows)
 
 
-class _Sender:
+class TopicWriter(Closing):
     """Sends rows to a topic, and keeps the answers of brokers: the partition and offset of each row, or its error.
 
     A partition has one unanswered batch at a time. While a round of batches, one of each partition, is in the background, the
     next rows are read.
+
+    Parameters
+    ----------
+    topic : str
+        Name of the topic.
+    settings : Settings
+        Settings of a writer.
+    partition : int or str, optional
+        The partition, or the name of the column that has it; by default the key chooses it.
+    types : Types, optional
+        Types of header values, as :func:`letterhead.arrow.encode` has them.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, settings: ProducerSettings) -> None:
+    def __init__(
+        self, topic: str, settings: Settings, *, partition: int | str | None = None, types: Types | None = None
+    ) -> None:
         self.rows = 0
         self.errors: dict[int, str] = {}
         self._unsent: set[int] = set()
-        self._producer = producer
         self._topic = topic
-        self._settings = settings
-        self._batch_bytes = settings.batch_bytes
-        self._partitions = producer.open()
-        self._keyless = random.randrange(max(self._partitions, 1))
+        self._partition = partition
+        self._types = types
+        self._settings = settings.producer
+        self._batch_bytes = self._settings.batch_bytes
         self._held: list[pa.RecordBatch] = []
         self._queues: dict[int, deque[_Queued]] = {}
         self._round: list[tuple[_Queued, OutgoingBatch]] = []
         self._pending: Any = None
         self._stopped: dict[int | None, str] = {}  # by partition, None for all: why nothing more is sent
         self._appended: list[Appended] = []
+        self._producer = KafkaProducer(settings, topic)
+        try:
+            self._partitions = self._producer.open()
+        except BaseException:
+            self._producer.close()
+            raise
+        self._keyless = random.randrange(max(self._partitions, 1))
 
-    def add(self, records: pa.RecordBatch) -> None:
-        """Add records, and send them if there are many."""
-        self._held.append(records)
-        self.rows += len(records)
-        if sum(map(len, self._held)) >= _CHUNK_ROWS:
-            self.send()
+    def close(self) -> None:
+        """Close the connections. Rows without an answer may be written or not."""
+        self._producer.close()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows, and send what was added if there are many."""
+        for rows in _chunks(batch):
+            self._held.append(_records(rows, self._partition, self._types, self.rows))
+            self.rows += len(rows)
+            if sum(map(len, self._held)) >= _CHUNK_ROWS:
+                self.send()
 
     def send(self) -> None:
-        """Send the records that were added; the answers to the last ones come later."""
+        """Send the rows that were added; the answers to the last ones come later."""
         if self._held:
             records = pa.Table.from_batches(self._held).combine_chunks().to_batches()[0]
             self._held = []
@@ -201,29 +221,26 @@ class _Sender:
             self._end_round()
             self._begin_round()
 
-    def flush(self) -> None:
+    def wait(self) -> None:
         """Send what was added, and wait for the answers to all rows."""
         self.send()
         while self._round or self._queues:
             self._end_round()
             self._begin_round()
 
+    def flush(self) -> list[Appended]:
+        """Wait for the answers, and return what was appended since the last call; raise DeliveryError for rows that were not."""
+        self.wait()
+        if self.errors:
+            raise self.delivery_error()
+        appended = _joined(self._appended)
+        self._appended = []
+        return appended
+
     def delivery_error(self) -> DeliveryError:
         """Return the error for the rows that were not written, first those that were sent."""
         errors = sorted(self.errors.items(), key=lambda error: (error[0] in self._unsent, error[0]))
         return DeliveryError(self._topic, dict(errors))
-
-    def batches(self) -> list[Appended]:
-        """Return runs of offsets that follow one another."""
-        runs: list[Appended] = []
-        for appended in sorted(self._appended):
-            last = runs[-1] if runs else Appended(-1, 0, 0)
-            following = last.offset + last.rows if last.offset >= 0 else -1
-            if last.partition == appended.partition and following == appended.offset:
-                runs[-1] = last._replace(rows=last.rows + appended.rows)
-            else:
-                runs.append(appended)
-        return runs
 
     def _batches(
         self, records: pa.RecordBatch, before: int, *, limit: int | None = None, most_rows: int | None = None
@@ -335,6 +352,19 @@ class _Sender:
         most_rows = (len(rows) + 1) // 2 if halved else len(rows)
         parts = self._batches(pa.RecordBatch.from_pydict(columns), batch.before, limit=batch.limit, most_rows=most_rows)
         return [part._replace(rows=[rows[row] for row in part.rows], records=batch.records) for part in parts]
+
+
+def _joined(batches: Iterable[Appended]) -> list[Appended]:
+    """Return runs of offsets that follow one another."""
+    runs: list[Appended] = []
+    for appended in sorted(batches):
+        last = runs[-1] if runs else Appended(-1, 0, 0)
+        following = last.offset + last.rows if last.offset >= 0 else -1
+        if last.partition == appended.partition and following == appended.offset:
+            runs[-1] = last._replace(rows=last.rows + appended.rows)
+        else:
+            runs.append(appended)
+    return runs
 
 
 def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
