@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
@@ -17,6 +18,7 @@ from memory_registry import MemoryRegistry, avro, prefixed
 
 Run = Callable[..., Result]
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+UNION = {"type": "record", "name": "U", "fields": [{"name": "u", "type": ["null", "int", "string"]}]}
 BY_REGISTRY = ("--value", "avro", "--registry", "http://registry:8081")
 
 
@@ -56,3 +58,34 @@ def test_messages_of_iggy_have_their_values_in_the_payload(
     assert [json.loads(line)["payload"] for line in result.lines] == [{"id": 7}, {"id": 8}]
     result = run("read", path, *BY_REGISTRY)
     assert (result.code, "--value-subject" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("format", ["--json", "--csv", "--all", "-o"])
+def test_unions_of_several_types_have_a_field_for_each(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    stored = batch(
+        *(frame(at, prefixed(1, UNION, {"u": value})) for at, value in enumerate((None, 1, "x"))), timestamp=10**15
+    )
+    path = write_segments(tmp_path / "streams/1/topics/2/partitions/3", [stored], [0])
+    monkeypatch.setattr(registry_module, "Registry", lambda *_: MemoryRegistry({1: UNION, "u": UNION}))
+    out = tmp_path / "out.parquet"
+    result = run(
+        "read",
+        path,
+        *BY_REGISTRY,
+        "--value-subject",
+        "u",
+        "--columns",
+        "payload",
+        format,
+        *([out] if format == "-o" else []),
+    )
+    assert result.code == 0
+    expected = [None, {"int": 1, "string": None}, {"int": None, "string": "x"}]
+    if format == "--json":
+        assert [json.loads(line)["payload"]["u"] for line in result.lines] == expected
+    elif format == "-o":
+        assert [row["u"] for row in pq.read_table(out)["payload"].to_pylist()] == expected
+    else:
+        assert len(result.lines) >= 4

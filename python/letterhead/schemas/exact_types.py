@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from letterhead._formatting import count_noun
 from letterhead.errors import EncodeError, ErrorDetail, as_error
 
-__all__ = ["exact_array"]
+__all__ = ["entries_of", "exact_array", "offsets_of"]
 
 _SYMBOLS = b"avro.enum.symbols"
 
@@ -93,23 +93,28 @@ def _struct(array: pa.Array, type: pa.StructType, path: str, rows: pa.Array) -> 
 
 
 def _list(array: pa.Array, type: pa.ListType, path: str, rows: pa.Array) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(array), 0)
     items = _exact(array.flatten(), type.value_field, f"{path}[]", rows.take(pc.list_parent_indices(array)))
-    return pa.ListArray.from_arrays(_offsets(lengths), items, type=type, mask=array.is_null())
+    return pa.ListArray.from_arrays(offsets_of(array), items, type=type, mask=array.is_null())
 
 
 def _map(array: pa.Array, type: pa.MapType, path: str, rows: pa.Array) -> pa.Array:
-    entries = array.cast(pa.list_(pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])))
-    lengths = pc.fill_null(pc.list_value_length(entries), 0)
+    entries = entries_of(array)
     rows = rows.take(pc.list_parent_indices(entries))
     keys, items = entries.flatten().flatten()
     keys = _exact(keys, type.key_field, f"{path}[]", rows)
     items = _exact(items, type.item_field, f"{path}[]", rows)
-    return pa.MapArray.from_arrays(_offsets(lengths), keys, items, type, mask=array.is_null())
+    return pa.MapArray.from_arrays(offsets_of(entries), keys, items, type, mask=array.is_null())
 
 
-def _offsets(lengths: pa.Array) -> pa.Array:
-    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths.cast(pa.int32()))])
+def entries_of(array: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of structs of a key and a value."""
+    return array.cast(pa.list_(pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])))
+
+
+def offsets_of(lists: pa.ListArray) -> pa.Array:
+    """Return the offsets of the elements of lists without those of nulls and of rows outside of a slice."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
 def _enum(array: pa.Array, field: pa.Field, path: str, rows: pa.Array) -> pa.Array:

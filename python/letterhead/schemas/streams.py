@@ -107,14 +107,15 @@ def decode_stream(
     error_column: str,
     limits: Limits | None = None,
     leave_out: Collection[str] = (),
+    is_plain: bool = False,
 ) -> Reader:
-    """Read a stream as :func:`decode_values` does, without some of its columns."""
+    """Read a stream as :func:`decode_values` does, without some of its columns, and with types that every output has."""
     with install_hint("letterhead.schemas.decode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
     # Errors of a reader of this package keep their class.
     stream = source if isinstance(source, Reader) else pa.RecordBatchReader.from_stream(source)
-    operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits)
+    operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits, is_plain=is_plain)
     names = [name for name in operation.schema.names if name not in leave_out]
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -176,8 +177,12 @@ class _DecodeColumn:
         errors: OnError,
         error_column: str,
         limits: Limits | None,
+        *,
+        is_plain: bool,
     ) -> None:
         import pyarrow as pa
+
+        from letterhead.schemas.plain_types import plain_array, plain_type
 
         for name in (column.name, column.headers):
             if name is not None and source.names.count(name) != 1:
@@ -191,7 +196,9 @@ class _DecodeColumn:
         options = DecodeOptions(**policy, limits=limits)
         self._decode = DecodeBySchema(decoder, None, column.format, column.header, options, column.id_bytes)
         self._index = source.get_field_index(column.name)
-        self.schema = source.set(self._index, pa.field(column.name, pa.struct(self._fields)))
+        type = pa.struct(self._fields)
+        self._finish = plain_array if is_plain else None
+        self.schema = source.set(self._index, pa.field(column.name, plain_type(type) if is_plain else type))
         self._error_index: int | None = None
         if errors == "column":
             type = self._decode.result_type(pa.struct([("value", pa.binary())]))[-1].type
@@ -214,7 +221,8 @@ class _DecodeColumn:
         for error in failed:
             is_null = pc.or_(is_null, error.is_valid())
         arrays = list(batch.columns)
-        arrays[self._index] = pa.StructArray.from_arrays(fields, fields=self._fields, mask=is_null)
+        rows = pa.StructArray.from_arrays(fields, fields=self._fields, mask=is_null)
+        arrays[self._index] = rows if self._finish is None else self._finish(rows)
         if self._error_index is not None:
             own = slice(self._error_index, self._error_index + 1)
             arrays[own] = [_join_errors(arrays[own], headers, failed[0])]

@@ -38,4 +38,5 @@ def value_reader(
         error_column=request.error_column,
         limits=request.limits,
         leave_out=hidden,
+        is_plain=True,
     )
