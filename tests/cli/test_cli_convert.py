@@ -433,6 +433,7 @@ def test_an_edit_of_an_unseen_header_warns(run, tmp_path):
     pq.write_table(pa.table({"h": pa.array([PLAIN, None], pa.binary())}), path)
     args = ("-f", "kafka", "--to", "kafka", "--edit", "drop ssn", "--edit", "replace tenant=hash")
     for result in (run("convert", *args, stdin=PLAIN), run("convert", str(path), "-c", "h", *args, "-o", str(out))):
+        assert result.code == 1
         [warned] = [line for line in result.err.splitlines() if "--edit" in line]
         assert warned.endswith('had a header "ssn", so that nothing was hidden')
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
 
 import letterhead as lh
 import pages
@@ -25,8 +26,8 @@ def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, sample
     names["consume"](
         lambda message, row: good.update({(message.partition(), message.offset()): (message, row)}),
         lambda message, error: bad.update({(message.partition(), message.offset()): (message, error)}),
+        lambda: len(good) + len(bad) < len(records),
     )
-    names["consumer"].close()
     assert set(good) | set(bad) == {place(number) for number in range(len(records))}
     columns = {place(number): column for number, column in harmed.items() if column in names["COLUMNS"]}
     assert {at: error[0]["column"] for at, (_, error) in bad.items()} == columns
@@ -40,10 +41,16 @@ def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, sample
 
 def test_the_producer_of_the_page_writes_typed_headers(broker: str) -> None:
     create(broker, "orders-produced")
-    there = {"127.0.0.1:9092": broker, '"orders"': '"orders-produced"'}
+    there = {"127.0.0.1:9092": broker, '"orders-clean"': '"orders-produced"'}
     pages.run("docs/how-to/consumer-loop.md", {}, "python produce", there=there)
     columns = {"tenant": "string", "retry": "int32", "route": "array<string>"}
     with lh.read.topic("orders-produced", broker, columns=["value"], headers=columns) as reader:
         assert reader.read_all().to_pylist() == [
             {"value": b"2 pens", "tenant": "acme", "retry": 3, "route": ["eu", "us"]}
         ]
+
+
+def test_a_producer_to_no_topic_fails(broker: str) -> None:
+    there = {"127.0.0.1:9092": broker, '"orders-clean"': '"no-such-topic"'}
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
+        pages.run("docs/how-to/consumer-loop.md", {}, "python produce", there=there)

@@ -11,7 +11,6 @@ import socket
 import pytest
 from tests.versions import KAFKA
 
-import letterhead as lh
 import play
 from broker import Broker, java
 from letterhead.cli import main
@@ -99,7 +98,7 @@ def test_the_first_page_prints_the_rows_of_this_topic(filled, spark, capsys):
     names = {"spark": spark}
     run(page, names, there={"localhost:9092": filled})
     assert capsys.readouterr().out.strip() == whole.strip()
-    names |= {"lh": lh, "topic": names["topic"].where("partition = 0 and offset between 24 and 25")}
+    names["topic"] = names["topic"].where("partition = 0 and offset between 24 and 25")
     for info, shown in (("python before", before), ("python after", after)):
         [code] = blocks(page, info)
         *lines, last = ast.parse(code).body

@@ -99,8 +99,9 @@ def convert_command(
     check_terminal("--as hex, --json", written_as is not None or rows.json, rows.out)
     row_of(to)
     format = format_of(format, [data])
+    code = OK
     if edit:
-        data = edit_message(data, format, parse_edits(edit, format), options)
+        data, code = edit_message(data, format, parse_edits(edit, format), options)
     with usage_errors():
         converted = lh.convert(
             data, format, target=to, on_loss=on_loss.value, types=types, canonical=canonical, **options
@@ -110,13 +111,13 @@ def convert_command(
         warn_if_emptied(header_count(lh.decode(data, format, **options)), written, to)
     if rows.json:
         print_json(_document(format, to, written, losses))
-        return OK
+        return code
     if losses is not None:
         show_losses(losses, format, to)
     if written is None:
         raise Failure(TOMBSTONE.format(to), BAD_DATA)
     write_bytes(as_line(written, written_as), rows.out)
-    return OK
+    return code
 
 
 def _convert_column(
@@ -167,13 +168,12 @@ def _convert_column(
 
     batches = process_column(column, work, rows, tally=tally, doing="converting")
     deliver(batches, tally, column.file, column.rows, rows)
-    if edit_headers is not None:
-        warn_of_unseen([edit_headers], "row")
+    edited = OK if edit_headers is None else warn_of_unseen([edit_headers], "row")
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
         warn(f"{emptied:,} of {count_noun(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
-    return max(tally.report("convert", is_null=rows.errors == "null"), column.finish())
+    return max(tally.report("convert", is_null=rows.errors == "null"), edited, column.finish())
 
 
 def _count_emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:

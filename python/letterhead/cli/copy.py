@@ -108,8 +108,7 @@ def copy_command(
         copied = _run(copying, opened)
     for remark in copied.remarks:
         warn(remark)
-    warn_of_unseen([] if change is None else [change], opened.noun)
-    code = report_findings(opened)
+    code = max(warn_of_unseen([] if change is None else [change], opened.noun), report_findings(opened))
     if json:
         print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
     else:

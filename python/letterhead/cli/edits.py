@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import letterhead as lh
 from letterhead._formatting import quote
 from letterhead._header_edits import HeaderEdit, hmac, lit
-from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.options import option
 from letterhead.cli.render import warn
@@ -88,28 +88,35 @@ class ReportedEdit:
         return self.operation(column, report=self.report)
 
 
-def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> None:
-    """Warn of headers to be hidden that no source had: the key may be misspelt, and the values are still there."""
+def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> int:
+    """Warn of headers to be hidden that no source had, and return the exit code.
+
+    The key may be misspelt, and the values still be there.
+    """
+    code = OK
     unseen = [edit.report.unmatched_keys() for edit in edits]
     for key in unseen[0] if unseen else ():
         if all(key in keys for keys in unseen):
+            code = BAD_DATA
             warn(f"--edit: none of these {noun}s had a header {quote(key_text(key))}, so that nothing was hidden")
     if edits and all(edit.report.kept_none() for edit in edits):
+        code = BAD_DATA
         warn(f"--edit: none of these {noun}s had a header that 'only' names: none was kept")
+    return code
 
 
-def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArguments) -> bytes:
-    """Return a message with some headers changed."""
+def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArguments) -> tuple[bytes, int]:
+    """Return a message with some headers changed, and the exit code."""
     message = lh.decode(data, format, **options)
     headers = message.headers if isinstance(message, lh.Message) else message
     edited = lh.Headers(edit.apply(() if headers is None else headers.items()))
     reported = ReportedEdit(Edit(format, edit))
     reported.report.note([] if headers is None else headers.keys(), 1)
-    warn_of_unseen([reported], "message")
+    code = warn_of_unseen([reported], "message")
     if headers is not None and edited == headers:
-        return data
+        return data, code
     written: Any = lh.encode(message._replace(headers=edited) if isinstance(message, lh.Message) else edited, format)
-    return data if written is None else written
+    return data if written is None else written, code
 
 
 def edit_column(values: Any, edit: ReportedEdit) -> Any:

@@ -354,7 +354,7 @@ class RowReading:
         self._note_empty_range()
         self._warn_of_empty_columns()
         tally = self._tally
-        warn_of_unseen(self._edits, tally.noun)
+        edited = warn_of_unseen(self._edits, tally.noun)
         if self._errors is ReadErrors.skip and tally.bad:
             left_out = [count_noun(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
             left_out += [count_noun(tally.left_out, tally.noun)] if tally.left_out else []
@@ -363,7 +363,7 @@ class RowReading:
             code = BAD_DATA
         else:
             code = tally.report("decode", is_null=self._errors is ReadErrors.null)
-        return max([code, *(report_findings(rows.source) for rows in self._sources)])
+        return max([code, edited, *(report_findings(rows.source) for rows in self._sources)])
 
 
 def _difference(rows: SourceRows, first: SourceRows) -> str:

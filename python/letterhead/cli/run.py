@@ -77,7 +77,9 @@ def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
     """Return the option that shows all rows after an error in one of them, if the command has that option."""
     is_one_of_many = isinstance(error, DecodeError) and (error.row, error.offset, error.column) != (None,) * 3
     name = next((word for word in args if word in app.commands), None)
-    if not is_one_of_many or name is None or all(parameter.name != "errors" for parameter in app.commands[name].params):
+    if not is_one_of_many or name is None or all("--errors" not in option.opts for option in app.commands[name].params):
+        return ""
+    if name == "copy" and error.column is None:  # its option is for typed columns: no record is left out
         return ""
     return "; to see all rows, with their errors, pass --errors column"
 

@@ -327,6 +327,9 @@ def _is_pairs(type: pa.DataType) -> bool:
     )
 
 
+_UNITS = ("s", "ms", "us", "ns")
+
+
 def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataType:
     """Return the type as which two columns are compared."""
     import pyarrow as pa
@@ -337,6 +340,9 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
     headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     if name == "headers" and all(_is_pairs(type) for type in (first, second)):
         return headers
+    if pa.types.is_timestamp(first) and pa.types.is_timestamp(second):
+        # Spark writes times of UTC without a zone into Parquet.
+        return pa.timestamp(max(first.unit, second.unit, key=_UNITS.index), first.tz or second.tz)
     try:
         merged = pa.unify_schemas(
             [pa.schema([(name, first)]), pa.schema([(name, second)])], promote_options="permissive"
@@ -474,13 +480,14 @@ def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None
 
 def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if column.type.equals(type):
-        return column
     if name == "headers" and has_headers(column.type):
         column = as_header_lists(column)
+        # As Spark's Kafka source returns a message without headers.
+        column = pc.coalesce(column, pa.scalar([], column.type)) if column.null_count else column
     try:
-        return column.cast(type)
+        return column if column.type.equals(type) else column.cast(type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
             f"column {name!r} cannot be compared as {type}: {first_line(error)}: leave it out by columns="
