@@ -69,7 +69,7 @@ class RowRequest:
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
-    serialized: SerializedValues | None = None
+    serialized: tuple[SerializedValues, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.errors != NULL_COLUMN:

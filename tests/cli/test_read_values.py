@@ -27,8 +27,11 @@ BY_REGISTRY = ("--value", "avro", "--registry", "http://registry:8081")
     [
         (["--value", "avro"], "needs --registry URL"),
         (["--registry", "http://registry"], "need --value"),
-        ([*BY_REGISTRY, "--batches"], "--value excludes"),
-        ([*BY_REGISTRY, "--count-by", "partition"], "--value excludes"),
+        (["--key", "avro"], "--key avro needs --registry URL"),
+        ([*BY_REGISTRY, "--key-subject", "a"], "needs --key"),
+        (["--value-subject", "a"], "need --value"),
+        ([*BY_REGISTRY, "--batches"], "--value and --key exclude"),
+        ([*BY_REGISTRY, "--count-by", "partition"], "--value and --key exclude"),
         ([*BY_REGISTRY, "--value-subject", "a", "--value-schema", "b"], "exclude each other"),
         ([*BY_REGISTRY, "--registry-settings", "nothing=1"], "unknown registry setting"),
     ],
@@ -58,6 +61,8 @@ def test_messages_of_iggy_have_their_values_in_the_payload(
     assert [json.loads(line)["payload"] for line in result.lines] == [{"id": 7}, {"id": 8}]
     result = run("read", path, *BY_REGISTRY)
     assert (result.code, "--value-subject" in result.err) == (2, True)
+    result = run("read", path, *BY_REGISTRY, "--value-schema", schema, "--key", "avro")
+    assert (result.code, "--key is for records of Kafka" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("format", ["--json", "--csv", "--all", "-o"])

@@ -343,6 +343,31 @@ def test_a_reader_of_values_commits_the_rows_that_were_used(apicurio: Apicurio, 
         assert len(reader.read_all()) == 0
 
 
+def test_keys_and_values_are_decoded_together(run: Run, apicurio: Apicurio, broker: str) -> None:
+    create_with(broker, "keyed", 1)
+    registry = Registry(apicurio.url)
+    rows = pa.table({"key": ["a", "b", "c"], "value": [{"id": 1, "old": "x"}] * 3})
+    for column, schema, place in (("value", V1, "prefix"), ("key", "string", "header")):
+        encoder = AvroEncoder(registry, f"keyed-{column}", schema, schema_id=place, register=True)  # type: ignore[arg-type]
+        rows = encode_values(rows, encoder, column=column, header=f"__{column}_schema_id").read_all()
+    rows = rows.set_column(0, "key", pa.array([rows["key"][0].as_py(), b"\xff", rows["key"][2].as_py()], pa.binary()))
+    lh.write.topic(rows, "keyed", bootstrap_servers=broker)
+    topic, key = f"kafka://{broker}/keyed", ("--key", "avro", "--registry", apicurio.url, "--json")
+    result = run("read", topic, *key, "--value", "avro", "--columns", "key,value", "--errors", "null")
+    value = {"id": 1, "old": "x"}
+    assert [json.loads(line) for line in result.lines] == [
+        {"key": {"value": "a"}, "value": value}, {"key": None, "value": value}, {"key": {"value": "c"}, "value": value}
+    ]  # fmt: skip
+    group = ("--start", "group:keyed", "--commit-group", "keyed", "--columns", "key")
+    # The key that cannot be decoded stays uncommitted.
+    for expected in (["a"], []):
+        result = run("read", topic, *key, *group)
+        assert ([json.loads(line)["key"]["value"] for line in result.lines], result.code) == (expected, 1)
+    assert "topic keyed, partition 0, offset 1" in result.err
+    result = run("read", topic, *key, "--value", "avro", *group, "--errors", "skip")
+    assert [json.loads(line)["key"]["value"] for line in result.lines] == ["c"]
+
+
 def test_segments_are_read_by_the_subject_of_their_directory(
     run: Run, apicurio: Apicurio, running_broker: Any, sent: str
 ) -> None:

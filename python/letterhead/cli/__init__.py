@@ -57,7 +57,7 @@ def _main(argv: Sequence[str] | None) -> int:
         message = how_to_install("the command", missing.name, "letterhead[cli]")
         print(f"letterhead: {message}", file=sys.stderr)
         return 2
-    if argv is None and "read" in args and not any(arg.startswith("--value") for arg in args):
+    if argv is None and "read" in args and not any(arg.startswith(("--value", "--key")) for arg in args):
         _import_arrow()
     from letterhead.cli.run import run
 
@@ -77,7 +77,7 @@ def _run_alone(args: Sequence[str]) -> int:
 
 
 def _import_arrow() -> None:
-    """Import pyarrow without numpy, which takes a fifth of the start: `read` converts no arrays between them, but for --value."""
+    """Import pyarrow without numpy, which takes a fifth of the start: `read` converts no arrays between them, but for --value and --key."""
     if "numpy" not in sys.modules:
         sys.modules["numpy"] = None  # type: ignore[assignment]
         with suppress(ImportError):

@@ -157,7 +157,7 @@ def read_command(
     if ignore_crc and errors not in (None, ReadErrors.column, ReadErrors.only):
         raise Failure(f"--ignore-crc shows records with an error, and --errors {errors} does not: give column or only")
     if serialized is not None and (batches or control or count_by):
-        raise Failure("--value excludes --batches, --control and --count-by")
+        raise Failure("--value and --key exclude --batches, --control and --count-by")
     errors = errors or (ReadErrors.column if ignore_crc else ReadErrors.raise_)
     if control and request.committed:
         raise Failure("--control shows aborted transactions, and --committed leaves them out: give one of them")

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from letterhead._names import check_name
@@ -124,10 +124,11 @@ class Registry:
     def _key(self) -> tuple[Any, ...]:
         return self.url, *sorted(self._settings.items())
 
-    @property
-    def id_header(self) -> str:
-        """The header of a value's id, by the serializers that use the API of this registry."""
-        return f"apicurio.value.{self._settings.get(_USE_ID, 'globalId')}" if self._is_apicurio else "__value_schema_id"
+    def id_header(self, part: Literal["value", "key"]) -> str:
+        """Return the header of the id of values or keys, by the serializers that use the API of this registry."""
+        return (
+            f"apicurio.{part}.{self._settings.get(_USE_ID, 'globalId')}" if self._is_apicurio else f"__{part}_schema_id"
+        )
 
     def schema(self, schema_id: int | str) -> RegisteredSchema | None:
         """Return the schema of an id or a GUID; None if the registry does not have it.

@@ -1,9 +1,10 @@
-"""Values of records by the schemas of a registry: :class:`SerializedValues` says how to decode them."""
+"""Keys or values of records by the schemas of a registry: :class:`SerializedValues` says how to decode them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from letterhead.conventions.schema_group import ColumnsDecoder
 from letterhead.schemas.avro import AvroDecoder
@@ -23,12 +24,13 @@ DECODERS: Mapping[str, Callable[..., ColumnsDecoder]] = {
 
 @dataclass(frozen=True)
 class SerializedValues:
-    """How values are decoded: by a schema, or by the latest one of a subject, which a topic implies."""
+    """How values, or keys, are decoded: by a schema, or by the latest one of a subject, which a topic implies."""
 
     format: str
     registry: Registry
     subject: str | None = None
     schema: str | None = None
+    part: Literal["value", "key"] = "value"
 
     def __post_init__(self) -> None:
         if self.schema is not None:
@@ -38,7 +40,7 @@ class SerializedValues:
         """Return the decoder for values of a topic; raise ValueError if there is no subject for it."""
         subject = None
         if self.schema is None:
-            subject = self.subject if topic is None or self.subject is not None else f"{topic}-value"
+            subject = self.subject if topic is None or self.subject is not None else f"{topic}-{self.part}"
             if subject is None:
-                raise ValueError("the subject of the schema is not known: name it by subject=")
+                raise ValueError(f"the subject of the schema is not known: name it by {self.part}_subject=")
         return DECODERS[self.format](self.registry, self.schema, subject=subject)

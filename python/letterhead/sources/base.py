@@ -202,8 +202,15 @@ class LogSource(Source):
 
             if self.internal is not None or request.view != "records":
                 raise ValueError("value= is for the records of a topic that is not internal")
-            column = SerializedColumn(*self._serialized_column(request))
-            return value_reader(request.serialized, self.topic_name, column, request, self.open_records)
+            parts = []
+            for serialized in request.serialized:
+                name, headers, format = self._serialized_column(request)
+                if serialized.part == "key" and "key" not in self.columns(request):
+                    raise ValueError(f"key= is for records of Kafka, not for {self.name}")
+                parts.append(
+                    (serialized, SerializedColumn("key" if serialized.part == "key" else name, headers, format))
+                )
+            return value_reader(parts, self.topic_name, request, self.open_records)
         if self.internal is None or not self._is_decoded(request):
             return self.open_records(request)
         from letterhead.sources.internal_rows import internal_reader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,26 +17,28 @@ __all__ = ["value_reader"]
 
 
 def value_reader(
-    serialized: SerializedValues,
+    parts: Sequence[tuple[SerializedValues, SerializedColumn]],
     topic: str | None,
-    column: SerializedColumn,
     request: RowRequest,
     open_records: Callable[[RowRequest], Reader],
 ) -> Reader:
-    """Return a stream in which the values are typed; ``open_records`` reads them, and their headers, as they are stored."""
-    decoder = serialized.decoder(topic)
+    """Return a stream in which values, or keys, are typed; ``open_records`` reads them, and their headers, as they are stored."""
+    decoders = [serialized.decoder(topic) for serialized, _ in parts]
     columns = tuple(request.columns or ())
+    needed = [name for _, column in parts for name in (column.name, column.headers) if name is not None]
     # Errors that are raised name the record.
-    needed = [column.name, column.headers, *(LOCATIONS if request.errors == "raise" else ())]
-    hidden = [name for name in needed if name is not None and name not in columns]
-    records = open_records(replace(request, columns=(*columns, *hidden), serialized=None))
-    return decode_stream(
-        records,
-        decoder,
-        column._replace(header=serialized.registry.id_header),
-        errors="raise" if request.errors == "raise" else "column",
-        error_column=request.error_column,
-        limits=request.limits,
-        leave_out=hidden,
-        is_plain=True,
-    )
+    needed += LOCATIONS if request.errors == "raise" else ()
+    hidden = [name for name in dict.fromkeys(needed) if name not in columns]
+    reader = open_records(replace(request, columns=(*columns, *hidden), serialized=None))
+    for number, ((serialized, column), decoder) in enumerate(zip(parts, decoders, strict=True), 1):
+        reader = decode_stream(
+            reader,
+            decoder,
+            column._replace(header=serialized.registry.id_header(serialized.part)),
+            errors="raise" if request.errors == "raise" else "column",
+            error_column=request.error_column,
+            limits=request.limits,
+            leave_out=hidden if number == len(parts) else (),
+            is_plain=True,
+        )
+    return reader

@@ -26,6 +26,9 @@ def serialized_values(
             rich_help_panel=_PANEL,
         ),
     ] = None,
+    key: Annotated[
+        ValueFormat | None, option("--key", "Of Kafka: decode the keys, too, or alone.", rich_help_panel=_PANEL)
+    ] = None,
     registry: Annotated[
         str | None,
         option(
@@ -53,18 +56,26 @@ def serialized_values(
             rich_help_panel=_PANEL,
         ),
     ] = None,
+    key_subject: Annotated[
+        str | None,
+        option("--key-subject", "The subject of the keys; by default TOPIC-key.", "NAME", rich_help_panel=_PANEL),
+    ] = None,
     value_schema: Annotated[
         Path | None,
         option("--value-schema", "A file with the schema of the columns, instead.", "FILE", rich_help_panel=_PANEL),
     ] = None,
 ) -> Any:
-    """Return the ``SerializedValues``, or None if values are not decoded; its package takes time to import."""
-    if value is None:
-        if registry or registry_settings or value_subject or value_schema:
-            raise Failure("--registry and options beside it need --value, as in --value avro")
+    """Return the ``SerializedValues`` of values and of keys, or None for neither; their package takes time to import."""
+    if value is None and (value_subject or value_schema):
+        raise Failure("--value-subject and --value-schema need --value, as in --value avro")
+    if key is None and key_subject:
+        raise Failure("--key-subject needs --key, as in --key avro")
+    if value is None and key is None:
+        if registry or registry_settings:
+            raise Failure("--registry and --registry-settings need --value or --key, as in --value avro")
         return None
     if registry is None:
-        raise Failure(f"--value {value} needs --registry URL")
+        raise Failure(f"{f'--key {key}' if value is None else f'--value {value}'} needs --registry URL")
     if value_subject is not None and value_schema is not None:
         raise Failure("--value-subject and --value-schema exclude each other: give one of them")
     from letterhead.schemas.registry import Registry
@@ -73,7 +84,13 @@ def serialized_values(
     with usage_errors():
         settings = _settings(registry_settings or [])
         schema = None if value_schema is None else value_schema.read_text(encoding="utf-8")
-        return SerializedValues(value.value, Registry(registry, settings), value_subject, schema)
+        source = Registry(registry, settings)
+        parts = []
+        if value is not None:
+            parts.append(SerializedValues(value.value, source, value_subject, schema))
+        if key is not None:
+            parts.append(SerializedValues(key.value, source, key_subject, part="key"))
+        return tuple(parts)
 
 
 def _settings(texts: list[str]) -> dict[str, str]:
