@@ -14,6 +14,7 @@ from letterhead.errors import ErrorDetail
 from letterhead.schemas.avro_schemas import common_schema, inline_references, parse_schema
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
+from letterhead.schemas.registry_decoder import RegistryDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,7 @@ _FORMAT = "avro"
 _MAX_READERS = 256
 
 
-class AvroDecoder:
+class AvroDecoder(RegistryDecoder):
     """Decodes values of Avro by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
     The columns are those of one schema, to which the schemas of the values are resolved by Avro's rules: fields are found by
@@ -59,26 +60,16 @@ class AvroDecoder:
     [{'id': None}]
     """
 
+    _schema_type = _AVRO
+
     def __init__(
         self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
     ) -> None:
-        if schema is not None and subject is not None:
-            raise ValueError("schema and subject exclude each other")
-        self._registry = registry
-        self._subject = subject
-        self._target = (
-            None if schema is None else _column_text(RegisteredSchema(_AVRO, json.dumps(parse_schema(schema)), {}))
-        )
-        self._written: dict[int | str, str] = {}
-        if self._target is not None:
-            AvroReader(self._target)
-
-    def __repr__(self) -> str:
-        return f"AvroDecoder({self._registry!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # All executors of a job read by the schema that the driver has fetched.
-        return _unpickle, (self._registry, self._target, self._subject)
+        target = None if schema is None else RegisteredSchema(_AVRO, json.dumps(parse_schema(schema)), {})
+        super().__init__(registry, target, subject)
+        self._texts: dict[int | str, str] = {}
+        if target is not None:
+            AvroReader(_column_text(target))
 
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
         """Return the columns of values with these schemas, and a decoder for them.
@@ -93,12 +84,8 @@ class AvroDecoder:
         with install_hint("letterhead.schemas.AvroDecoder", "letterhead[arrow]"):
             import pyarrow as pa
 
-        if self._target is None and self._subject is not None:
-            latest = self._registry.latest(self._subject)
-            if latest is None:
-                raise ValueError(f"the registry has no subject {self._subject!r}: pass subject= or schema=")
-            self._target = _column_text(latest)
-        target = self._target
+        schema = self._find_target()
+        target = None if schema is None else _column_text(schema)
         if target is None:
             written = [text for text in map(self._written_text, schema_ids) if isinstance(text, str)]
             target = json.dumps(common_schema([json.loads(text) for text in written])) if written else None
@@ -108,8 +95,8 @@ class AvroDecoder:
         if isinstance(reader, ErrorDetail):
             raise ValueError(reader.message)
         fields = pa.DataType._import_from_c_capsule(reader.schema.__arrow_c_schema__())
-        schema = pa.schema([pa.field(field.name, _column_type(field.type)) for field in fields])
-        return BoundDecoder(schema, lambda group: self._decode(group, target))
+        columns = pa.schema([pa.field(field.name, _column_type(field.type)) for field in fields])
+        return BoundDecoder(columns, lambda group: self._decode(group, target))
 
     def _decode(self, group: SchemaGroup, target: str | None) -> DecodedGroup | None:
         import pyarrow as pa
@@ -128,21 +115,15 @@ class AvroDecoder:
 
     def _written_text(self, schema_id: int | str) -> str | ErrorDetail | None:
         """Return the schema of an id as one text; None if it is unknown, an error if it is no usable Avro."""
-        if schema_id not in self._written:
+        if schema_id not in self._texts:
+            found = self._find(schema_id)
+            if not isinstance(found, RegisteredSchema):
+                return found
             try:
-                registered = self._registry.schema(schema_id)
-                if registered is None:
-                    return None
-                if registered.type != _AVRO:
-                    return ErrorDetail("wrong_type", f"its type is {registered.type}, not {_AVRO}")
-                self._written[schema_id] = json.dumps(inline_references(registered))
+                self._texts[schema_id] = json.dumps(inline_references(found))
             except ValueError as error:
                 return ErrorDetail("wrong_type", str(error))
-        return self._written[schema_id]
-
-
-def _unpickle(registry: Registry, target: str | None, subject: str | None) -> AvroDecoder:
-    return AvroDecoder(registry, target, subject=subject if target is None else None)
+        return self._texts[schema_id]
 
 
 def _column_text(schema: RegisteredSchema) -> str:

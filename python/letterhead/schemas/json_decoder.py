@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._optional_dependencies import install_hint
 from letterhead.schemas.registered import RegisteredSchema
@@ -65,12 +65,6 @@ class JsonDecoder(RowDecoder):
         super().__init__(registry, None if text is None else RegisteredSchema("JSON", text, {}), subject)
         if self._target is not None:
             self._columns(self._target)
-
-    @classmethod
-    def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None, *options: Any) -> Self:
-        decoder = cls(registry, subject=subject if schema is None else None)
-        decoder._target = schema
-        return decoder
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of a schema."""

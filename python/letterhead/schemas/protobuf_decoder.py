@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import install_hint
 from letterhead.schemas.registered import RegisteredSchema
@@ -62,12 +62,6 @@ class ProtobufDecoder(RowDecoder):
         super().__init__(registry, None if schema is None else RegisteredSchema("PROTOBUF", schema, {}), subject)
         if self._target is not None:
             self._columns(self._target)
-
-    @classmethod
-    def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None, *options: Any) -> Self:
-        decoder = cls(registry, subject=subject if schema is None else None)
-        decoder._target = schema
-        return decoder
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of the first message type of a schema."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from letterhead._optional_dependencies import install_hint
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
+from letterhead.schemas.registry_decoder import RegistryDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,37 +31,17 @@ ReadRow = Callable[[bytes], "dict[str, Any]"]
 """Returns the columns of a value; raises :class:`RefusedValue`."""
 
 
-class RowDecoder(ABC):
+class RowDecoder(RegistryDecoder, ABC):
     """Decodes values by the schemas of a registry, one value at a time.
 
     A subclass reads the schemas of its type.
     """
 
-    _schema_type: ClassVar[str]
     _format: ClassVar[str]
 
     def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
-        if schema is not None and subject is not None:
-            raise ValueError("schema and subject exclude each other")
-        self._registry, self._target, self._subject = registry, schema, subject
-        self._written: dict[int | str, RegisteredSchema] = {}
+        super().__init__(registry, schema, subject)
         self._readers: dict[Any, Callable[[pa.Schema], ReadRow] | ErrorDetail] = {}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._registry!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # All executors of a job read by the schema that the driver has fetched.
-        return type(self)._unpickle, (self._registry, self._target, self._subject, *self._options())
-
-    @classmethod
-    @abstractmethod
-    def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None, *options: Any) -> Self:
-        """Return a decoder for a schema as the registry has it."""
-
-    def _options(self) -> tuple[Any, ...]:
-        """Return further arguments of the decoder."""
-        return ()
 
     @abstractmethod
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
@@ -85,12 +66,9 @@ class RowDecoder(ABC):
         with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
             import pyarrow as pa
 
-        if self._target is None and self._subject is not None:
-            self._target = self._registry.latest(self._subject)
-            if self._target is None:
-                raise ValueError(f"the registry has no subject {self._subject!r}: pass subject= or schema=")
-        if self._target is not None:
-            columns = self._columns(self._check_type(self._target))
+        target = self._find_target()
+        if target is not None:
+            columns = self._columns(target)
         else:
             written = map(self._find, schema_ids)
             known = [each for each in written if isinstance(each, RegisteredSchema)]
@@ -125,23 +103,6 @@ class RowDecoder(ABC):
             except ValueError as error:
                 self._readers[key] = ErrorDetail("wrong_type", str(error))
         return self._readers[key]
-
-    def _find(self, schema_id: int | str) -> RegisteredSchema | ErrorDetail | None:
-        """Return the schema of an id; None if it is unknown, an error if it has another type."""
-        if schema_id not in self._written:
-            try:
-                found = self._registry.schema(schema_id)
-                if found is None:
-                    return None
-                self._written[schema_id] = self._check_type(found)
-            except ValueError as error:
-                return ErrorDetail("wrong_type", str(error))
-        return self._written[schema_id]
-
-    def _check_type(self, schema: RegisteredSchema) -> RegisteredSchema:
-        if schema.type != self._schema_type:
-            raise ValueError(f"its type is {schema.type}, not {self._schema_type}")
-        return schema
 
 
 def common_columns(schemas: Sequence[pa.Schema]) -> pa.Schema:
