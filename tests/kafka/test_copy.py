@@ -255,6 +255,49 @@ def test_copy_that_is_killed_again_and_again_has_every_record_once(
     assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())
 
 
+@pytest.mark.parametrize("form", ["files", "topic"])
+def test_copy_that_follows_ends_with_ctrl_c_and_continues(form: str, broker: str, run: Run, tmp_path: Path) -> None:
+    source = f"copy-followed-{form}"
+    create_with(broker, source, 2)
+    send(producer(broker), source, numbered(3))
+    target = str(tmp_path / "copy") if form == "files" else f"kafka://{broker}/{source}-copy"
+    command = [sys.executable, "-m", "letterhead", "copy", f"kafka://{broker}/{source}", target, "--follow"]
+
+    def copied() -> int:
+        try:
+            return lh.open(target).read_all().num_rows
+        except (ValueError, OSError):  # not there yet
+            return 0
+
+    def wait_for(rows: int) -> None:
+        until = time.monotonic() + 120
+        while copied() < rows:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+
+    for turn in (1, 2):
+        create = ["--create"] if form == "topic" and turn == 1 else []
+        process = subprocess.Popen([*command, *create], stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for(turn * len(numbered(3)))
+            if form == "topic":  # new records are copied at once
+                send(producer(broker), source, numbered(3), 1)
+                wait_for((turn + 1) * len(numbered(3)))
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode == 0, errors
+        assert "until Ctrl-C" in errors
+        if form == "files":
+            send(producer(broker), source, numbered(3), 1)
+    assert run("copy", f"kafka://{broker}/{source}", target, "--verify").code == 0
+    refused = run("copy", f"kafka://{broker}/{source}", target, "--follow", "--verify")
+    assert (refused.code, "--follow and --verify exclude each other" in refused.err) == (2, True)
+    ended = run("copy", f"kafka://{broker}/{source}", target, "--follow", "--end", "5")
+    assert (ended.code, "leave out" in ended.err) == (2, True)
+
+
 def set_topic(broker: str, topic: str, **settings: str) -> None:
     from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 

@@ -54,6 +54,9 @@ def copy_command(
     append: Annotated[
         bool, flag("--append", "Write after the records that the topic has; called again, it copies again.")
     ] = False,
+    follow: Annotated[
+        bool, flag("--follow -F", "Of a topic: copy new records, too, until Ctrl-C; a directory gets files every 30 s.")
+    ] = False,
     verify: Annotated[bool, flag("--verify", "Compare the copy with the source, as `letterhead diff` does.")] = False,
     target_config: Annotated[
         Path | None, option("--target-config", "A property file for the target; by default as for the source.", "FILE")
@@ -72,7 +75,8 @@ def copy_command(
 
     A directory is a table for `read`, Spark, DuckDB and others, with the offset
     of each record; --headers adds typed columns. It is copied to a topic again
-    by the same command.
+    by the same command. With --follow new records are copied until Ctrl-C, and
+    the same command continues later.
 
     \b
     Examples:
@@ -86,8 +90,10 @@ def copy_command(
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
+    if follow and verify:
+        raise Failure("--follow and --verify exclude each other: such a copy has no end")
     [opened] = open_sources([source], request)
-    request = check_request([opened], replace(request, limits=limits))
+    request = check_request([opened], replace(request, limits=limits, follow=follow))
     if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
         raise Failure(
             "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "
@@ -105,7 +111,9 @@ def copy_command(
     with print_remarks():
         if create:
             copying.create(partitions)
-        copied = _run(copying, opened)
+        if follow:
+            note(f"copying {opened.name} to {target} until Ctrl-C")
+        copied = _run(copying, opened, follow=follow)
     for remark in copied.remarks:
         warn(remark)
     code = max(warn_of_unseen([] if change is None else [change], opened.noun), report_findings(opened))
@@ -116,9 +124,23 @@ def copy_command(
     return max(code, _verify(copying, copied, opened) if verify else OK)
 
 
-def _run(copying: Copying, source: Source) -> Copied:
+def _run(copying: Copying, source: Source, *, follow: bool) -> Copied:
+    from letterhead.copies.copying import Copied
+
+    rows = 0
     with progress(None, f"copying {source.name}", prints=False, noun=source.noun, source=source) as advance:
-        return copying.run(advance)
+
+        def count(more: int) -> None:
+            nonlocal rows
+            rows += more
+            advance(more)
+
+        try:
+            return copying.run(count)
+        except KeyboardInterrupt:
+            if not follow:
+                raise
+            return Copied(rows, {}, [])  # Ctrl-C is the normal end
 
 
 def _verify(copying: Copying, copied: Copied, source: Source) -> int:

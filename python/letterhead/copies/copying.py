@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_directory import PartDirectory, describe_topic
 from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
+from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source, check_options
 from letterhead.sources.comparison import Comparison, compare
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Where
 
 __all__ = ["Copied", "Copying", "Edit", "copy"]
+
+_FILE_SECONDS = 30.0
+"""How long new records of a topic are waited for, before a copy that follows it writes the next files."""
 
 _FILES = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".jsonl", ".ndjson", ".json", ".csv", ".gz", ".zst")
 
@@ -78,8 +83,10 @@ class Copying:
         settings: Mapping[str, Any] | None = None,
         logins: Logins | None = None,
     ) -> None:
-        if request.last is not None or request.follow:
-            raise ValueError("a copy is of all records, and ends: leave out last= and follow=")
+        if request.last is not None:
+            raise ValueError("a copy is of all records: leave out last=")
+        if request.follow:
+            check_follow(OffsetBounds.parse(request.start, request.end), follow=True)
         self._source = source
         self._edit = edit
         self._append = append
@@ -125,14 +132,18 @@ class Copying:
         return describe_topic(Path(self._source.name))
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
-        """Copy what the target lacks."""
-        if isinstance(self._target, Path):
-            return self._run_to_directory(self._target, advance)
-        return self._run_to_topic(self._target, advance)
+        """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
+        if isinstance(self._target, TopicTarget):
+            return self._run_to_topic(self._target, advance)
+        while True:
+            copied = self._run_to_directory(self._target, advance)
+            if not self._request.follow:
+                return copied
+            time.sleep(_FILE_SECONDS)
 
     def _run_to_directory(self, path: Path, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            request = self._request
+            request = replace(self._request, follow=False)
             if directory.ends and isinstance(self._source, LogSource):
                 request = replace(request, start=self._start(self._source, directory.ends))
             with self._source.reader(request) as reader:
@@ -165,11 +176,15 @@ class Copying:
                     "continues: name an empty topic, or pass append= to write after them"
                 )
             records = self._checked(_noting_ends(self._edited(reader), ends), partitions)
-            target.write(counted(after_last(records, last)), None if self._append else last)
+            target.write(
+                counted(after_last(records, last)), None if self._append else last, at_once=self._request.follow
+            )
         return Copied(rows, ends, [])
 
     def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
         """Compare the target with the source, up to what was copied, as :func:`letterhead.sources.comparison.compare` does."""
+        if self._request.follow:
+            raise ValueError("follow= and verify= exclude each other: such a copy has no end")
         if self._append:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
         reader = self._source.reader(self._request)
@@ -323,7 +338,8 @@ def copy(
     target_settings : mapping of str to str, or path, optional
         Settings of the connection to the target; by default the same.
     options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`. With ``follow`` the call copies new
+        records, too, until it is interrupted; a directory gets files of them every 30 seconds.
 
     Returns
     -------

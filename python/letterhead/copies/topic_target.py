@@ -88,8 +88,10 @@ class TopicTarget:
         with self._source.reader(request) as reader:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
-    def write(self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None) -> None:
-        """Append records after the last ones, if these are known.
+    def write(
+        self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None, *, at_once: bool = False
+    ) -> None:
+        """Append records after the last ones, if these are known; with ``at_once`` each batch before the next is read.
 
         Raises
         ------
@@ -101,7 +103,7 @@ class TopicTarget:
 
         ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
         settings = writer_settings(self._servers, {**self._settings, **_EXACT}, timeout_ms=self._timeout_ms)
-        chunks = _chunks(batches)
+        chunks = _chunks(batches, 1 if at_once else _CHUNK_ROWS)
         first = next(chunks, None)
         if first is None:
             return
@@ -200,7 +202,7 @@ def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
         )
 
 
-def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _chunks(batches: Iterable[pa.RecordBatch], least_rows: int) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     chunk: list[pa.RecordBatch] = []
@@ -208,7 +210,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     for batch in batches:
         chunk.append(batch)
         rows += len(batch)
-        if rows >= _CHUNK_ROWS:
+        if rows >= least_rows:
             yield pa.Table.from_batches(chunk)
             chunk, rows = [], 0
     if chunk:
