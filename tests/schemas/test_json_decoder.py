@@ -146,6 +146,14 @@ def test_values_of_older_schemas_have_the_columns_of_the_latest() -> None:
     assert lha.decode_by_schema(values, own).to_pylist() == [{"gone": "g"}, {"gone": None}]
 
 
+def test_a_schema_that_cannot_be_used_is_an_error_of_its_rows() -> None:
+    good, bad = registered(objects(a={"type": "integer"})), registered(objects(a={"$ref": "#/nothing"}))
+    values = pa.array([b'\0\0\0\0\1{"a": 1}', b'\0\0\0\0\2{"a": 1}'])
+    rows = lha.decode_by_schema(values, JsonDecoder(MemoryRegistry({1: good, 2: bad})), errors="column").to_pylist()
+    assert [row["a"] for row in rows] == [1, None]
+    assert rows[1]["error"][0]["message"].startswith("schema 2: the JSON schema cannot be used")
+
+
 def test_schemas_that_cannot_be_used_are_refused() -> None:
     with pytest.raises(ValueError, match="it is not JSON"):
         JsonDecoder(MemoryRegistry({}), "{")

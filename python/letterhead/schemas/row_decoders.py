@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from letterhead._optional_dependencies import install_hint
@@ -64,16 +65,21 @@ class RowDecoder(RegistryDecoder, ABC):
             If the registry does not answer, or rejects the request.
         """
         with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
-            import pyarrow as pa
+            import pyarrow  # noqa: F401
 
         target = self._find_target()
         if target is not None:
             columns = self._columns(target)
         else:
-            written = map(self._find, schema_ids)
-            known = [each for each in written if isinstance(each, RegisteredSchema)]
-            columns = common_columns([self._columns(each) for each in known]) if known else pa.schema([])
+            columns = common_columns([*self._columns_of_values(schema_ids)])
         return BoundDecoder(columns, lambda group: self._decode(group, columns))
+
+    def _columns_of_values(self, schema_ids: Sequence[int | str]) -> Iterator[pa.Schema]:
+        for found in map(self._find, schema_ids):
+            # A schema that cannot be used is an error of its rows.
+            with suppress(ValueError):
+                if isinstance(found, RegisteredSchema):
+                    yield self._columns(found)
 
     def _decode(self, group: SchemaGroup, columns: pa.Schema) -> DecodedGroup | None:
         import pyarrow as pa
