@@ -33,7 +33,11 @@ PAGES = (
     DOCS / "how-to" / "restore-a-store.md",
 )
 PLOTS = DOCS / "plots"
-WORDS = {"store values (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
+WORDS = {
+    "store values (streams-timestamped)": "values of a state store",
+    "kinds guessed": "types guessed",
+    "orders (list column)": "orders (list column, by Arrow)",  # before expressions of Spark read lists
+}
 """How a page spells what older records call otherwise."""
 
 SECTION = re.compile(r"(<!-- record: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
