@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="demo", description="Run letterhead on a real topic and a real state store.")
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where Parquet is written")
     parser.add_argument("--bad-share", type=float, default=0.01, help="share of the store's values to damage, 0 to 1")
-    parser.add_argument("--engine", choices=["spark", "sail"], default="spark", help="what runs the steps 1 to 4")
+    parser.add_argument("--engine", choices=["spark", "sail"], default="spark", help="what runs the steps 1 to 5")
     options = parser.parse_args()
     if not 0 <= options.bad_share <= 1:
         parser.error(f"--bad-share is {options.bad_share}, not between 0 and 1")
@@ -46,6 +46,7 @@ def main() -> int:
         steps.typed_store(options.bad_share)
         steps.there_and_back()
         steps.tenants()
+        steps.exact_copy()
     every_format(SAMPLES / "orders-0.parquet", report)
     return report.end()
 

@@ -44,7 +44,7 @@ def every_format(topic: Path, report: Report) -> None:
             size = pc.sum(pc.binary_length(data)).as_py()
             rows.append([target, size, len(after.field("headers").flatten()), _shown(_lost(losses), len(data))])
     report.step(
-        "5  the same headers in every format",
+        "6  the same headers in every format",
         f"{len(headers.flatten()):,} headers, with types, to each format and back: five formats of headers, then eight "
         "of messages. What a target cannot carry is reported, and lost types are passed on the way back.",
         ["format", "bytes", "headers", "not carried"],

@@ -53,7 +53,7 @@ class Report:
             "Steps in Spark read and write Parquet once, cold: at this size that is nearly all of their time. "
             "The others are the library alone on one thread."
         )
-        self.step("6  time", meaning, ["step", "seconds", "headers", "headers/s"], rows)
+        self.step("7  time", meaning, ["step", "seconds", "headers", "headers/s"], rows)
         (self.out / "report.json").write_text(json.dumps(self.figures, indent=2, default=str), encoding="utf-8")
         failures = len(self.figures["failures"])
         verdict = f"[bold red]{failures} checks failed.[/]" if failures else "[bold green]Every check held.[/]"
