@@ -300,6 +300,7 @@ class AvroReader:
         self, values: object
     ) -> tuple[list[Column], list[tuple[int, tuple[str, str, int | None, int | None, str | None, str | None]]]]: ...
 
+@final
 class AvroWriter:
     """Writes rows of columns as values of Avro by one schema."""
 

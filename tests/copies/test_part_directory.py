@@ -199,10 +199,9 @@ def test_errors_of_values_are_a_column(run: Run, samples: Path, tmp_path: Path) 
     assert (refused.code, refused.out) == (2, "")
 
 
-def test_a_copy_ends_and_is_of_all_records(samples: Path, tmp_path: Path) -> None:
+def test_a_copy_is_of_all_records(samples: Path, tmp_path: Path) -> None:
     [source] = open_sources([str(samples / "orders-0")])
     from letterhead._row_request import RowRequest
 
-    for request in (RowRequest(last=1), RowRequest(follow=True)):
-        with pytest.raises(ValueError, match="a copy is of all records, and ends"):
-            Copying(source, request, str(tmp_path / "copy"))
+    with pytest.raises(ValueError, match="a copy is of all records: leave out last="):
+        Copying(source, RowRequest(last=1), str(tmp_path / "copy"))

@@ -86,7 +86,7 @@ ROWS = {
         "count = 2_000_000; data = pa.array([squeezed(bytes([12, 0, 0, 0, 1, 1, 0]) * count, count)])",
         "lha.messages(data, 'record-batch', threads=1)", 100, 128 * MIB,
     ),
-    "headers of few bytes each": Row(
+    "very short headers": Row(
         "count = 500_000; data = lh.encode([('k', b'')] * count, 'kafka')",
         "lh.convert(data, 'kafka', target='kip82-typed', types='binary'), lh.decode(data, 'kafka')", 200, 32 * MIB,
     ),
@@ -104,10 +104,10 @@ ROWS = {
         COPIES * 64 * MIB,
     ),
     "a compressed Parquet file": _table("compressed Parquet"),
-    "a Parquet file of many columns": Row(
+    "a Parquet file with many columns": Row(
         "count = 10_000; data = parquet_file(pa.table({f'c{n}': [1] for n in range(count)}))", "table(data)", 15_000
     ),
-    "dictionaries and runs of a table": _table("values of a Parquet dictionary"),
+    "dictionary and run-end encoded columns": _table("values of a Parquet dictionary"),
     "a value of a state store": Row(
         "count = 32 * 2**20; write_store(directory, b'v' * count)", "lh.read.state(directory).read_all()", 20
     ),
@@ -150,5 +150,5 @@ def verify(row: Row, **environment: str) -> None:
 
 def test_each_row_of_the_page_is_measured() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/limits.md").read_text()
-    table = page.partition("| input | takes at most | bounded by |\n")[2].partition("\n\n")[0]
+    table = page.partition("| input | memory at most | bounded by |\n")[2].partition("\n\n")[0]
     assert {line.split("|")[1].strip() for line in table.splitlines()[1:]} == {*ROWS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
+from extras import spelled_out
 from letterhead import Headers
 from letterhead.errors import (
     InvalidStateStoreError,
@@ -526,7 +528,7 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
 
 def test_without_rocksdict_a_restore_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'letterhead\[state\]'"):
+    with pytest.raises(ModuleNotFoundError, match=re.escape(spelled_out("pip install 'letterhead[state]'"))):
         lh.state.restore(tmp_path / "no changelog", tmp_path / "0_0", "latest")
     assert not (tmp_path / "0_0").exists()
 
@@ -542,10 +544,12 @@ def test_without_rocksdict_the_error_names_the_extra_to_install(
     ):
         if isinstance(store, RocksDBWindowStore):
             store.open(tmp_path)  # it has no file yet
-            with pytest.raises(ModuleNotFoundError, match=r"pip install 'letterhead\[state\]'"):
+            with pytest.raises(ModuleNotFoundError, match=re.escape(spelled_out("pip install 'letterhead[state]'"))):
                 store.put(b"a", b"1", 0)
             continue
-        with pytest.raises(ModuleNotFoundError, match=r"pip install 'letterhead\[state\]'") as raised:
+        with pytest.raises(
+            ModuleNotFoundError, match=re.escape(spelled_out("pip install 'letterhead[state]'"))
+        ) as raised:
             store.open(tmp_path)
         assert raised.value.name == "rocksdict"
         assert not store.is_open
