@@ -106,7 +106,8 @@ def added(offset: int) -> Iterator[tuple[str, bytes]]:
 def sections() -> list[Section]:
     """Return the sections of the page with their code."""
     parsed = []
-    for part in PAGE.read_text().split("\n## ")[1:]:
+    for part in re.split(r"\n## (?=[0-9]+\. )", PAGE.read_text())[1:]:
+        part = part.partition("\n## ")[0]
         number, title = part.partition("\n")[0].split(". ", 1)
         blocks = re.findall(r"^```python\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
         (theirs,) = (block for block in blocks if "theirs = " in block)

@@ -71,7 +71,7 @@ class Spark:
 
         if operation in ("encode", "convert"):
             options["into"] = "data"
-        result = getattr(lhs, f"{operation}_headers")("value", format, *more, keep=["number"], **options)
+        result = getattr(lhs, f"{operation}_headers")("value", *more, format=format, keep=["number"], **options)
         rows = column.transform(result).orderBy("number").drop("number").collect()
         return [row.asDict(recursive=True) for row in rows]
 
@@ -95,7 +95,7 @@ class Polars:
 
         from letterhead import arrow as lha
 
-        return pl.Series(getattr(lha, operation)(column, format, *more, **options)).to_list()
+        return pl.Series(getattr(lha, operation)(column, *more, format=format, **options)).to_list()
 
 
 class DuckDB:
@@ -121,7 +121,7 @@ class DuckDB:
     def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
         from letterhead import arrow as lha
 
-        rows = self.duckdb.from_arrow(getattr(lha, operation)(column, format, *more, **options))
+        rows = self.duckdb.from_arrow(getattr(lha, operation)(column, *more, format=format, **options))
         return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
 
 

@@ -59,7 +59,7 @@ def demo(request, tmp_path_factory) -> tuple[dict[str, Any], Path, str]:
 def test_every_check_of_the_demo_holds(demo):
     report, _, printed = demo
     assert report["failures"] == []
-    assert printed.count("✓") == 10
+    assert printed.count("✓") == 11
     assert "✗" not in printed
     assert "Every check held." in printed
 

@@ -62,7 +62,11 @@ def test_the_page_about_avro_decodes_in_spark(spark) -> None:
         "nullcontext": nullcontext,
         "topic": spark.createDataFrame(pa.concat_tables([table, more])),
     }
-    run(PAGE, names, "python", {'lh.read.topic("orders", bootstrap_servers="localhost:9092")': "nullcontext(table)"})
+    there = {
+        'lh.read.topic("orders", bootstrap_servers="localhost:9092")': "nullcontext(table)",
+        'lh.write.topic(encoded, "orders", bootstrap_servers="localhost:9092")': "encoded.num_rows",
+    }
+    run(PAGE, names, "python", there)
     run(PAGE, names, "python spark")
     rows = names["orders"].orderBy("offset").collect()
     assert names["orders"].columns == ["offset", "id", "city", "error"]

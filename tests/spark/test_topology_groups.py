@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from typing import Any
 
 import pytest
 
 import topology_app as app
+from extras import spelled_out
 from letterhead import Headers
 from letterhead import spark as lhs
 from letterhead.errors import StateStoreError, TopologyError
@@ -549,5 +551,7 @@ def test_bad_arguments_say_what_is_wrong(source, error, message):
 def test_a_missing_protobuf_names_the_package_to_install(monkeypatch):
     for name in ("google.protobuf", "google.protobuf.descriptor"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs protobuf.*pip install 'letterhead\[spark\]'"):
+    with pytest.raises(
+        ModuleNotFoundError, match="needs protobuf.*" + re.escape(spelled_out("pip install 'letterhead[spark]'"))
+    ):
         check_protobuf()
