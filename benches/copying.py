@@ -139,14 +139,9 @@ def as_table(messages: list[object]) -> pa.Table:
 
 def require_equal(first: Path | str, second: Path | str) -> None:
     """Raise unless two sources have the same records."""
-    columns = ["partition", "offset", "key", "value", "headers"]
-    sides = []
-    for source in (first, second):
-        table = lh.open(source, columns=columns).read_all()
-        sides.append(table.sort_by([("partition", "ascending"), ("offset", "ascending")]).combine_chunks())
-    for name in ("key", "value", "headers"):
-        if not sides[0][name].combine_chunks().cast(sides[1][name].type).equals(sides[1][name].combine_chunks()):
-            raise RuntimeError(f"{name} of the copies differs")
+    with lh.diff(first, second, columns=["key", "value", "headers"]) as differences:
+        if differences.read_all().num_rows:
+            raise RuntimeError("the copies differ")
 
 
 def pipe(address: str) -> None:

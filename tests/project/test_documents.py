@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from letterhead import arrow as lha
-from pages import ROOT, blocks, fences, run
+from pages import PAGES, ROOT, blocks, fences, run
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 MARKS = {"python", "pycon", "text", "sh", "shell", "json"}
 
 

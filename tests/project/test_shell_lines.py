@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pages import ROOT, fences
+from pages import PAGES, ROOT, fences
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PUBLIC = (ROOT / "docs" / "reference" / "public-names.txt").read_text(encoding="utf-8")
 GENERAL = {"--help", "-h", "--version", "-V", "--quiet", "-q", "--no-color", "--tz"}
 

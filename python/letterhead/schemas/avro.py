@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from letterhead._native import AvroReader
-from letterhead._optional_dependencies import install_hint
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.avro_schemas import common_schema, inline_references, parse_schema
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["AvroDecoder"]
 
 _AVRO = "AVRO"
-_FORMAT = "avro"
 _MAX_READERS = 256
 
 
@@ -61,6 +59,7 @@ class AvroDecoder(RegistryDecoder):
     """
 
     _schema_type = _AVRO
+    _format = "avro"
 
     def __init__(
         self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
@@ -71,32 +70,21 @@ class AvroDecoder(RegistryDecoder):
         if target is not None:
             AvroReader(_column_text(target))
 
-    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
-        """Return the columns of values with these schemas, and a decoder for them.
+    def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
+        import pyarrow as pa
 
-        Raises
-        ------
-        ValueError
-            If the subject does not exist, or no columns can hold the values of all schemas.
-        ConnectionError, PermissionError
-            If the registry does not answer, or rejects the request.
-        """
-        with install_hint("letterhead.schemas.AvroDecoder", "letterhead[arrow]"):
-            import pyarrow as pa
-
-        schema = self._find_target()
-        target = None if schema is None else _column_text(schema)
-        if target is None:
-            written = [text for text in map(self._written_text, schema_ids) if isinstance(text, str)]
-            target = json.dumps(common_schema([json.loads(text) for text in written])) if written else None
-        if target is None:
+        text = None if target is None else _column_text(target)
+        if text is None:
+            written = [own for own in map(self._written_text, schema_ids) if isinstance(own, str)]
+            text = json.dumps(common_schema([json.loads(own) for own in written])) if written else None
+        if text is None:
             return BoundDecoder(pa.schema([]), lambda group: self._decode(group, None))
-        reader = _reader(target, None)
+        reader = _reader(text, None)
         if isinstance(reader, ErrorDetail):
             raise ValueError(reader.message)
         fields = pa.DataType._import_from_c_capsule(reader.schema.__arrow_c_schema__())
         columns = pa.schema([pa.field(field.name, _column_type(field.type)) for field in fields])
-        return BoundDecoder(columns, lambda group: self._decode(group, target))
+        return BoundDecoder(columns, lambda group: self._decode(group, text))
 
     def _decode(self, group: SchemaGroup, target: str | None) -> DecodedGroup | None:
         import pyarrow as pa
@@ -106,11 +94,10 @@ class AvroDecoder(RegistryDecoder):
             return None
         reader = written if isinstance(written, ErrorDetail) else _reader(written, target)
         if isinstance(reader, ErrorDetail):
-            error = reader._replace(message=f"schema {group.schema_id}: {reader.message}")
-            return DecodedGroup(_FORMAT, [], dict.fromkeys(range(len(group.values)), error))
+            return self._refuse(group, reader)
         arrays, errors = reader.decode(group.values)
         return DecodedGroup(
-            _FORMAT, [pa.array(array) for array in arrays], {index: ErrorDetail(*error) for index, error in errors}
+            self._format, [pa.array(array) for array in arrays], {index: ErrorDetail(*error) for index, error in errors}
         )
 
     def _written_text(self, schema_id: int | str) -> str | ErrorDetail | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
+from letterhead._optional_dependencies import install_hint
+from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
@@ -11,10 +15,11 @@ from letterhead.schemas.registry import Registry
 __all__ = ["RegistryDecoder"]
 
 
-class RegistryDecoder:
+class RegistryDecoder(ABC):
     """Finds the schemas of values, and that of the columns: one of the caller, or the latest one of a subject."""
 
     _schema_type: ClassVar[str]
+    _format: ClassVar[str]
 
     def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
         if schema is not None and subject is not None:
@@ -34,6 +39,30 @@ class RegistryDecoder:
         decoder = cls(registry, subject=None if schema is not None else subject)  # type: ignore[call-arg]
         decoder._target, decoder._subject = schema, subject
         return decoder
+
+    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
+        """Return the columns of values with these schemas, and a decoder for them.
+
+        Raises
+        ------
+        ValueError
+            If the subject does not exist, or no columns can hold the values of all schemas.
+        ConnectionError, PermissionError
+            If the registry does not answer, or rejects the request.
+        """
+        with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
+            import pyarrow  # noqa: F401
+
+        return self._bind(schema_ids, self._find_target())
+
+    @abstractmethod
+    def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
+        """Bind to the columns of a schema, or by default to those of the values."""
+
+    def _refuse(self, group: SchemaGroup, error: ErrorDetail) -> DecodedGroup:
+        """Return a group whose rows all have the error of their schema."""
+        error = error._replace(message=f"schema {group.schema_id}: {error.message}")
+        return DecodedGroup(self._format, [], dict.fromkeys(range(len(group.values)), error))
 
     def _find_target(self) -> RegisteredSchema | None:
         """Return the schema of the columns; None if they are those of the values."""

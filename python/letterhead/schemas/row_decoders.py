@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from letterhead._optional_dependencies import install_hint
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.registered import RegisteredSchema
@@ -32,13 +31,11 @@ ReadRow = Callable[[bytes], "dict[str, Any]"]
 """Returns the columns of a value; raises :class:`RefusedValue`."""
 
 
-class RowDecoder(RegistryDecoder, ABC):
+class RowDecoder(RegistryDecoder):
     """Decodes values by the schemas of a registry, one value at a time.
 
     A subclass reads the schemas of its type.
     """
-
-    _format: ClassVar[str]
 
     def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
         super().__init__(registry, schema, subject)
@@ -54,20 +51,7 @@ class RowDecoder(RegistryDecoder, ABC):
     ) -> Callable[[pa.Schema], ReadRow]:
         """Return what makes a reader of values for columns; raise ValueError if the schema cannot be used."""
 
-    def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
-        """Return the columns of values with these schemas, and a decoder for them.
-
-        Raises
-        ------
-        ValueError
-            If the subject does not exist, or no columns can hold the values of all schemas.
-        ConnectionError, PermissionError
-            If the registry does not answer, or rejects the request.
-        """
-        with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
-            import pyarrow  # noqa: F401
-
-        target = self._find_target()
+    def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
         if target is not None:
             columns = self._columns(target)
         else:
@@ -89,8 +73,7 @@ class RowDecoder(RegistryDecoder, ABC):
             return None
         make = found if isinstance(found, ErrorDetail) else self._reader(group, found)
         if isinstance(make, ErrorDetail):
-            error = make._replace(message=f"schema {group.schema_id}: {make.message}")
-            return DecodedGroup(self._format, [], dict.fromkeys(range(len(group.values)), error))
+            return self._refuse(group, make)
         read = make(columns)
         rows, errors = [], {}
         for index, value in enumerate(group.values.to_pylist()):
