@@ -5,10 +5,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::c_interface::{ImportedColumn, import};
+use super::c_interface::import_one;
 use super::capsule::{Column, Schema};
 use super::errors::{ErrorTuple, error_tuple};
 use super::gil::{enter, without_gil};
@@ -40,9 +39,7 @@ impl AvroWriter {
     /// Returns the value of each row, or None and the errors by row. No row is null.
     fn encode(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         enter(|| {
-            let ImportedColumn::Array(array) = import(rows)? else {
-                return Err(PyTypeError::new_err("an array is needed, not a stream"));
-            };
+            let array = import_one(rows)?;
             let encoded = without_gil(py, || {
                 check_values(&array.to_data()).map_err(Error::Type)?;
                 let rows = array.as_struct_opt().ok_or_else(|| Error::Type("the rows are not structs".into()))?;
@@ -79,9 +76,7 @@ impl AvroReader {
     /// Returns the rows that could be read, in several arrays, and the errors of the others by row. No value is null.
     fn decode(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Decoded> {
         enter(|| {
-            let ImportedColumn::Array(array) = import(values)? else {
-                return Err(PyTypeError::new_err("an array is needed, not a stream"));
-            };
+            let array = import_one(values)?;
             let (batches, errors) = without_gil(py, || {
                 check_values(&array.to_data()).map_err(Error::Type)?;
                 let values = array.as_binary_opt().ok_or_else(|| Error::Type("the values are not binary".into()))?;

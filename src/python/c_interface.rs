@@ -33,6 +33,14 @@ pub enum ImportedColumn {
     Stream(ImportedStream),
 }
 
+/// Imports a single array and refuses a stream.
+pub fn import_one(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    match import(column)? {
+        ImportedColumn::Array(array) => Ok(array),
+        ImportedColumn::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
+    }
+}
+
 /// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface are
 /// rejected.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<ImportedColumn> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
@@ -81,12 +80,10 @@ pub fn truths(
     rows: usize,
 ) -> PyResult<Column> {
     enter(|| {
-        let import = |column: &Bound<'_, PyAny>| match c_interface::import(column)? {
-            c_interface::ImportedColumn::Array(array) => Ok(array),
-            c_interface::ImportedColumn::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
-        };
-        let columns =
-            columns.iter().map(|column| column.as_ref().map(import).transpose()).collect::<PyResult<Vec<_>>>()?;
+        let columns = columns
+            .iter()
+            .map(|column| column.as_ref().map(c_interface::import_one).transpose())
+            .collect::<PyResult<Vec<_>>>()?;
         let condition = filter(condition)?;
         let array = without_gil(py, || arrow::truths::truths(&condition, &columns, rows))?;
         Ok(Column { array: Arc::new(array) })

@@ -1,6 +1,6 @@
 //! Functions of a scan on each value of a column: its hash, and the regular expressions that match it.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use regex::bytes::RegexSet;
@@ -46,9 +46,7 @@ pub fn value_matches<'py>(
 }
 
 fn each_value<T: Send>(column: &Bound<'_, PyAny>, note: impl Fn(&[u8], &mut Vec<T>) + Sync) -> PyResult<Vec<T>> {
-    let c_interface::ImportedColumn::Array(array) = c_interface::import(column)? else {
-        return Err(PyTypeError::new_err("an array is needed, not a stream"));
-    };
+    let array = c_interface::import_one(column)?;
     without_gil(column.py(), || {
         let values = Bytes::of(&array).ok_or_else(|| Error::Type("the values are no bytes".into()))?;
         let mut out = Vec::new();
