@@ -88,7 +88,7 @@ pub fn with_producer<'py>(
 /// A partition, the numbers of its rows as native 32-bit integers, and a record batch of them.
 type Produced<'py> = (i32, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
-/// Makes the record batches of rows that have the columns `key`, `value`, `headers`, `timestamp` and `partition`.
+/// Encodes rows as record batches, from the columns `key`, `value`, `headers`, `timestamp` and `partition`.
 #[pyfunction]
 #[pyo3(signature = (rows, partitions, *, partitioner, keyless, codec, level, batch_bytes, batch_rows, record_bytes))]
 #[expect(clippy::too_many_arguments, reason = "one for each setting of a producer")]

@@ -47,7 +47,7 @@ def connection_settings(
 
 
 def option_setting(option: str, text: str, alternative: str) -> dict[str, str]:
-    """Return the setting in NAME=VALUE, and warn of a secret, for which there is an alternative."""
+    """Parse NAME=VALUE, and warn of a secret on the command line."""
     name, _, value = text.partition("=")
     if _is_secret(name) and "${" not in value:
         warn(

@@ -127,7 +127,7 @@ class TopicTarget:
 
 
 def _check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
-    """Raise ValueError if other records came between those of the copy; note where it ends."""
+    """Raise ValueError if records of another writer interrupt the copy; update the ends of partitions."""
     for appended in batches:
         if appended.offset < 0 or ends.get(appended.partition, 0) < 0:  # a broker recognized a repeated request
             ends[appended.partition] = -1

@@ -27,7 +27,7 @@ from letterhead.kafka.responses import check_code, find_produce_mismatch, find_p
 __all__ = ["KafkaProducer", "OutgoingBatch", "Rejection"]
 
 _UNKNOWN_TOPIC_SECONDS = 5.0
-"""How long a topic may be unknown: one that the brokers create on demand is known to all of them within seconds."""
+"""Time for which a topic may be unknown: after creation on demand, all brokers know it within seconds."""
 
 _WAIT_SECONDS = 0.1
 
@@ -78,7 +78,9 @@ class OutgoingBatch:
         self.partition = partition
         self.data = data
         self.rows = rows
-        self.offset: int | None = None  # of its first record; -1 if a broker that has it did not say
+        self.offset: int | None = (
+            None  # offset of the first record; -1 if the broker recognized a duplicate without its offset
+        )
         self.rejection: Rejection | None = None
         self.may_be_written = False  # an attempt ended without an answer
         self._sent: bytes | None = None
@@ -255,7 +257,7 @@ class KafkaProducer(KafkaClient):
         if batch.offset is not None:
             sequence.following = (sequence.following + batch.rows) & _MAX_SEQUENCE
         elif batch.is_unsealed or (batch.is_answered and batch.may_be_written):
-            # What the broker expects is not known: the next batch is the first one of another producer.
+            # The expected sequence is unknown: the next batch starts a new producer.
             del self._sequences[batch.partition]
             self._producer = (-1, -1)
 

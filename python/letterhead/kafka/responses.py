@@ -115,7 +115,7 @@ def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> s
 
 
 def find_producer_mismatch(response: Any) -> str | None:
-    """Return an error message if a producer id is none, otherwise None."""
+    """Return an error message for an invalid producer id, otherwise None."""
     if not response.error_code and (response.producer_id < 0 or response.producer_epoch < 0):
         return "sent a negative producer id"
     return None

@@ -229,7 +229,7 @@ class TopicWriter(Closing):
             self._begin_round()
 
     def flush(self) -> list[Appended]:
-        """Wait for the answers, and return what was appended since the last call; raise DeliveryError for rows that were not."""
+        """Wait for all answers, and return the ranges appended since the last call; raise DeliveryError for rejected rows."""
         self.wait()
         if self.errors:
             raise self.delivery_error()
@@ -355,7 +355,7 @@ class TopicWriter(Closing):
 
 
 def _joined(batches: Iterable[Appended]) -> list[Appended]:
-    """Return runs of offsets that follow one another."""
+    """Merge consecutive ranges of offsets."""
     runs: list[Appended] = []
     for appended in sorted(batches):
         last = runs[-1] if runs else Appended(-1, 0, 0)

@@ -41,7 +41,7 @@ class AvroDecoder(RegistryDecoder):
     schema : str or mapping, optional
         Schema of the columns, as JSON.
     subject : str, optional
-        Subject of which the latest schema is that of the columns. It is fetched once, when the columns are needed.
+        Subject whose latest schema has the columns. It is fetched once, when the columns are needed.
 
     Raises
     ------

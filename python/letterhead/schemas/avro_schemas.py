@@ -149,7 +149,7 @@ class _Definitions:
             if known in self._defined:
                 return known
             if known in self._referenced:
-                # A definition without a namespace has none: it does not inherit that of the schema which refers to it.
+                # A definition does not inherit the namespace of the schema that refers to it.
                 return self.inline(self._referenced[known], "")
         return name
 

@@ -31,7 +31,7 @@ _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
     _is.is_interval,
     _is.is_null,
 )
-"""Types of which each is cast to the others, if no value changes."""
+"""Types that are cast to each other if no value changes."""
 
 
 def exact_array(array: pa.Array, type: pa.DataType, path: str, rows: pa.Array) -> pa.Array:
@@ -112,7 +112,7 @@ def entries_of(array: pa.MapArray) -> pa.ListArray:
 
 
 def offsets_of(lists: pa.ListArray) -> pa.Array:
-    """Return the offsets of the elements of lists without those of nulls and of rows outside of a slice."""
+    """Return the offsets of list elements, without elements of null lists and of rows outside the slice."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 

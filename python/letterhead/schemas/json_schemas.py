@@ -31,7 +31,7 @@ class JsonColumn(NamedTuple):
     metadata: dict[bytes, bytes] | None = None
 
     def field(self, name: str) -> pa.Field:
-        """Return a field of it, which may be null."""
+        """Return a nullable field of this type."""
         return pa.field(name, self.type, metadata=self.metadata)
 
 
@@ -73,7 +73,7 @@ def references(schema: RegisteredSchema) -> list[tuple[str, Any]]:
 
 
 def column_of(schema: Any, resolver: Any, above: tuple[Any, ...] = ()) -> JsonColumn:
-    """Return the column of a schema; what it leaves open, or refers to itself, is JSON text."""
+    """Return the column of a schema. Its open and recursive parts are JSON text."""
     if not isinstance(schema, Mapping) or len(above) > _MAX_DEPTH:
         return _ANY
     if "$ref" in schema:
@@ -116,7 +116,7 @@ def _reference(target: Any, resolver: Any, above: tuple[Any, ...]) -> JsonColumn
 
 
 def _choice(schemas: Any, resolver: Any, above: tuple[Any, ...], *, merged: bool) -> JsonColumn:
-    """Return the column of all of several schemas, or of one of them, if they have the same."""
+    """Return the common column of several schemas."""
     parts = [column_of(each, resolver, above) for each in schemas if each != {"type": "null"}]
     if not parts:
         return _ANY

@@ -35,7 +35,7 @@ class ProtobufDecoder(RowDecoder):
     schema : str, optional
         Schema of the columns, as text. Its first message type has the columns.
     subject : str, optional
-        Subject of which the latest schema is that of the columns. It is fetched once, when the columns are needed. Without
+        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without
         ``schema`` and ``subject``, the columns are those of all schemas that occur.
 
     Raises

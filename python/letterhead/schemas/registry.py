@@ -228,7 +228,7 @@ class Registry:
         return None if reply is None else self._parse(reply, path, above)
 
     def _parse(self, reply: Any, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
-        """Return the schema in a reply, and fetch those that it refers to."""
+        """Return the schema in a reply, with its references, which are fetched."""
         try:
             text, schema_type = reply["schema"], reply.get("schemaType") or "AVRO"
             paths = {
