@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions
 
 import letterhead as lh
 from frames import HEADERS, collected, explained
@@ -114,7 +115,8 @@ def test_the_text_rejects_what_it_cannot_read(spark: Any) -> None:
 PACKED = {
     "tenant": "string", "retry": lh.field("int", key="attempt"), "amount": "bigint", "rate": "float64:le", "at": "timestamp_ms",
     "seen": "timestamp:iso", "day": "date:text", "price": "decimal(9,2):text", "ok": "boolean", "bytes": "binary:base64",
-    "id": "uuid", "wide": "int128", "digits": "int64:text",
+    "id": "uuid", "wide": "int128", "digits": "int64:text", "tags": "array<string>", "hops": "array<timestamp:iso>",
+    "prices": lh.field("array<decimal(9,2):text>", key="price"), "last": "string",
 }  # fmt: skip
 
 
@@ -122,17 +124,18 @@ def rows_to_pack(spark: Any) -> Any:
     row = spark.sql("""select 1 n, 'acme' tenant, -3 retry, 5L amount, -0.1D rate, timestamp_millis(5) at,
         timestamp_micros(1769848200000001) seen, date'2026-01-31' day, 12.50BD price, true ok, X'00ff' bytes,
         '00112233-4455-6677-8899-aabbccddeeff' id, cast('-12345678901234567890123456789012345678' as decimal(38,0)) wide,
-        cast(7 as smallint) digits""")
+        cast(7 as smallint) digits, array('a', null, '') tags, array(timestamp_micros(1769848200000001)) hops,
+        array(1.50BD, -0.05BD) prices, 'z' last""")
     nulls = ", ".join(f"cast(null as {type}) {name}" for name, type in row.dtypes[1:])
-    return row.selectExpr("n", *(f"cast({name} as {type}) {name}" for name, type in row.dtypes[1:])).union(
-        spark.sql(f"select 2 n, {nulls}")
-    )
+    typed = row.selectExpr("n", *(f"cast({name} as {type}) {name}" for name, type in row.dtypes[1:]))
+    empty = {name: functions.expr(f"cast(array() as {type})") for name, type in row.dtypes if type.startswith("array")}
+    return typed.union(spark.sql(f"select 2 n, {nulls}")).union(typed.withColumns({"n": functions.lit(3), **empty}))
 
 
 @pytest.mark.parametrize("nulls", ["skip", "keep"])
 def test_the_text_makes_the_headers_of_pack_headers(spark: Any, nulls: Any) -> None:
     df = rows_to_pack(spark)
-    df = df.withColumn("price", df.price.cast("decimal(9,2)"))
+    df = df.withColumns({"price": df.price.cast("decimal(9,2)"), "prices": df.prices.cast("array<decimal(9,2)>")})
     packed = df.transform(lhs.pack_headers(PACKED, nulls=nulls, keep=["n"])).orderBy("n")
     written = df.selectExpr("n", f"{lhs.sql_pack(PACKED, nulls=nulls)} as headers").orderBy("n")
     assert collected(written) == collected(packed)
@@ -162,7 +165,9 @@ def test_the_text_writes_only_what_fits(spark: Any) -> None:
     ]:
         with pytest.raises(PySparkException, match=text):
             spark.sql(f"select {column} as k").selectExpr(lhs.sql_pack({"k": type})).collect()
-    with pytest.raises(ValueError, match="lists are not written by Spark's expressions: pack_headers"):
-        lhs.sql_pack({"k": "array<string>"})
+    with pytest.raises(PySparkException, match=r"column k: int64 is written from .*not from string"):
+        spark.sql("select array('acme') as k").selectExpr(lhs.sql_pack({"k": "array<bigint>"})).collect()
+    with pytest.raises(ValueError, match="do not join a list by split=: pack_headers writes it"):
+        lhs.sql_pack({"k": lh.field("array<string>", split=",")})
     with pytest.raises(ValueError, match="can be read, but not written"):
         lhs.sql_pack({"k": "int64:json"})

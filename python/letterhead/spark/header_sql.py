@@ -174,7 +174,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     ----------
     columns : mapping of str to type or Field
         Column, or SQL that names one, ``t.tenant``, to the type in which its values are written, or to a
-        :func:`letterhead.field` with another key; the types are those of :func:`pack_headers`, except lists.
+        :func:`letterhead.field` with another key; the types are those of :func:`pack_headers`, except ``split=``.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
 
@@ -200,22 +200,33 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     check_name("nulls value", nulls, ("keep", "skip"))
     # Rejects what pack_headers does not write.
     Pack("kafka", columns, nulls)
-    headers = []
+    lists = []
     for name, type in columns_of(columns).items():
         check_str("column", name)
-        key, value = _write_pair(name, column_spec(name, type, sql=True))
-        header = F.struct(key=F.lit(key), value=value)
-        headers.append(header if nulls == "keep" else F.when(attribute(name).is_not_null(), header).otherwise(None))
-    header_list = F.array(*headers)
-    return as_subquery(header_list if nulls == "keep" else F.array_compact(header_list))
+        lists.append(_header_list(attribute(name), column_spec(name, type, sql=True), nulls))
+    headers = lists[0] if len(lists) == 1 else F.concat(*lists)
+    return as_subquery(headers if nulls == "keep" else F.array_compact(headers))
 
 
-def _write_pair(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
-    """Return the key of a header, and the bytes of its column; a column of a type that it is not written from is an error."""
-    remedy = "pack_headers writes it in Python"
-    if spec.repeat == "all":
-        raise ValueError(f"column {name!r}: lists are not written by Spark's expressions: {remedy}")
-    type, column = spec.type.partition(" | ")[0], attribute(name)
+def _header_list(column: Sql, spec: ColumnSpec, nulls: Literal["keep", "skip"]) -> Sql:
+    """Return the headers of a column as an array, with null for a null that is skipped."""
+
+    def header(value: Sql) -> Sql:
+        written = F.struct(key=F.lit(str(spec.key)), value=_written(value, spec))
+        return written if nulls == "keep" else F.when(value.is_not_null(), written).otherwise(None)
+
+    if spec.repeat != "all":
+        return F.array(header(column))
+    if spec.split is not None:
+        raise ValueError(
+            f"column {spec.name!r}: Spark's expressions do not join a list by split=: pack_headers writes it in Python"
+        )
+    return F.mapped("transform", F.coalesce(column, F.array()), "packed", header)
+
+
+def _written(column: Sql, spec: ColumnSpec) -> Sql:
+    """Return the bytes of a value; a column of a type that it is not written from is an error."""
+    type = spec.type.partition(" | ")[0]
     base, scale = base_type(type), 0
     column_type = F.typeof(column)
     if base.startswith("decimal"):
@@ -228,11 +239,11 @@ def _write_pair(name: str, spec: ColumnSpec) -> tuple[str, Sql]:
         fits = F.regexp_replace(column_type, "^string collate .*", "string").isin(*names)
         if "bigint" in names:
             fits = fits | column_type.rlike(r"^decimal\([0-9]+,0\)$")
-    message = f"column {name}: {type} is written from {accepted}, not from "
+    message = f"column {spec.name}: {type} is written from {accepted}, not from "
     other = F.raise_error(F.concat(F.lit(message), column_type))
     checks, value = writer(type, scale=scale)(column)
     written = value_unless_failed(checks, value, lambda check: raise_expression(f"header {spec.key}: ", check))
-    return str(spec.key), F.when(fits, written).otherwise(other)
+    return F.when(fits, written).otherwise(other)
 
 
 def select_items(column: str, columns: Columns, format: str, options: DecodeOptions) -> list[str]:
