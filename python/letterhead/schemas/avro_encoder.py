@@ -11,8 +11,8 @@ from letterhead._names import check_name
 from letterhead._native import AvroWriter
 from letterhead._optional_dependencies import install_hint
 from letterhead.errors import EncodeError, ErrorDetail, as_error
-from letterhead.schemas.avro_schemas import VALUE, inline_references, is_record, parse_schema
-from letterhead.schemas.registered import RegisteredSchema, SchemaVersion
+from letterhead.schemas.avro_schemas import inline_references, is_record, parse_schema
+from letterhead.schemas.registered import VALUE, RegisteredSchema, SchemaVersion
 from letterhead.schemas.registry import Registry
 
 if TYPE_CHECKING:

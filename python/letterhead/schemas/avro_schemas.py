@@ -6,18 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from letterhead.schemas.registered import RegisteredSchema
+from letterhead.schemas.registered import VALUE, RegisteredSchema
 
-__all__ = ["VALUE", "common_schema", "inline_references", "is_record", "parse_schema"]
+__all__ = ["common_schema", "inline_references", "is_record", "parse_schema"]
 
 Json: TypeAlias = Any
 
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _NAMED = ("record", "error", "enum", "fixed")
 _NUMBERS = ("int", "long", "float", "double")
-
-VALUE = "value"
-"""The column of a schema that is not a record."""
 
 
 def parse_schema(schema: str | Mapping[str, Any]) -> Json:

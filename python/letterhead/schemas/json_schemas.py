@@ -1,4 +1,4 @@
-"""Columns of a JSON Schema, and their values: :func:`column_of`."""
+"""Columns of a JSON Schema, and their values: :func:`columns_of`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from letterhead.schemas.registered import RegisteredSchema
+from letterhead._optional_dependencies import install_hint
+from letterhead.schemas.registered import VALUE, RegisteredSchema
 from letterhead.schemas.row_decoders import RefusedValue
 
-__all__ = ["BASE", "JsonColumn", "column_of", "converter", "parse_json", "references"]
+__all__ = ["columns_of", "converter", "open_schema", "parse_value", "validate"]
 
 BASE = "json-schema:///schema"
 """Address of a schema, to which those of its references are relative."""
@@ -42,6 +43,74 @@ _PLAIN = {
     "number": JsonColumn(pa.float64()),
     "boolean": JsonColumn(pa.bool_()),
 }
+
+
+class OpenSchema(NamedTuple):
+    """A schema and what it refers to, as its validator reads them."""
+
+    document: Any
+    resources: Any
+    address: str
+    validator: Any
+
+
+def open_schema(schema: RegisteredSchema) -> OpenSchema:
+    """Read a schema; raise ValueError if it cannot be used."""
+    with install_hint("letterhead.schemas with JSON Schema", "letterhead[json-schema]"):
+        import jsonschema_rs
+
+    try:
+        document, documents = parse_json(schema.text), references(schema)
+    except ValueError:
+        raise ValueError("the JSON schema cannot be used: it is not JSON") from None
+    own = document.get("$id", document.get("id")) if isinstance(document, dict) else None
+    address = own if isinstance(own, str) and ":" in own else BASE
+    try:
+        # Schemas come from the registry alone: an address in one is not fetched.
+        resources = jsonschema_rs.Registry([*documents, (address, document)], retriever=_refuse_address)
+        validator = jsonschema_rs.validator_for(document, registry=resources, base_uri=address, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        reason = str(getattr(error, "message", error)).partition("\n")[0]
+        raise ValueError(f"the JSON schema cannot be used: {reason}") from None
+    return OpenSchema(document, resources, address, validator)
+
+
+def columns_of(schema: RegisteredSchema) -> pa.Schema:
+    """Return the columns of a schema: its properties, or ``value`` if it is not an object."""
+    opened = open_schema(schema)
+    column = column_of(opened.document, opened.resources.resolver(opened.address))
+    return pa.schema(list(column.type) if pa.types.is_struct(column.type) else [column.field(VALUE)])
+
+
+def _refuse_address(address: str) -> Any:
+    raise ValueError("the registry does not have it")
+
+
+def parse_value(value: bytes | str) -> Any:
+    """Return the document of a value; raise RefusedValue if it is none."""
+    try:
+        document = parse_json(value)
+    except UnicodeDecodeError as error:
+        raise RefusedValue("value_not_utf8", "the value is not UTF-8", error.start) from None
+    except json.JSONDecodeError as error:
+        raise RefusedValue("bad_text", "the value is not JSON", len(error.doc[: error.pos].encode())) from None
+    except ValueError:
+        raise RefusedValue("bad_text", "the value is not JSON with distinct members and finite numbers") from None
+    return document
+
+
+def validate(validator: Any, document: Any) -> None:
+    """Raise RefusedValue if a schema does not allow a document."""
+    import jsonschema_rs
+
+    try:
+        validator.validate(document)
+    except jsonschema_rs.ValidationError as error:
+        # Paths and messages of the instance may contain data.
+        place = "/".join(map(str, error.schema_path))
+        raise RefusedValue("wrong_type", f"the schema does not allow the value, by {place}") from None
+    except ValueError:
+        raise RefusedValue("bad_text", "the value has text or a number that cannot be validated") from None
 
 
 def parse_json(data: bytes | str) -> Any:

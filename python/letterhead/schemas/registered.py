@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RegisteredSchema", "SchemaVersion"]
+__all__ = ["VALUE", "RegisteredSchema", "SchemaVersion"]
+
+VALUE = "value"
+"""The column of a schema that is not a record, or an object."""
 
 
 class RegisteredSchema(NamedTuple):
