@@ -213,6 +213,16 @@ value_errors : {"raise", "null", "column"}, default "raise"
     What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct ``value,
     error`` with null as the value, where ``error`` has the type as in the result of :func:`letterhead.arrow.select`.
 
+registry : Registry
+    The registry of the schemas.
+
+columns_schema : str or mapping, optional
+    Schema of the columns: JSON, or text of Protobuf, whose first message type has the columns.
+
+columns_subject : str, optional
+    Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema`` and
+    ``subject``, the columns are those of all schemas that occur.
+
 baggage : sequence of str, optional
     Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are exported.
 
@@ -226,6 +236,7 @@ _RENAMED = {
     "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
     "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
     "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
+    "columns_schema": "schema", "columns_subject": "subject",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""
 

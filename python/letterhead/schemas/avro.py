@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from letterhead._native import AvroReader
+from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
-from letterhead.schemas.avro_schemas import common_schema, inline_references, parse_schema
+from letterhead.schemas.avro_schemas import common_schema, inline_references
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
 from letterhead.schemas.registry_decoder import RegistryDecoder
@@ -24,24 +25,20 @@ _AVRO = "AVRO"
 _MAX_READERS = 256
 
 
+@documented
 class AvroDecoder(RegistryDecoder):
     """Decodes values of Avro by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
     The columns are those of one schema, to which the schemas of the values are resolved by Avro's rules: fields are found by
-    name or alias, numbers are promoted, and a field that a value lacks has its default. Without ``schema`` and ``subject``, they
-    are the fields of all schemas that occur; a field that some of them lack may be null.
+    name or alias, numbers are promoted, and a field that a value lacks has its default. Of the fields of all schemas that
+    occur, one that some of them lack may be null.
 
     Logical types are types of Arrow: decimals, dates, times, timestamps; ``uuid`` is text. Enums are text, too, and unions of
     several types are Arrow's. A schema that is not a record has the column ``value``.
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas.
-    schema : str or mapping, optional
-        Schema of the columns, as JSON.
-    subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed.
+    {registry} {columns_schema} {columns_subject}
 
     Raises
     ------
@@ -64,11 +61,11 @@ class AvroDecoder(RegistryDecoder):
     def __init__(
         self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
     ) -> None:
-        target = None if schema is None else RegisteredSchema(_AVRO, json.dumps(parse_schema(schema)), {})
-        super().__init__(registry, target, subject)
+        super().__init__(registry, schema, subject=subject)
         self._texts: dict[int | str, str] = {}
-        if target is not None:
-            AvroReader(_column_text(target))
+
+    def _check_columns(self, schema: RegisteredSchema) -> None:
+        AvroReader(_column_text(schema))
 
     def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
         import pyarrow as pa

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from letterhead._shared_parameters import documented
 from letterhead.schemas.registered import VALUE, RegisteredSchema
-from letterhead.schemas.registry import Registry
 from letterhead.schemas.row_decoders import ReadRow, RefusedValue, RowDecoder
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonDecoder"]
 
 
+@documented
 class JsonDecoder(RowDecoder):
     """Decodes values of JSON by the JSON Schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
@@ -26,13 +26,7 @@ class JsonDecoder(RowDecoder):
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas.
-    schema : str or mapping, optional
-        Schema of the columns, as JSON.
-    subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without
-        ``schema`` and ``subject``, the columns are those of all schemas that occur.
+    {registry} {columns_schema} {columns_subject}
 
     Raises
     ------
@@ -53,14 +47,6 @@ class JsonDecoder(RowDecoder):
 
     _schema_type = "JSON"
     _format = "json"
-
-    def __init__(
-        self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
-    ) -> None:
-        text = schema if schema is None or isinstance(schema, str) else json.dumps(schema)
-        super().__init__(registry, None if text is None else RegisteredSchema("JSON", text, {}), subject)
-        if self._target is not None:
-            self._columns(self._target)
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of a schema."""

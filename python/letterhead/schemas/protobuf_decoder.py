@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import install_hint
+from letterhead._shared_parameters import documented
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.registry import Registry
 from letterhead.schemas.row_decoders import ReadRow, RefusedValue, RowDecoder
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _FIRST = [0]
 """Path of the first message type of a schema."""
 
 
+@documented
 class ProtobufDecoder(RowDecoder):
     """Decodes values of Protobuf by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
@@ -26,17 +27,11 @@ class ProtobufDecoder(RowDecoder):
     messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper such as ``StringValue``
     its value. Timestamps are structs of seconds and nanoseconds, as microseconds cannot hold all. A field that a value
     lacks is null if it has presence, or its type has no such field; otherwise it has its default. A value of another message
-    type than that of the columns is an error.
+    type than that of the columns is an error. The registry has schemas as text, which is compiled, or in serialized form.
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas, as text, which is compiled, or in serialized form.
-    schema : str, optional
-        Schema of the columns, as text. Its first message type has the columns.
-    subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without
-        ``schema`` and ``subject``, the columns are those of all schemas that occur.
+    {registry} {columns_schema} {columns_subject}
 
     Raises
     ------
@@ -57,11 +52,6 @@ class ProtobufDecoder(RowDecoder):
 
     _schema_type = "PROTOBUF"
     _format = "protobuf"
-
-    def __init__(self, registry: Registry, schema: str | None = None, *, subject: str | None = None) -> None:
-        super().__init__(registry, None if schema is None else RegisteredSchema("PROTOBUF", schema, {}), subject)
-        if self._target is not None:
-            self._columns(self._target)
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of the first message type of a schema."""

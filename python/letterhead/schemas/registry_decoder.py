@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from letterhead._optional_dependencies import install_hint
@@ -21,11 +22,18 @@ class RegistryDecoder(ABC):
     _schema_type: ClassVar[str]
     _format: ClassVar[str]
 
-    def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
+    def __init__(
+        self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
+    ) -> None:
         if schema is not None and subject is not None:
             raise ValueError("schema and subject exclude each other")
-        self._registry, self._target, self._subject = registry, schema, subject
+        self._registry, self._subject = registry, subject
+        self._target: RegisteredSchema | None = None
         self._written: dict[int | str, RegisteredSchema] = {}
+        if schema is not None:
+            text = schema if isinstance(schema, str) else json.dumps(schema)
+            self._target = RegisteredSchema(self._schema_type, text, {})
+            self._check_columns(self._target)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._registry!r})"
@@ -36,8 +44,8 @@ class RegistryDecoder(ABC):
 
     @classmethod
     def _unpickle(cls, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> Self:
-        decoder = cls(registry, subject=None if schema is not None else subject)  # type: ignore[call-arg]
-        decoder._target, decoder._subject = schema, subject
+        decoder = cls(registry, subject=subject)
+        decoder._target = schema
         return decoder
 
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
@@ -54,6 +62,10 @@ class RegistryDecoder(ABC):
             import pyarrow  # noqa: F401
 
         return self._bind(schema_ids, self._find_target())
+
+    @abstractmethod
+    def _check_columns(self, schema: RegisteredSchema) -> None:
+        """Raise ValueError if a schema has no columns."""
 
     @abstractmethod
     def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,10 @@ class RowDecoder(RegistryDecoder):
     A subclass reads the schemas of its type.
     """
 
-    def __init__(self, registry: Registry, schema: RegisteredSchema | None, subject: str | None) -> None:
-        super().__init__(registry, schema, subject)
+    def __init__(
+        self, registry: Registry, schema: str | Mapping[str, Any] | None = None, *, subject: str | None = None
+    ) -> None:
+        super().__init__(registry, schema, subject=subject)
         self._readers: dict[Any, Callable[[pa.Schema], ReadRow] | ErrorDetail] = {}
 
     @abstractmethod
@@ -50,6 +52,9 @@ class RowDecoder(RegistryDecoder):
         self, schema: RegisteredSchema, message_indexes: list[int] | None
     ) -> Callable[[pa.Schema], ReadRow]:
         """Return what makes a reader of values for columns; raise ValueError if the schema cannot be used."""
+
+    def _check_columns(self, schema: RegisteredSchema) -> None:
+        self._columns(schema)
 
     def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
         if target is not None:
