@@ -223,6 +223,19 @@ columns_subject : str, optional
     Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema`` and
     ``subject``, the columns are those of all schemas that occur.
 
+written_subject : str
+    Subject of the schema, such as ``orders-value``.
+
+written_schema : str or mapping, optional
+    The schema: JSON, or text of Protobuf, whose first message type is written; by default the latest one of the subject.
+
+schema_id : {"header", "prefix"}, default "header"
+    Where the id of the schema is: in a header, as GUID if the registry has one, or in front of each value, which older
+    deserializers need.
+
+register : bool, default False
+    Register ``schema`` if the subject does not have it. The registry refuses one that is not compatible.
+
 baggage : sequence of str, optional
     Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are exported.
 
@@ -236,7 +249,7 @@ _RENAMED = {
     "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
     "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
     "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
-    "columns_schema": "schema", "columns_subject": "subject",
+    "columns_schema": "schema", "columns_subject": "subject", "written_schema": "schema", "written_subject": "subject",
 }  # fmt: skip
 """The parameter that an entry describes, where several entries describe parameters of one name."""
 

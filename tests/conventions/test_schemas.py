@@ -26,9 +26,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead import schemas
 from letterhead.conventions import schemas as conventions_schemas
-from letterhead.schemas import RegisteredSchema
 from memory_registry import MemoryRegistry
 from pages import run
 
@@ -102,19 +100,6 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
     groups = lha.by_schema_id(values, headers)
     ids = {type(group.schema_id) for group in groups}
     assert (len(groups), ids) == (4, {int, str})
-
-
-def test_the_how_to_decodes_json() -> None:
-    pytest.importorskip("jsonschema_rs")
-    schema = RegisteredSchema("JSON", '{"type": "object", "properties": {"id": {"type": "integer"}}}', {})
-    names: dict[str, Any] = {
-        "registry": MemoryRegistry({1: schema, "orders-value": schema}),
-        "lha": lha,
-        "schemas": schemas,
-    }
-    names["table"] = {"value": pa.array([b'\0\0\0\0\1{"id": 7}'])}
-    run("docs/how-to/decode-avro.md", names, "python json")
-    assert names["decoded"].to_pylist() == [{"id": 7, "error": None}]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(1, 4)), max_size=30))

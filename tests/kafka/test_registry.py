@@ -17,11 +17,15 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 import letterhead as lh
 import pages
 from letterhead import arrow as lha
+from letterhead import schemas
 from letterhead import spark as lhs
 from letterhead.schemas import (
     AvroDecoder,
     AvroEncoder,
+    JsonDecoder,
+    JsonEncoder,
     ProtobufDecoder,
+    ProtobufEncoder,
     RegisteredSchema,
     Registry,
     decode_values,
@@ -217,6 +221,90 @@ def test_confluents_deserializer_reads_what_was_encoded(apicurio: Apicurio, brok
     # The subject has the schema now, so that it needs none.
     again = encode_values(table, AvroEncoder(registry, f"{topic}-value", schema_id=place)).read_all()
     assert again["value"].to_pylist() == [row["value"] for row in written]
+
+
+CONFLUENT_JSON = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Order",
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "city": {"type": "string"}},
+    "required": ["id"],
+}
+
+
+def context_of(topic: str, row: dict[str, Any]) -> SerializationContext:
+    headers = [(header["key"], header["value"]) for header in row["headers"]]
+    return SerializationContext(topic, MessageField.VALUE, headers)
+
+
+@pytest.mark.parametrize("place", ["header", "prefix"])
+def test_confluents_classes_for_json_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
+    pytest.importorskip("jsonschema", reason="jsonschema, which Confluent's classes for JSON use, is not installed")
+    from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+
+    topic, client, registry = f"json-{place}", SchemaRegistryClient({"url": apicurio.url}), Registry(apicurio.url)
+    create_with(broker, topic, 1)
+    values = [{"id": 1 << 40, "city": "Berlin"}, {"id": 2}]
+    encoder = JsonEncoder(registry, f"{topic}-value", CONFLUENT_JSON, schema_id=place, register=True)
+    lh.write.topic(encode_values(pa.table({"value": values}), encoder), topic, bootstrap_servers=broker)
+    serializer = JSONSerializer(json.dumps(CONFLUENT_JSON), client)
+    written = [serializer(value, SerializationContext(topic, MessageField.VALUE)) for value in values]
+    lh.write.topic(pa.table({"value": written}), topic, bootstrap_servers=broker)
+    with lh.read.topic(topic, bootstrap_servers=broker) as reader:
+        rows = reader.read_all()
+    deserializer = JSONDeserializer(None, schema_registry_client=client)
+    assert [deserializer(row["value"], context_of(topic, row)) for row in rows.to_pylist()] == values * 2
+    decoded = decode_values(rows, JsonDecoder(registry, subject=f"{topic}-value")).read_all()
+    assert decoded["value"].to_pylist() == [{"id": 1 << 40, "city": "Berlin"}, {"id": 2, "city": None}] * 2
+
+
+def test_the_page_writes_and_reads_json(apicurio: Apicurio, broker: str) -> None:
+    create_with(broker, "json-page", 1)
+    names = {"lh": lh, "pa": pa, "schemas": schemas, "registry": Registry(apicurio.url), "schema": CONFLUENT_JSON}
+    there = {'"orders"': '"json-page"', "orders-value": "json-page-value", "localhost:9092": broker}
+    pages.run("docs/how-to/decode-avro.md", names, "python json", there)
+    assert names["orders"]["value"].to_pylist() == [{"id": 7, "city": "Berlin"}]
+
+
+@pytest.mark.parametrize("place", ["header", "prefix"])
+def test_confluents_classes_for_protobuf_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
+    from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
+    from google.protobuf.message_factory import GetMessageClass
+
+    from letterhead.schemas.protobuf_schemas import FIRST, message_type
+
+    topic, client, registry = f"proto-{place}", SchemaRegistryClient({"url": apicurio.url}), Registry(apicurio.url)
+    create_with(broker, topic, 1)
+    rows = [
+        {"name": "Orders", "methods": [{"name": "get", "request_streaming": True}, {"name": "put"}]},
+        {"version": "1"},
+    ]
+    text = """
+        syntax = "proto3";
+        message Api { string name = 1; repeated Method methods = 2; optional string version = 3; }
+        message Method { string name = 1; bool request_streaming = 2; }
+    """
+    cls = GetMessageClass(message_type(RegisteredSchema("PROTOBUF", text, {}), FIRST))
+    messages = [cls(**row) for row in rows]
+    serializer = ProtobufSerializer(cls, client)
+    written = [serializer(message, SerializationContext(topic, MessageField.VALUE)) for message in messages]
+    lh.write.topic(pa.table({"value": written}), topic, bootstrap_servers=broker)
+    decoder = ProtobufDecoder(registry, subject=f"{topic}-value")
+    with lh.read.topic(topic, bootstrap_servers=broker, columns=["value", "headers"]) as reader:
+        decoded = decode_values(reader, decoder).read_all()
+    assert [[method["name"] for method in row["methods"]] for row in decoded["value"].to_pylist()] == [
+        ["get", "put"],
+        [],
+    ]
+    # By the schema that Confluent's class has registered.
+    encoded = encode_values(decoded, ProtobufEncoder(registry, f"{topic}-value", schema_id=place))
+    lh.write.topic(encoded, topic, bootstrap_servers=broker)
+    with lh.read.topic(topic, bootstrap_servers=broker) as reader:
+        stored = reader.read_all()
+    deserializer = ProtobufDeserializer(cls, {}, client)
+    assert [deserializer(row["value"], context_of(topic, row)) for row in stored.to_pylist()] == messages * 2
+    again = decode_values(stored, decoder).read_all()["value"].to_pylist()
+    assert again == decoded["value"].to_pylist() * 2
 
 
 def test_a_value_that_cannot_be_written_ends_the_write_before_it(apicurio: Apicurio, broker: str) -> None:

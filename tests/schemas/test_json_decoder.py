@@ -76,6 +76,7 @@ def test_types_of_a_schema_are_types_of_arrow(schema: Any, type: pa.DataType, te
 
 def test_a_schema_that_is_no_object_has_the_column_value() -> None:
     assert decode({"type": "integer"}, "7").to_pylist() == [{"value": 7}]
+    assert decode(objects(value={"type": "integer"}), '{"value": 7}').to_pylist() == [{"value": 7}]
 
 
 def test_references_are_resolved_inside_and_between_schemas() -> None:

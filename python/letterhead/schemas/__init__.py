@@ -1,7 +1,7 @@
 """Values by the schemas of a registry.
 
 :class:`AvroDecoder`, :class:`JsonDecoder` and :class:`ProtobufDecoder` decode them, for :func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`;
-:class:`AvroEncoder` encodes them, for :func:`encode_values`.
+:class:`AvroEncoder`, :class:`JsonEncoder` and :class:`ProtobufEncoder` encode them, for :func:`encode_values`.
 
 :class:`Registry` fetches schemas by the API of Confluent's Schema Registry.
 
@@ -12,13 +12,16 @@ from letterhead.schemas.avro import AvroDecoder
 from letterhead.schemas.avro_encoder import AvroEncoder
 from letterhead.schemas.encoded_streams import encode_values
 from letterhead.schemas.json_decoder import JsonDecoder
+from letterhead.schemas.json_encoder import JsonEncoder
 from letterhead.schemas.protobuf_decoder import ProtobufDecoder
+from letterhead.schemas.protobuf_encoder import ProtobufEncoder
 from letterhead.schemas.registered import RegisteredSchema, SchemaVersion
 from letterhead.schemas.registry import Registry
 from letterhead.schemas.streams import decode_values
 
 __all__ = [
-    "AvroDecoder", "AvroEncoder", "JsonDecoder", "ProtobufDecoder", "RegisteredSchema", "Registry", "SchemaVersion", "decode_values", "encode_values",
+    "AvroDecoder", "AvroEncoder", "JsonDecoder", "JsonEncoder", "ProtobufDecoder", "ProtobufEncoder", "RegisteredSchema", "Registry",
+    "SchemaVersion", "decode_values", "encode_values",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from letterhead._table_batches import split_batches
 from letterhead.errors import EncodeError, after_rows
 from letterhead.operations import Edit
 from letterhead.reader import Reader
-from letterhead.schemas.avro_encoder import AvroEncoder
+from letterhead.schemas.registry_encoder import RegistryEncoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ _ROWS = 1 << 16
 
 def encode_values(
     data: ArrowStream,
-    encoder: AvroEncoder,
+    encoder: RegistryEncoder,
     *,
     column: str = "value",
     headers: str = "headers",
@@ -36,8 +36,8 @@ def encode_values(
     Parameters
     ----------
     data : Reader, Arrow table or stream
-        Rows, of which one column has structs with the fields of the schema, or values, if it is not a record.
-    encoder : AvroEncoder
+        Rows, of which one column has structs with the fields of the schema, or values, if it is not a record or an object.
+    encoder : AvroEncoder, JsonEncoder or ProtobufEncoder
         The schema, and where its id is written.
     column : str, default "value"
         The values, or the keys, with the matching ``header``. A null stays null, and has no id.
@@ -100,7 +100,7 @@ def encode_values(
 
 
 def _encode(
-    batch: pa.RecordBatch, encoder: AvroEncoder, schema: pa.Schema, column: str, headers: str | None, header: str
+    batch: pa.RecordBatch, encoder: RegistryEncoder, schema: pa.Schema, column: str, headers: str | None, header: str
 ) -> pa.RecordBatch:
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,8 @@ from letterhead.errors import EncodeError, ErrorDetail, as_error
 __all__ = ["entries_of", "exact_array", "offsets_of"]
 
 _SYMBOLS = b"avro.enum.symbols"
+_UINT64 = pa.decimal128(20, 0)
+"""Type of `uint64` of Protobuf."""
 
 _is = pa.types
 _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
@@ -34,8 +37,32 @@ _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
 """Types that are cast to each other if no value changes."""
 
 
-def exact_array(array: pa.Array, type: pa.DataType, path: str, rows: pa.Array) -> pa.Array:
-    """Return an array of a type; ``rows`` has the row of each element for errors, and ``path`` is the name of its field.
+class _Place(NamedTuple):
+    """Where an array is, for errors."""
+
+    rows: pa.Array
+    """The row of each element."""
+
+    format: str
+    is_partial: bool
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"field {self.path}" if self.path else "the column"
+
+    def below(self, name: str, rows: pa.Array | None = None) -> _Place:
+        """Return the place of a field, or of elements of lists, which have other rows."""
+        path = f"{self.path}{name}" if name == "[]" or not self.path else f"{self.path}.{name}"
+        return self._replace(path=path, rows=self.rows if rows is None else rows)
+
+
+def exact_array(
+    array: pa.Array, type: pa.DataType, rows: pa.Array, format: str, *, is_partial: bool = False
+) -> pa.Array:
+    """Return an array of a type; ``rows`` has the row of each element, for errors.
+
+    With ``is_partial``, structs may lack fields of the type.
 
     Raises
     ------
@@ -44,65 +71,66 @@ def exact_array(array: pa.Array, type: pa.DataType, path: str, rows: pa.Array) -
     EncodeError
         If the type cannot hold a value.
     """
-    return _exact(array, pa.field(path, type), path, rows)
+    return _exact(array, pa.field("", type), _Place(rows, format, is_partial))
 
 
-def _exact(array: pa.Array, field: pa.Field, path: str, rows: pa.Array) -> pa.Array:
+def _exact(array: pa.Array, field: pa.Field, place: _Place) -> pa.Array:
     type = field.type
     if _is.is_union(type):
-        raise TypeError(f"{_named(path)} is a union of several types, which is not written")
+        raise TypeError(f"{place.name} is a union of several types, which is not written")
     if _is.is_dictionary(array.type):
         array = array.dictionary_decode()
     if _is.is_null(array.type):
         return pa.nulls(len(array), type)
     if _is.is_struct(type) and _is.is_struct(array.type):
-        return _struct(array, type, path, rows)
+        return _struct(array, type, place)
     is_list = _is.is_list(array.type) or _is.is_large_list(array.type) or _is.is_fixed_size_list(array.type)
     if _is.is_list(type) and is_list:
-        return _list(array, type, path, rows)
+        return _list(array, type, place)
     if _is.is_map(type) and _is.is_map(array.type):
-        return _map(array, type, path, rows)
+        return _map(array, type, place)
     if _is.is_dictionary(type) and _FAMILIES[0](array.type):
-        return _enum(array, field, path, rows)
+        return _enum(array, field, place)
     is_number = _is.is_integer(array.type) or _is.is_floating(array.type)
-    if (_is.is_floating(type) and is_number) or any(family(type) and family(array.type) for family in _FAMILIES):
-        return _cast(array, type, path, rows)
-    raise TypeError(f"{_named(path)} is {array.type}, and the schema needs {type}")
+    holds_integers = type == _UINT64 and _is.is_integer(array.type)
+    if holds_integers or (_is.is_floating(type) and is_number):
+        return _cast(array, type, place)
+    if any(family(type) and family(array.type) for family in _FAMILIES):
+        return _cast(array, type, place)
+    raise TypeError(f"{place.name} is {array.type}, and the schema needs {type}")
 
 
-def _named(path: str) -> str:
-    return f"field {path}" if path else "the column"
-
-
-def _struct(array: pa.Array, type: pa.StructType, path: str, rows: pa.Array) -> pa.Array:
-    names, needed = [field.name for field in array.type], [field.name for field in type]
-    of_path = f" of {path}" if path else ""
-    for name in needed:
-        if names.count(name) != 1:
-            raise TypeError(f"field {name}{of_path} is missing: the schema needs {', '.join(needed)}")
+def _struct(array: pa.Array, type: pa.StructType, place: _Place) -> pa.Array:
+    names, known = [field.name for field in array.type], [field.name for field in type]
+    of_path = f" of {place.path}" if place.path else ""
+    fields = [field for field in type if field.name in names or not place.is_partial]
+    for field in fields:
+        if names.count(field.name) != 1:
+            raise TypeError(f"field {field.name}{of_path} is missing: the schema needs {', '.join(known)}")
     for name in names:
-        if name not in needed:
-            raise TypeError(f"the schema has no field {name}{of_path}: its fields are {', '.join(needed)}")
-    if not needed:
-        raise TypeError(f"{_named(path)} is a record without fields, which is not written")
+        if name not in known:
+            raise TypeError(f"the schema has no field {name}{of_path}: its fields are {', '.join(known)}")
+    if not fields:
+        raise TypeError(f"{place.name} is a record without fields, which is not written")
     columns = dict(zip(names, array.flatten(), strict=True))
-    children = [
-        _exact(columns[field.name], field, f"{path}.{field.name}" if path else field.name, rows) for field in type
-    ]
-    return pa.StructArray.from_arrays(children, fields=list(type), mask=array.is_null())
+    children = [_exact(columns[field.name], field, place.below(field.name)) for field in fields]
+    fields = [field.with_type(child.type) for field, child in zip(fields, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())
 
 
-def _list(array: pa.Array, type: pa.ListType, path: str, rows: pa.Array) -> pa.Array:
-    items = _exact(array.flatten(), type.value_field, f"{path}[]", rows.take(pc.list_parent_indices(array)))
+def _list(array: pa.Array, type: pa.ListType, place: _Place) -> pa.Array:
+    place = place.below("[]", place.rows.take(pc.list_parent_indices(array)))
+    items = _exact(array.flatten(), type.value_field, place)
+    type = pa.list_(type.value_field.with_type(items.type))
     return pa.ListArray.from_arrays(offsets_of(array), items, type=type, mask=array.is_null())
 
 
-def _map(array: pa.Array, type: pa.MapType, path: str, rows: pa.Array) -> pa.Array:
+def _map(array: pa.Array, type: pa.MapType, place: _Place) -> pa.Array:
     entries = entries_of(array)
-    rows = rows.take(pc.list_parent_indices(entries))
+    place = place.below("[]", place.rows.take(pc.list_parent_indices(entries)))
     keys, items = entries.flatten().flatten()
-    keys = _exact(keys, type.key_field, f"{path}[]", rows)
-    items = _exact(items, type.item_field, f"{path}[]", rows)
+    keys, items = _exact(keys, type.key_field, place), _exact(items, type.item_field, place)
+    type = pa.map_(type.key_field, type.item_field.with_type(items.type))
     return pa.MapArray.from_arrays(offsets_of(entries), keys, items, type, mask=array.is_null())
 
 
@@ -117,27 +145,26 @@ def offsets_of(lists: pa.ListArray) -> pa.Array:
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
-def _enum(array: pa.Array, field: pa.Field, path: str, rows: pa.Array) -> pa.Array:
+def _enum(array: pa.Array, field: pa.Field, place: _Place) -> pa.Array:
     symbols = pa.array(json.loads((field.metadata or {})[_SYMBOLS]), pa.string())
     texts = array.cast(pa.string())
     indices = pc.index_in(texts, symbols)
     unknown = pc.and_(indices.is_null(), texts.is_valid())
     if pc.any(unknown).as_py():
-        raise _unfit(
-            path, f"is none of the {count_noun(len(symbols), 'symbol')} of the enum", rows, pc.index(unknown, True)
-        )
+        reason = f"is none of the {count_noun(len(symbols), 'symbol')} of the enum"
+        raise _unfit(place, reason, pc.index(unknown, True))
     return pa.DictionaryArray.from_arrays(indices, symbols)
 
 
-def _cast(array: pa.Array, type: pa.DataType, path: str, rows: pa.Array) -> pa.Array:
+def _cast(array: pa.Array, type: pa.DataType, place: _Place) -> pa.Array:
     try:
         result = array.cast(type)
     except pa.ArrowInvalid:
-        raise _unfit(path, f"is not a value of {type}", rows, _first_failing(array, type)) from None
+        raise _unfit(place, f"is not a value of {type}", _first_failing(array, type)) from None
     if _is.is_floating(array.type) and result.type != array.type:
         differs = pc.and_(pc.not_equal(result.cast(array.type), array), pc.invert(pc.is_nan(array)))
         if pc.any(differs).as_py():
-            raise _unfit(path, f"is not a value of {type}", rows, pc.index(differs, True))
+            raise _unfit(place, f"is not a value of {type}", pc.index(differs, True))
     return result
 
 
@@ -153,8 +180,7 @@ def _first_failing(array: pa.Array, type: pa.DataType) -> int:
     return first
 
 
-def _unfit(path: str, reason: str, rows: pa.Array, index: int | pa.Scalar) -> EncodeError:
+def _unfit(place: _Place, reason: str, index: int | pa.Scalar) -> EncodeError:
     number = index if isinstance(index, int) else index.as_py()
-    return as_error(
-        ErrorDetail("out_of_range", f"{_named(path)} {reason}"), EncodeError, "avro", row=rows[number].as_py()
-    )
+    detail = ErrorDetail("out_of_range", f"{place.name} {reason}")
+    return as_error(detail, EncodeError, place.format, row=place.rows[number].as_py())

@@ -50,9 +50,12 @@ class JsonDecoder(RowDecoder):
 
     def _columns(self, schema: RegisteredSchema) -> pa.Schema:
         """Return the columns of a schema."""
-        from letterhead.schemas.json_schemas import columns_of
+        import pyarrow as pa
 
-        return columns_of(schema)
+        from letterhead.schemas.json_schemas import open_schema
+
+        opened = open_schema(schema)
+        return pa.schema(list(opened.column.type) if opened.is_object else [opened.column.field(VALUE)])
 
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None
@@ -60,15 +63,15 @@ class JsonDecoder(RowDecoder):
         """Return what makes a reader of values for columns."""
         from letterhead.schemas.json_schemas import converter, open_schema, parse_value, validate
 
-        validator, is_object = open_schema(schema).validator, self._columns(schema).names != [VALUE]
+        opened = open_schema(schema)
 
         def make(columns: pa.Schema) -> ReadRow:
             members = [(field.name, converter(field, field.name)) for field in columns]
 
             def read(value: bytes) -> dict[str, Any]:
                 document = parse_value(value)
-                validate(validator, document)
-                if not is_object:
+                validate(opened.validator, document)
+                if not opened.is_object:
                     document = {VALUE: document}
                 elif not isinstance(document, dict):
                     raise RefusedValue("wrong_type", "the value is not an object, which its columns need")

@@ -1,19 +1,19 @@
-"""Columns of a JSON Schema, and their values: :func:`columns_of`."""
+"""Columns of a JSON Schema, and their values: :func:`open_schema`."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from letterhead._optional_dependencies import install_hint
-from letterhead.schemas.registered import VALUE, RegisteredSchema
+from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.row_decoders import RefusedValue
 
-__all__ = ["columns_of", "converter", "open_schema", "parse_value", "validate"]
+__all__ = ["converter", "document_maker", "open_schema", "parse_value", "validate"]
 
 BASE = "json-schema:///schema"
 """Address of a schema, to which those of its references are relative."""
@@ -23,6 +23,9 @@ _INT64 = 1 << 63
 _TEXT = pa.string()
 _JSON = {b"letterhead.json": b"true"}
 """Mark of a column of JSON text."""
+
+_REQUIRED = {b"letterhead.required": b"true"}
+"""Mark of a property that its object needs."""
 
 
 class JsonColumn(NamedTuple):
@@ -46,12 +49,15 @@ _PLAIN = {
 
 
 class OpenSchema(NamedTuple):
-    """A schema and what it refers to, as its validator reads them."""
+    """The column of a schema, and the validator of its values."""
 
-    document: Any
-    resources: Any
-    address: str
+    column: JsonColumn
     validator: Any
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the properties of values are columns."""
+        return bool(pa.types.is_struct(self.column.type))
 
 
 def open_schema(schema: RegisteredSchema) -> OpenSchema:
@@ -72,14 +78,7 @@ def open_schema(schema: RegisteredSchema) -> OpenSchema:
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         reason = str(getattr(error, "message", error)).partition("\n")[0]
         raise ValueError(f"the JSON schema cannot be used: {reason}") from None
-    return OpenSchema(document, resources, address, validator)
-
-
-def columns_of(schema: RegisteredSchema) -> pa.Schema:
-    """Return the columns of a schema: its properties, or ``value`` if it is not an object."""
-    opened = open_schema(schema)
-    column = column_of(opened.document, opened.resources.resolver(opened.address))
-    return pa.schema(list(column.type) if pa.types.is_struct(column.type) else [column.field(VALUE)])
+    return OpenSchema(column_of(document, resources.resolver(address)), validator)
 
 
 def _refuse_address(address: str) -> Any:
@@ -198,13 +197,18 @@ def _choice(schemas: Any, resolver: Any, above: tuple[Any, ...], *, merged: bool
 def _object(schema: Mapping[str, Any], resolver: Any, above: tuple[Any, ...]) -> JsonColumn:
     properties = schema.get("properties")
     if isinstance(properties, Mapping) and properties:
-        return JsonColumn(
-            pa.struct([column_of(each, resolver, above).field(name) for name, each in properties.items()])
-        )
+        required = schema.get("required")
+        required = required if isinstance(required, list) else []
+        fields = [column_of(each, resolver, above).field(name) for name, each in properties.items()]
+        return JsonColumn(pa.struct([_require(field) if field.name in required else field for field in fields]))
     others = schema.get("additionalProperties")
     if isinstance(others, Mapping) and others:
         return JsonColumn(pa.map_(pa.string(), column_of(others, resolver, above).field("value")))
     return _ANY
+
+
+def _require(field: pa.Field) -> pa.Field:
+    return field.with_metadata({**(field.metadata or {}), **_REQUIRED})
 
 
 Convert = Callable[[Any], Any]
@@ -214,7 +218,7 @@ Convert = Callable[[Any], Any]
 def converter(field: pa.Field, path: str) -> Convert:
     """Return the function that makes values of a column; ``path`` is its name in errors."""
     type = field.type
-    if field.metadata and b"letterhead.json" in field.metadata:
+    if _is_marked(field, _JSON):
         return _optional(lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     if pa.types.is_struct(type):
         members = [(each.name, converter(each, f"{path}.{each.name}")) for each in type]
@@ -278,3 +282,60 @@ def _number(value: Any, path: str) -> float:
     if math.isinf(number) or number != value:
         raise RefusedValue("out_of_range", f"{path} is a number that a double cannot hold")
     return number
+
+
+def document_maker(field: pa.Field, path: str) -> Convert:
+    """Return the function that makes JSON of values of a column, of which none is null."""
+    type = field.type
+    if _is_marked(field, _JSON):
+        return lambda value: _parse_text(value, path)
+    if pa.types.is_struct(type):
+        prefix = f"{path}." if path else ""
+        members = [
+            (each.name, _is_marked(each, _REQUIRED), document_maker(each, f"{prefix}{each.name}")) for each in type
+        ]
+        return lambda value: dict(_present_members(value, members, prefix))
+    if pa.types.is_map(type):
+        item = _optional(document_maker(type.item_field, f"{path}[]"))
+        return lambda value: _distinct_members([(key, item(each)) for key, each in value], path)
+    if pa.types.is_list(type):
+        item = _optional(document_maker(type.value_field, f"{path}[]"))
+        return lambda value: [*map(item, value)]
+    if pa.types.is_floating(type):
+        return lambda value: _finite(value, path)
+    return lambda value: value
+
+
+def _is_marked(field: pa.Field, mark: Mapping[bytes, bytes]) -> bool:
+    return bool(field.metadata) and mark.items() <= field.metadata.items()
+
+
+def _parse_text(text: str, path: str) -> Any:
+    try:
+        return parse_value(text)
+    except RefusedValue as refused:
+        raise RefusedValue("bad_text", f"field {path}: {refused}") from None
+
+
+def _present_members(
+    row: Mapping[str, Any], members: Sequence[tuple[str, bool, Convert]], prefix: str
+) -> Iterator[tuple[str, Any]]:
+    for name, is_required, make in members:
+        value = row.get(name)
+        if is_required and name not in row:
+            raise RefusedValue("wrong_type", f"field {prefix}{name} is missing, and the schema requires it")
+        if is_required or value is not None:
+            yield name, None if value is None else make(value)
+
+
+def _distinct_members(pairs: list[tuple[str, Any]], path: str) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise RefusedValue("repeated_key", f"field {path} has a key twice")
+    return members
+
+
+def _finite(value: float, path: str) -> float:
+    if not math.isfinite(value):
+        raise RefusedValue("out_of_range", f"field {path} is not a number of JSON")
+    return value

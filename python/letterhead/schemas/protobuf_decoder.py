@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ProtobufDecoder"]
 
-_FIRST = [0]
-"""Path of the first message type of a schema."""
-
 
 @documented
 class ProtobufDecoder(RowDecoder):
@@ -59,9 +56,9 @@ class ProtobufDecoder(RowDecoder):
             import grpc_tools  # noqa: F401
             import pyarrow as pa
 
-            from letterhead.schemas.protobuf_schemas import columns_of, message_type
+            from letterhead.schemas.protobuf_schemas import FIRST, columns_of, message_type
 
-        return pa.schema(columns_of(message_type(schema, _FIRST)))
+        return pa.schema(columns_of(message_type(schema, FIRST)))
 
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None
@@ -70,9 +67,9 @@ class ProtobufDecoder(RowDecoder):
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
-        from letterhead.schemas.protobuf_schemas import converter, message_type, parse_indexes
+        from letterhead.schemas.protobuf_schemas import FIRST, converter, message_type, parse_indexes
 
-        expected = message_type(self._target or schema, _FIRST).full_name
+        expected = message_type(self._target or schema, FIRST).full_name
 
         def make(columns: pa.Schema) -> ReadRow:
             types: dict[tuple[int, ...], Any] = {}

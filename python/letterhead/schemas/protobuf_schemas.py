@@ -21,7 +21,10 @@ from google.protobuf.message import DecodeError
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.row_decoders import RefusedValue
 
-__all__ = ["columns_of", "converter", "message_type", "parse_indexes"]
+__all__ = ["FIRST", "columns_of", "converter", "is_map", "is_wrapper", "message_type", "parse_indexes"]
+
+FIRST = (0,)
+"""Path of the first message type of a schema."""
 
 _MAIN = "letterhead-schema.proto"
 _COMPILE_SECONDS = 60
@@ -120,7 +123,7 @@ def columns_of(message: Descriptor, above: tuple[str, ...] = ()) -> list[pa.Fiel
 
 
 def _type(field: Any, above: tuple[str, ...]) -> pa.DataType:
-    if _is_map(field):
+    if is_map(field):
         key, value = (field.message_type.fields_by_name[name] for name in ("key", "value"))
         return pa.map_(_single_type(key, above), _single_type(value, above))
     single = _single_type(field, above)
@@ -132,7 +135,7 @@ def _single_type(field: Any, above: tuple[str, ...]) -> pa.DataType:
         return pa.binary() if field.type == FieldDescriptor.TYPE_BYTES else pa.string()
     if field.cpp_type != FieldDescriptor.CPPTYPE_MESSAGE:
         return _TYPES[field.cpp_type]
-    if field.message_type.full_name in _WRAPPERS:
+    if is_wrapper(field):
         return _single_type(field.message_type.fields_by_name["value"], above)
     columns = columns_of(field.message_type, above)
     if not columns:
@@ -140,7 +143,13 @@ def _single_type(field: Any, above: tuple[str, ...]) -> pa.DataType:
     return pa.struct(columns)
 
 
-def _is_map(field: Any) -> bool:
+def is_wrapper(field: Any) -> bool:
+    """Return whether values of a field are messages of one value, such as ``StringValue``."""
+    return field.message_type is not None and field.message_type.full_name in _WRAPPERS
+
+
+def is_map(field: Any) -> bool:
+    """Return whether a field is a map, whose entries are messages."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
@@ -162,7 +171,7 @@ def converter(message: Descriptor, columns: Sequence[pa.Field], path: str = "") 
 
 def _field(field: Any, type: pa.DataType, path: str) -> Callable[[Any], Any]:
     name = field.name
-    if _is_map(field):
+    if is_map(field):
         if not pa.types.is_map(type):
             raise _other_type(path, type)
         entries = field.message_type.fields_by_name
@@ -180,11 +189,11 @@ def _field(field: Any, type: pa.DataType, path: str) -> Callable[[Any], Any]:
 
 
 def _single(field: Any, type: pa.DataType, path: str) -> Callable[[Any], Any]:
-    if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE and field.message_type.full_name not in _WRAPPERS:
+    if field.message_type is not None and not is_wrapper(field):
         if not pa.types.is_struct(type):
             raise _other_type(path, type)
         return converter(field.message_type, list(type), f"{path}.")
-    if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
+    if is_wrapper(field):
         inner = _single(field.message_type.fields_by_name["value"], type, path)
         return lambda value: inner(value.value)
     own = _single_type(field, ())

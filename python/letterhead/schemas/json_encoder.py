@@ -1,0 +1,62 @@
+"""Rows as values of JSON, by a JSON Schema of a registry: :class:`JsonEncoder`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from letterhead._shared_parameters import documented
+from letterhead.schemas.registered import VALUE, RegisteredSchema
+from letterhead.schemas.row_decoders import RefusedValue
+from letterhead.schemas.row_encoders import RowEncoder, RowWriter
+
+__all__ = ["JsonEncoder"]
+
+
+@documented
+class JsonEncoder(RowEncoder):
+    """Encodes rows as values of JSON by a JSON Schema of a registry; an encoder for :func:`encode_values`.
+
+    A row has properties of the schema, each of the type that :class:`JsonDecoder` returns. What a schema leaves open is JSON
+    text. A property that is null is left out, unless the schema requires it. Each value is validated by the schema.
+
+    Parameters
+    ----------
+    {registry} {written_subject} {written_schema} {schema_id} {register}
+
+    Raises
+    ------
+    ValueError
+        If the schema is invalid. When values are encoded, if the registry does not have the subject or the schema, or
+        refuses to register it.
+    ImportError
+        If jsonschema-rs is not installed, which validates.
+
+    Examples
+    --------
+    >>> from letterhead import schemas
+    >>> registry = schemas.Registry("http://registry:8081")
+    >>> schemas.JsonEncoder(registry, "orders-value", {"type": "object", "properties": {"id": {"type": "integer"}}})
+    JsonEncoder(Registry('http://registry:8081'), 'orders-value')
+    """
+
+    _schema_type = "JSON"
+    _format = "json"
+
+    def _open(self, schema: RegisteredSchema) -> RowWriter:
+        from letterhead.schemas.json_schemas import document_maker, open_schema, validate
+
+        opened = open_schema(schema)
+        make = document_maker(opened.column.field(VALUE), "" if opened.is_object else VALUE)
+
+        def write(value: Any) -> bytes:
+            document = make(value)
+            validate(opened.validator, document)
+            try:
+                return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            except UnicodeEncodeError:
+                raise RefusedValue("value_not_utf8", "the value has half of a character of UTF-16") from None
+            except ValueError:
+                raise RefusedValue("out_of_range", "the value has a number that a double cannot hold") from None
+
+        return RowWriter(opened.column.type, write)
