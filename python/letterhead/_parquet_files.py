@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from letterhead._formatting import count_noun
+from letterhead._object_paths import ObjectPath
 from letterhead._table_batches import BATCH_ROWS, check_batches, damage, first_line, plain_schema
 from letterhead.errors import DamagedTableError
 
@@ -22,16 +23,21 @@ if TYPE_CHECKING:
 
     from letterhead.limits import Limits
 
-__all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "tables_of"]
+__all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "read_footer", "tables_of"]
 
 # Footers are read at once by this many threads.
 THREADS = 8
+_TAIL_BYTES = 1 << 16
+"""Bytes at the end of a Parquet file, which are read at once: most metadata has fewer."""
 # Tables whose files are named by a log of their own: others in the directory are not part of them.
 LOGS = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json"}
 COMMITTED = "_spark_metadata"
 """The log of a streaming query of Spark, which names the files that it committed."""
 _BATCH = re.compile(r"[0-9]+(\.compact)?")
 """The name of a file of that log."""
+
+
+_Path = Path | ObjectPath
 
 
 class Table(NamedTuple):
@@ -49,7 +55,7 @@ class Table(NamedTuple):
     position: Callable[[], int] | None = None
 
 
-def tables_of(directory: Path) -> list[Path]:
+def tables_of(directory: _Path) -> list[_Path]:
     """Return the Parquet files of a directory and of its partition directories (``key=value``), in order.
 
     Files and directories whose names begin with a dot or an underscore are left out, and of a streaming query of Spark the
@@ -60,7 +66,7 @@ def tables_of(directory: Path) -> list[Path]:
             raise ValueError(
                 f"{directory} is a table of {name}, whose log tells which of its files to read: write its rows to Parquet"
             )
-    files = list(_files(directory, {os.path.realpath(directory)}))
+    files = list(_files(directory, {_resolve(directory)}))
     log = directory / COMMITTED
     if not log.is_dir():
         return files
@@ -72,14 +78,24 @@ def tables_of(directory: Path) -> list[Path]:
     return [path for path in files if path.name in committed]
 
 
-def _files(directory: Path, seen: set[str]) -> Iterator[Path]:
-    for path in sorted(directory.iterdir()):
+def _sorted_paths(directory: _Path) -> list[_Path]:
+    paths: list[Any] = [*directory.iterdir()]
+    return sorted(paths)
+
+
+def _resolve(path: _Path) -> str:
+    """Return the path that a link names; unlike :meth:`Path.resolve`, of a link to itself, too."""
+    return os.path.realpath(path) if isinstance(path, Path) else str(path)
+
+
+def _files(directory: _Path, seen: set[str]) -> Iterator[_Path]:
+    for path in _sorted_paths(directory):
         if path.name.startswith((".", "_")):
             continue
         is_directory = path.is_dir() and "=" in path.name
         if not is_directory and (path.is_dir() or path.suffix != ".parquet"):
             continue
-        resolved = os.path.realpath(path)  # unlike `Path.resolve`, it reads a link to itself
+        resolved = _resolve(path)
         if resolved in seen:
             continue
         seen.add(resolved)
@@ -91,11 +107,11 @@ def _files(directory: Path, seen: set[str]) -> Iterator[Path]:
             raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
 
 
-def _list_committed_names(log: Path) -> set[str]:
+def _list_committed_names(log: _Path) -> set[str]:
     """Return the names of the files that a streaming query committed, and did not delete."""
     added: set[str] = set()
     deleted: set[str] = set()
-    for path in sorted(log.iterdir()):
+    for path in _sorted_paths(log):
         if _BATCH.fullmatch(path.name) is None:
             continue
         if not path.is_file():  # reading a named pipe would wait for a writer
@@ -112,24 +128,30 @@ def _list_committed_names(log: Path) -> set[str]:
     return added - deleted
 
 
-def parquet_table(path: Path, batch_rows: int = BATCH_ROWS, limits: Limits | None = None) -> Table:
+def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | None = None) -> Table:
     """Open a Parquet file, or a directory of Parquet files, whose partition directories (``key=value``) become columns."""
     import pyarrow as pa
     import pyarrow.dataset as ds
-    import pyarrow.parquet as pq
 
-    paths = [*map(str, tables_of(path) if path.is_dir() else [path])]
-    if not paths:
+    files = tables_of(path) if path.is_dir() else [path]
+    if not files:
         return Table(pa.schema([]), lambda columns, last: iter(()), 0)
 
-    def footer(name: str) -> tuple[pa.Schema, int]:
-        with open(name, "rb") as file, damage(name):
-            metadata = pq.read_metadata(file)
+    def footer(file: _Path) -> tuple[pa.Schema, int]:
+        metadata = read_footer(file)
+        with damage(str(file)):
             return plain_schema(metadata.schema.to_arrow_schema().remove_metadata()), metadata.num_rows
 
     with ThreadPoolExecutor(THREADS) as threads:
-        footers = [*threads.map(footer, paths)]
-    partitions = ds.dataset(paths, format="parquet", partitioning="hive", partition_base_dir=str(path))
+        footers = [*threads.map(footer, files)]
+    by_path = {_path_in_store(file): file for file in files}
+    partitions = ds.dataset(
+        [*by_path],
+        filesystem=path.filesystem if isinstance(path, ObjectPath) else None,
+        format="parquet",
+        partitioning="hive",
+        partition_base_dir=_path_in_store(path),
+    )
     try:
         in_files = pa.unify_schemas([schema for schema, _ in footers], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -141,17 +163,41 @@ def parquet_table(path: Path, batch_rows: int = BATCH_ROWS, limits: Limits | Non
         fields = [field for field in schema if field.name in columns]
         for fragment in partitions.get_fragments():
             keys = ds.get_partition_keys(fragment.partition_expression)
-            with open(fragment.path, "rb") as file, damage(fragment.path):
-                parquet = open_parquet(file)
+            named = by_path[fragment.path]
+            with named.open("rb") as file, damage(str(named)):
+                parquet = open_parquet(file, is_remote=isinstance(named, ObjectPath))
                 own = [name for name in parquet.schema_arrow.names if name in columns]
-                for batch in parquet_rows(parquet, own, fragment.path, last, batch_rows, limits):
+                for batch in parquet_rows(parquet, own, str(named), last, batch_rows, limits):
                     arrays = [_column(batch, field, keys.get(field.name)) for field in fields]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     return Table(schema, read, sum(rows for _, rows in footers))
 
 
-def open_parquet(file: Any) -> pq.ParquetFile:
+def _path_in_store(path: _Path) -> str:
+    return path.path if isinstance(path, ObjectPath) else str(path)
+
+
+def read_footer(path: _Path) -> pq.FileMetaData:
+    """Return the metadata of a Parquet file. Errors of the store are OSErrors, and damage is a :class:`DamagedTableError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read()
+        needed = min(size, int.from_bytes(tail[-8:-4], "little") + 8)
+        if needed > len(tail):
+            file.seek(size - needed)
+            tail = file.read()
+    try:
+        return pq.read_metadata(pa.BufferReader(tail))
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedTableError(f"cannot read {path}: it is damaged: {first_line(error)}") from error
+
+
+def open_parquet(file: Any, *, is_remote: bool = False) -> pq.ParquetFile:
     """Open a Parquet file, whose dictionaries of text and bytes are kept: a value of one can stand for every row."""
     import pyarrow.parquet as pq
 
@@ -163,7 +209,8 @@ def open_parquet(file: Any) -> pq.ParquetFile:
         if metadata.schema.column(number).physical_type == "BYTE_ARRAY"
         and any(group.column(number).has_dictionary_page for group in groups)
     ]
-    return pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
+    # One request for neighbouring columns of a row group.
+    return pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded, pre_buffer=is_remote)
 
 
 def parquet_rows(

@@ -27,12 +27,18 @@ BATCH_ROWS = 10_000
 
 @contextmanager
 def damage(label: str) -> Iterator[None]:
-    """Report a damaged file as an error that names it."""
+    """Report a damaged file as an error that names it, and what a store answers (``s3://``) as an OSError."""
     import pyarrow as pa
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except DamagedTableError:
+        raise
+    except OSError as error:
+        if "://" in label:
+            raise OSError(f"cannot read {label}: {first_line(error)}") from error
+        raise DamagedTableError(f"cannot read {label}: it is damaged: {first_line(error)}") from error
+    except pa.ArrowException as error:
         raise DamagedTableError(f"cannot read {label}: it is damaged: {first_line(error)}") from error
     except (MemoryError, OverflowError) as error:
         raise MemoryError(f"cannot read {label}: a batch of it does not fit into memory") from error

@@ -155,7 +155,7 @@ def test_error_leaves_complete_files_alone(samples: Path, tmp_path: Path) -> Non
     ("target", "options", "message"),
     [
         ("orders.parquet", {}, "is one file, which `letterhead read SOURCE --out FILE` writes"),
-        ("s3://bucket/copy", {}, "not to s3://"),
+        ("ftp://host/copy", {}, "not to ftp://"),
         ("copy", {"append": True}, "append= is for topics"),
         ("copy", {"create": True}, "create= is for topics"),
     ],

@@ -21,6 +21,7 @@ LAYERS = (
         "_formatting",
         "_invariants",
         "_names",
+        "_object_paths",
         "_shared_parameters",
         "_times",
         "_warnings",

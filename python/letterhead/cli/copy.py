@@ -35,7 +35,10 @@ def copy_command(
         str, typer.Argument(metavar="SOURCE", help="A topic or log segments; to a topic also a table, as for `read`.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="A directory of Parquet files, or kafka://host:port/topic.")
+        str,
+        typer.Argument(
+            metavar="TARGET", help="A directory of Parquet files, also s3://bucket/path, or kafka://host:port/topic."
+        ),
     ],
     headers: Annotated[
         str | None,
@@ -82,6 +85,7 @@ def copy_command(
     Examples:
       letterhead copy kafka://broker:9092/orders /backup/orders
       letterhead copy kafka://broker:9092/orders /backup/orders --headers tenant
+      letterhead copy kafka://broker:9092/orders s3://backup/orders --follow
       letterhead copy /backup/orders kafka://other:9092/orders --create --verify
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
@@ -112,7 +116,7 @@ def copy_command(
         if create:
             copying.create(partitions)
         if follow:
-            note(f"copying {opened.name} to {target} until Ctrl-C")
+            note(f"copying {opened.name} to {copying.target_name} until Ctrl-C")
         copied = _run(copying, opened, follow=follow)
     for remark in copied.remarks:
         warn(remark)
@@ -120,7 +124,7 @@ def copy_command(
     if json:
         print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
     else:
-        note(f"{count_noun(copied.rows, opened.noun)} copied to {target}")
+        note(f"{count_noun(copied.rows, opened.noun)} copied to {copying.target_name}")
     return max(code, _verify(copying, copied, opened) if verify else OK)
 
 

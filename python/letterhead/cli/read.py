@@ -67,7 +67,7 @@ def read_command(
         typer.Argument(
             metavar="SOURCE...",
             help="kafka://host:port/topic (without a topic: the list of topics), iggy://host:port/stream/topic, log segments or their directories, a state "
-            "directory, a table (Parquet, Arrow, JSON lines), a directory of Parquet files, or - for standard input.",
+            "directory, a table (Parquet, Arrow, JSON lines), a directory of Parquet files, both also as s3://bucket/path, or - for standard input.",
         ),
     ] = None,
     output: Output,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from letterhead._object_paths import ObjectPath, is_object_url, path_of
 from letterhead._optional_dependencies import install_hint
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
@@ -90,7 +91,8 @@ class Copying:
         self._source = source
         self._edit = edit
         self._append = append
-        self._target: TopicTarget | Path
+        self._location = target
+        self._target: TopicTarget | Path | ObjectPath
         if target.lower().startswith(SCHEME):
             if request.headers:
                 raise ValueError("headers= adds columns to a directory: a topic has none")
@@ -105,11 +107,18 @@ class Copying:
         # Records of internal topics are copied as they are, not decoded.
         whole = source.record_columns if isinstance(source, LogSource) else source.default_columns(request)
         columns = (
-            whole if isinstance(self._target, Path) else tuple(name for name in whole if name in (*WRITTEN, "offset"))
+            tuple(name for name in whole if name in (*WRITTEN, "offset"))
+            if isinstance(self._target, TopicTarget)
+            else whole
         )
         if not {"key", "value", "headers"} & {*columns}:
             raise ValueError(f"{source.name} has no records: it has neither a column key, nor value or headers")
         self._request = replace(request, columns=columns)
+
+    @property
+    def target_name(self) -> str:
+        """The name of the target, without a login."""
+        return self._target.name if isinstance(self._target, TopicTarget) else str(self._target)
 
     def create(self, partitions: int | None) -> None:
         """Create the topic, with as many partitions as the source has if none are named."""
@@ -129,7 +138,9 @@ class Copying:
                     return {"partitions": partitions, "settings": admin.own_settings(self._source.topic)}
                 except PermissionError:  # the user may not see the settings
                     return {"partitions": partitions}
-        return describe_topic(Path(self._source.name))
+        if isinstance(self._source, TableFile):
+            return describe_topic(path_of(self._source.location))
+        return {}
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
@@ -141,7 +152,7 @@ class Copying:
                 return copied
             time.sleep(_FILE_SECONDS)
 
-    def _run_to_directory(self, path: Path, advance: Callable[[int], None]) -> Copied:
+    def _run_to_directory(self, path: Path | ObjectPath, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
             request = replace(self._request, follow=False)
             if directory.ends and isinstance(self._source, LogSource):
@@ -189,9 +200,9 @@ class Copying:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
         reader = self._source.reader(self._request)
         first = Reader(reader.schema, lambda: _read_until(self._edited(reader), copied.ends))
-        if isinstance(self._target, Path):
+        if not isinstance(self._target, TopicTarget):
             request = RowRequest(limits=self._request.limits)
-            return compare(first, TableFile(str(self._target)).reader(request), order="offset")
+            return compare(first, TableFile(self._location).reader(request), order="offset")
         second = self._target.reader()
         columns = [name for name in WRITTEN[1:] if name in reader.schema.names]
         return compare(first, second, columns=columns, order="position")
@@ -264,17 +275,18 @@ def _noting_ends(batches: Iterable[pa.RecordBatch], ends: dict[int, int]) -> Ite
         yield batch
 
 
-def _directory(target: str, source: Source, *, append: bool) -> Path:
-    if "://" in target:
+def _directory(target: str, source: Source, *, append: bool) -> Path | ObjectPath:
+    if "://" in target and not is_object_url(target):
         raise ValueError(
-            f"a copy is written to a directory, or to a topic of Kafka ({SCHEME}host:port/topic), not to {target.partition('://')[0]}://"
+            f"a copy is written to a directory, also of an object store (s3://bucket/path), or to a topic of Kafka "
+            f"({SCHEME}host:port/topic), not to {target.partition('://')[0]}://"
         )
-    path = Path(target)
+    path = path_of(target)
     if append:
         raise ValueError("append= is for topics: a directory continues where its copy stopped")
     if path.suffix.lower() in _FILES or path.is_file():
         raise ValueError(
-            f"{target} is one file, which `letterhead read SOURCE --out FILE` writes: name a directory for a copy that can continue"
+            f"{path} is one file, which `letterhead read SOURCE --out FILE` writes: name a directory for a copy that can continue"
         )
     if not isinstance(source, LogSource):
         raise ValueError(
@@ -321,7 +333,8 @@ def copy(
     source : str or path
         A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
     target : str or path
-        A directory, or ``kafka://host:port/topic``.
+        A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or
+        ``kafka://host:port/topic``.
     {headers_as_columns} They stand beside the column ``headers``.
     where : Condition or str, optional
         Which records to copy.

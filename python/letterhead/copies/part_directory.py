@@ -1,30 +1,28 @@
-"""A directory of Parquet files as the target of a copy: :class:`PartDirectory`.
+"""A directory of Parquet files, local or of an object store, as the target of a copy: :class:`PartDirectory`.
 
 Each file has the records of a range of offsets of one partition, and its name tells which::
 
     part-00003-00000000000000001000-00000000000000002000.parquet   partition 3, offsets 1000 to 1999
 
-A file gets its name when it is complete and on disk, so that a copy that was killed continues at the last offset of these names.
+A file gets its name when it is complete and on disk or in the store, so that a copy that was killed continues at the last offset of these names.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._context_managers import Closing
-from letterhead._durable_files import make_directory, replace_file, sync_directory
+from letterhead._object_paths import ObjectPath
+from letterhead._parquet_files import THREADS, read_footer
 from letterhead._table_batches import rows_by_partition
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from letterhead.copies.part_files import UNFINISHED, LocalFiles, ObjectFiles, files_of
+from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +34,6 @@ DESCRIPTION = "_copy.json"
 """Name of the description of a copy. Spark, DuckDB and others ignore files whose names begin with an underscore."""
 
 _PART = re.compile(r"part-(\d{5,})-(\d{20})-(\d{20})\.parquet")
-_UNFINISHED = ".unfinished"
 
 _GROUP_BYTES = 32 << 20
 """Bytes of a row group of a file."""
@@ -47,8 +44,11 @@ _HELD_BYTES = 192 << 20
 _PART_ROWS = 1_000_000
 """Records of a file, at which it is completed."""
 
+_PART_BYTES = 1 << 30
+"""Bytes of a file before compression, at which it is completed."""
 
-def describe_topic(directory: Path) -> dict[str, Any]:
+
+def describe_topic(directory: Path | ObjectPath) -> dict[str, Any]:
     """Return the partitions and settings of the original topic, which a copy describes; an empty dict for another directory."""
     try:
         topic = json.loads((directory / DESCRIPTION).read_bytes())["topic"]
@@ -78,7 +78,7 @@ class PartDirectory(Closing):
 
     Parameters
     ----------
-    path : Path
+    path : Path or ObjectPath
         A directory, which need not exist.
     description : mapping
         Source and options of the copy as JSON. A directory that has another description is refused.
@@ -96,40 +96,32 @@ class PartDirectory(Closing):
     """
 
     def __init__(
-        self, path: Path, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]] = dict
+        self, path: Path | ObjectPath, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
         self._path = path
         self.remarks: list[str] = []
         self.ends: dict[int, int] = {}
         self.rows = 0
         self._writers: dict[int, _PartWriter] = {}
-        if fcntl is None:
-            raise OSError(
-                "copying to a directory needs locks of files, which this system lacks: copy on Linux, or to a topic"
-            )
-        make_directory(path)
-        self._lock = os.open(path / "_copy.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        self._files = files_of(path)
         try:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"another process is copying to {path}: wait until it ends") from None
             self._describe(description, topic)
-            self._continue()
+            self._known = self._continue()
         except BaseException:
-            os.close(self._lock)
+            self._files.close()
             raise
 
     def _describe(self, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]]) -> None:
         """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
         if not file.exists():
-            others = [path.name for path in self._path.iterdir() if not path.name.startswith((".", "_"))]
+            others = [name for name in self._names() if not name.startswith((".", "_"))]
             if others:
                 raise ValueError(
                     f"{self._path} is not empty, and no copy: it has {min(others)!r}; name a new directory"
                 )
-            replace_file(file, json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n")
+            content = json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n"
+            self._files.write(DESCRIPTION, content.encode())
             return
         try:
             before = json.loads(file.read_bytes())
@@ -142,38 +134,44 @@ class PartDirectory(Closing):
                     "options to continue it, or name a new directory"
                 )
 
-    def _continue(self) -> None:
-        """Find where each partition continues; set a truncated last file aside."""
+    def _names(self) -> list[str]:
+        return [path.name for path in self._path.iterdir()]
+
+    def _continue(self) -> set[str]:
+        """Find where each partition continues; set a truncated last file aside. Return the names of the files."""
         parts: dict[int, list[Part]] = {}
-        for path in self._path.iterdir():
-            if path.name.endswith(_UNFINISHED) or path.name == _NO_RECORDS.name:
-                path.unlink()
-            elif match := _PART.fullmatch(path.name):
+        for name in self._names():
+            if name.endswith(UNFINISHED) or name == _NO_RECORDS.name:
+                (self._path / name).unlink()
+            elif match := _PART.fullmatch(name):
                 part = Part(*map(int, match.groups()))
                 parts.setdefault(part.partition, []).append(part)
-        for partition, own in parts.items():
+        for own in parts.values():
             own.sort()
             for part, following in pairwise(own):
                 if following.start < part.end:
                     raise ValueError(f"{self._path}: {following.name} overlaps {part.name}: remove one of them")
-            whole = [part for part in own if self._is_whole(part)]
+        known = [part for own in parts.values() for part in own]
+        with ThreadPoolExecutor(THREADS) as threads:
+            whole_parts = {part for part, whole in zip(known, threads.map(self._is_whole, known), strict=True) if whole}
+        for partition, own in parts.items():
+            whole = [part for part in own if part in whole_parts]
             if own[: len(whole)] != whole or len(own) - len(whole) > 1:
                 damaged = next(part for part in own if part not in whole)
                 raise ValueError(f"{self._path / damaged.name} is damaged: remove it, and copy its offsets again")
             for part in own[len(whole) :]:
                 aside = f"_damaged-{part.name}"
-                os.replace(self._path / part.name, self._path / aside)
+                self._files.rename(part.name, aside)
                 self.remarks.append(f"{part.name} was damaged: it is {aside} now, and its offsets are copied again")
             self.ends[partition] = whole[-1].end if whole else own[0].start
-        sync_directory(self._path)
+        return {part.name for part in whole_parts}
 
     def _is_whole(self, part: Part) -> bool:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         try:
-            return bool(pq.read_metadata(self._path / part.name).num_rows > 0)
-        except (pa.ArrowInvalid, OSError):
+            return bool(read_footer(self._path / part.name).num_rows > 0)
+        except (pa.ArrowException, DamagedTableError):
             return False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -184,45 +182,63 @@ class PartDirectory(Closing):
         for number, rows in rows_by_partition(batch):
             writer = self._writers.get(number)
             if writer is None:
-                writer = self._writers[number] = _PartWriter(self._path, number)
+                writer = self._writers[number] = _PartWriter(self._files, number)
             writer.add(rows)
-            if writer.rows >= _PART_ROWS:
+            if writer.rows >= _PART_ROWS or writer.bytes >= _PART_BYTES:
                 self._finish(number)
         while sum(writer.held for writer in self._writers.values()) > _HELD_BYTES:
             max(self._writers.values(), key=lambda writer: writer.held).flush()
 
     def finish(self, schema: pa.Schema) -> None:
-        """Complete all files. A copy without records has a file without rows, so that it is a table."""
+        """Complete all files. A copy without records has a file without rows, so that it is a table.
+
+        Raises
+        ------
+        ValueError
+            If another process wrote files of the same copy meanwhile, which only a directory of an object store permits.
+        """
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         for number in [*self._writers]:
             self._finish(number)
         if not self.ends:
-            pq.write_table(schema.empty_table(), self._path / _NO_RECORDS.name)
+            content = pa.BufferOutputStream()
+            pq.write_table(schema.empty_table(), content)
+            self._files.write(_NO_RECORDS.name, content.getvalue().to_pybytes())
+        if isinstance(self._files, ObjectFiles):
+            others = {name for name in self._names() if _PART.fullmatch(name)} - self._known - {_NO_RECORDS.name}
+            if others:
+                raise ValueError(
+                    f"another process wrote {min(others)} to {self._path} during the copy: remove it if it overlaps others"
+                )
 
     def _finish(self, partition: int) -> None:
-        self.ends[partition] = self._writers.pop(partition).finish()
+        part = self._writers.pop(partition).finish()
+        self.ends[partition] = part.end
+        self._known.add(part.name)
 
     def close(self) -> None:
         """Remove unfinished files, and release the lock."""
         for writer in self._writers.values():
             writer.abort()
         self._writers.clear()
-        os.close(self._lock)
+        self._files.close()
 
 
 class _PartWriter:
     """Writes the records of one file."""
 
-    def __init__(self, directory: Path, partition: int) -> None:
-        self._directory = directory
+    def __init__(self, files: LocalFiles | ObjectFiles, partition: int) -> None:
+        self._files = files
         self._partition = partition
-        self._temporary = directory / f"part-{partition:05}{_UNFINISHED}"
+        self._file = files.create(partition)
         self._writer: pq.ParquetWriter | None = None
         self._batches: list[pa.RecordBatch] = []
         self._first = self._last = -1
         self.held = 0
         self.rows = 0
+        self.bytes = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records."""
@@ -233,6 +249,7 @@ class _PartWriter:
         self.rows += len(rows)
         self._batches.append(rows)
         self.held += rows.nbytes
+        self.bytes += rows.nbytes
         if self.held >= _GROUP_BYTES:
             self.flush()
 
@@ -244,25 +261,26 @@ class _PartWriter:
         if not self._batches:
             return
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._temporary, self._batches[0].schema, compression="zstd")
+            self._writer = pq.ParquetWriter(self._file, self._batches[0].schema, compression="zstd")
         self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=1 << 30)
         self._batches.clear()
         self.held = 0
 
-    def finish(self) -> int:
-        """Complete the file, and return the offset after its last record."""
+    def finish(self) -> Part:
+        """Complete the file."""
         self.flush()
         if self._writer is not None:
             self._writer.close()
-        with self._temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        end = self._last + 1
-        os.replace(self._temporary, self._directory / Part(self._partition, self._first, end).name)
-        sync_directory(self._directory)
-        return end
+        part = Part(self._partition, self._first, self._last + 1)
+        try:
+            self._files.publish(self._file, part.name)
+        except BaseException:
+            self._files.discard(self._file)
+            raise
+        return part
 
     def abort(self) -> None:
         """Remove the file."""
         if self._writer is not None:
             self._writer.close()
-        self._temporary.unlink(missing_ok=True)
+        self._files.discard(self._file)

@@ -54,6 +54,8 @@ def open(
         * a state directory of Kafka Streams or letterhead;
         * a table: Parquet, Arrow IPC or JSON lines, also if compressed by gzip or zstd; the first bytes tell which;
         * a directory of Parquet files, as Spark writes it, also with partition directories (``date=2026-01-01``);
+        * either of these in an object store, by the URL that :meth:`pyarrow.fs.FileSystem.from_uri` reads
+          (``s3://bucket/path``, ``gs://``, ``abfs://``, or ``fsspec+PROTOCOL://`` for a file system of fsspec);
         * ``"-"``: a table on standard input.
     columns : sequence of str, optional
         Columns to return, in order; by default all.

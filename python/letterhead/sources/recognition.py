@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from letterhead._object_paths import is_object_url
 from letterhead._parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
@@ -27,7 +28,9 @@ def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Sou
     log_files: list[Path] = []
     for name in names:
         path = Path(name)
-        if _SCHEME.match(name):
+        if is_object_url(name):
+            sources.append(TableFile(name))
+        elif _SCHEME.match(name):
             sources.append(_topic(name, logins or Logins()))
         elif name != STANDARD_INPUT and path.is_dir():
             sources.append(_directory(path))
@@ -49,7 +52,8 @@ def _topic(name: str, logins: Logins) -> Source:
         return iggy.IggyTopicSource(name, logins)
     scheme = name.partition("://")[0]
     raise ValueError(
-        f"no source begins with {scheme}://: use kafka://host:port/topic, kafka://host:port for the topics, or iggy://host:port/stream/topic"
+        f"no source begins with {scheme}://: use kafka://host:port/topic, kafka://host:port for the topics, "
+        "iggy://host:port/stream/topic, or s3://bucket/path for tables"
     )
 
 

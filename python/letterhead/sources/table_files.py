@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table
+from letterhead._object_paths import ObjectPath, path_of
+from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table, tables_of
 from letterhead._table_batches import check_batches, damage, plain_schema
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
@@ -33,7 +35,7 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
     Parameters
     ----------
     name : str
-        A file, a directory of Parquet files, or ``-`` for standard input.
+        A file or a directory of Parquet files, also by the URL of an object store, or ``-`` for standard input.
     limits : Limits, optional
         Limits on what compressed data becomes, on lines of JSON, and on the bytes of a batch.
 
@@ -44,8 +46,13 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
     DamagedTableError
         If it is damaged, or over a limit.
     """
-    if name != STANDARD_INPUT and Path(name).is_dir():
-        return parquet_table(Path(name), limits=limits)
+    path = path_of(name)
+    if name != STANDARD_INPUT and path.is_dir():
+        if isinstance(path, ObjectPath) and not tables_of(path):
+            raise FileNotFoundError(f"{path} has no Parquet files (.parquet)")
+        return parquet_table(path, limits=limits)
+    if isinstance(path, ObjectPath):
+        return _object_table(path, limits)
     file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     label = "standard input" if name == STANDARD_INPUT else name
     with damage(label):
@@ -55,6 +62,17 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         # A compressed stream closes the file at its end.
         table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
     return table
+
+
+def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "no such object", str(path))
+    file = io.BufferedReader(path.open(), _PIECE)
+    if file.peek(8).startswith(PARQUET):  # its parts are requested, not the whole object
+        file.close()
+        return parquet_table(path, limits=limits)
+    with damage(str(path)):
+        return _open(file, str(path), limits)
 
 
 def _open(file: Any, label: str, limits: Limits | None) -> Table:

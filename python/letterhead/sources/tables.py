@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from letterhead._arrow_types import has_headers, is_binary, is_list
 from letterhead._error_policies import has_error_column
 from letterhead._names import join_names
+from letterhead._object_paths import public_name
 from letterhead._parquet_files import Table
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch, no_column
@@ -32,7 +33,9 @@ class TableFile(Source):
     """A file, a directory of Parquet files, or standard input."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        # The URL of an object store can have a secret, and names are printed.
+        super().__init__(public_name(name))
+        self.location = name
         self._table: Table | None = None
         self._view: TableView | None = None
         self._done = 0
@@ -44,18 +47,18 @@ class TableFile(Source):
 
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
-        self._table = self._table or open_table(self.name, request.limits)
+        self._table = self._table or open_table(self.location, request.limits)
         schema = self._table.schema
         return [*schema.names, *find_nested_columns(schema)]
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
-        self._table = self._table or open_table(self.name, request.limits)
+        self._table = self._table or open_table(self.location, request.limits)
         return request.without_headers(self._table.schema.names)
 
     def decodes(self, request: RowRequest) -> bool:
         """Return whether headers are read."""
-        self._table = self._table or open_table(self.name, request.limits)
+        self._table = self._table or open_table(self.location, request.limits)
         schema = self._table.schema
         tested, _ = _filter(with_nested_columns(schema, find_nested_columns(schema)), replace(request, errors="raise"))
         return bool(request.headers) or (tested is not None and tested.has_headers)
@@ -72,7 +75,7 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
-        self._table = self._table or open_table(self.name, request.limits)
+        self._table = self._table or open_table(self.location, request.limits)
         view = self._view = TableView(self._table.schema, request)
         last = request.last
         # A condition can leave out any row, so that all are needed.

@@ -1,0 +1,169 @@
+"""Paths in object stores, as :class:`pathlib.Path` names files: :class:`ObjectPath`, and :func:`path_of`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import total_ordering
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+__all__ = ["ObjectPath", "is_object_url", "path_of", "public_name"]
+
+SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss")
+"""Schemes of stores in which an object appears once it is complete."""
+
+_URL = re.compile(rf"({'|'.join(SCHEMES)}|fsspec\+[a-z0-9+.-]+)://", re.IGNORECASE)
+
+
+def is_object_url(name: str) -> bool:
+    """Return whether a name is the URL of an object store, or of a file system of fsspec (``fsspec+memory://``)."""
+    return _URL.match(name) is not None
+
+
+def public_name(name: str) -> str:
+    """Return a name without the login and the options that the URL of an object store can have."""
+    if not is_object_url(name):
+        return name
+    scheme, _, rest = name.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2].rstrip('/')}"
+
+
+def path_of(name: str) -> Path | ObjectPath:
+    """Return the path that a name or the URL of an object store refers to.
+
+    Raises
+    ------
+    ValueError
+        If a URL is not one that pyarrow reads.
+    OSError
+        If the store cannot be reached.
+    """
+    if not is_object_url(name):
+        return Path(name)
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(name)
+    except pa.ArrowInvalid:
+        # pyarrow's message has the URL, which can have a secret.
+        raise ValueError(f"the {name.partition('://')[0]}:// URL cannot be read: pass s3://bucket/path") from None
+    return ObjectPath(filesystem, path.rstrip("/"), name.partition("://")[0])
+
+
+@total_ordering
+class ObjectPath:
+    """A path in an object store, with those methods of :class:`pathlib.Path` that this package needs.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+        The store.
+    path : str
+        Bucket and key.
+    scheme : str
+        The scheme of URLs, for :meth:`__str__`.
+    info : pyarrow.fs.FileInfo, optional
+        What a listing told of it.
+    """
+
+    def __init__(self, filesystem: fs.FileSystem, path: str, scheme: str, info: fs.FileInfo | None = None) -> None:
+        self.filesystem = filesystem
+        self.path = path
+        self._scheme = scheme
+        self._info = info
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name, from its last dot."""
+        return Path(self.name).suffix
+
+    def __str__(self) -> str:
+        return f"{self._scheme}://{self.path}"
+
+    def __truediv__(self, name: str) -> ObjectPath:
+        return ObjectPath(self.filesystem, f"{self.path}/{name}", self._scheme)
+
+    def __lt__(self, other: ObjectPath) -> bool:
+        return self.path < other.path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectPath) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def iterdir(self) -> Iterator[ObjectPath]:
+        """Yield what lies in a directory; nothing if there is none."""
+        from pyarrow import fs
+
+        for info in self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True)):
+            yield ObjectPath(self.filesystem, info.path, self._scheme, info)
+
+    def glob(self, pattern: str) -> Iterator[ObjectPath]:
+        """Yield the paths below that match a pattern of names, part by part."""
+        first, _, rest = pattern.partition("/")
+        for path in self.iterdir():
+            if fnmatchcase(path.name, first):
+                yield from path.glob(rest) if rest else [path]
+
+    def _type(self) -> fs.FileType:
+        if self._info is None:
+            return self.filesystem.get_file_info(self.path).type
+        return self._info.type
+
+    def exists(self) -> bool:
+        """Return whether there is an object, or one below."""
+        from pyarrow import fs
+
+        return bool(self._type() != fs.FileType.NotFound)
+
+    def is_dir(self) -> bool:
+        """Return whether objects lie below."""
+        from pyarrow import fs
+
+        return bool(self._type() == fs.FileType.Directory)
+
+    def is_file(self) -> bool:
+        """Return whether there is an object."""
+        from pyarrow import fs
+
+        return bool(self._type() == fs.FileType.File)
+
+    def open(self, mode: str = "rb") -> Any:
+        """Open the object for reading at any position."""
+        if mode != "rb":
+            raise ValueError("objects are opened to be read")
+        return self.filesystem.open_input_file(self.path)
+
+    def read_bytes(self) -> bytes:
+        """Return the content."""
+        with self.open() as file:
+            content: bytes = file.read()
+            return content
+
+    def write_bytes(self, content: Any) -> None:
+        """Write an object, which appears when it is complete.
+
+        One call writes all of it, so that an interrupt never completes a part of it: closing a stream of pyarrow does.
+        """
+        with self.filesystem.open_output_stream(self.path, compression=None) as stream:
+            stream.write(content)
+
+    def unlink(self) -> None:
+        """Delete the object."""
+        self.filesystem.delete_file(self.path)
+
+    def rename(self, name: str) -> None:
+        """Move the object to another name in its directory."""
+        self.filesystem.move(self.path, f"{self.path.rpartition('/')[0]}/{name}")

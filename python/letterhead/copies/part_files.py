@@ -1,0 +1,123 @@
+"""Where the files of a copy lie: :class:`LocalFiles` and :class:`ObjectFiles`, which make a file appear when it is complete."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from letterhead._durable_files import make_directory, replace_file, sync_directory
+from letterhead._object_paths import ObjectPath
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["LocalFiles", "ObjectFiles", "files_of"]
+
+LOCK = "_copy.lock"
+UNFINISHED = ".unfinished"
+
+
+def files_of(path: Path | ObjectPath) -> LocalFiles | ObjectFiles:
+    """Lock a directory for a copy."""
+    return LocalFiles(path) if isinstance(path, Path) else ObjectFiles(path)
+
+
+class LocalFiles:
+    """A directory, which one process at a time may write to. Files get their name once they are on disk."""
+
+    def __init__(self, path: Path) -> None:
+        if fcntl is None:
+            raise OSError(
+                "copying to a directory needs locks of files, which this system lacks: copy on Linux, to an object store, "
+                "or to a topic"
+            )
+        self._path = path
+        make_directory(path)
+        self._lock = os.open(path / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise ValueError(f"another process is copying to {path}: wait until it ends") from None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small file."""
+        replace_file(self._path / name, content)
+
+    def rename(self, name: str, to: str) -> None:
+        """Move a file."""
+        os.replace(self._path / name, self._path / to)
+        sync_directory(self._path)
+
+    def create(self, partition: int) -> BinaryIO:
+        """Create an unfinished file."""
+        return (self._path / f"part-{partition:05}{UNFINISHED}").open("wb")
+
+    def publish(self, file: BinaryIO, name: str) -> None:
+        """Give a complete file its name."""
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        os.replace(file.name, self._path / name)
+        sync_directory(self._path)
+
+    def discard(self, file: BinaryIO) -> None:
+        """Remove an unfinished file."""
+        file.close()
+        Path(file.name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Release the lock."""
+        os.close(self._lock)
+
+
+class ObjectFiles:
+    """A directory of an object store. Objects are complete when they appear; until then, files are local and temporary.
+
+    Stores lack locks. The process that wrote the object ``_copy.lock`` last may write: one that was killed leaves nothing to
+    wait for, and one that still runs stops before its next file.
+    """
+
+    def __init__(self, path: ObjectPath) -> None:
+        self._path = path
+        self._token = uuid.uuid4().bytes
+        (path / LOCK).write_bytes(self._token)
+
+    def _check_lock(self) -> None:
+        if (self._path / LOCK).read_bytes() != self._token:
+            raise ValueError(f"another process copies to {self._path} now, and this one stopped: run one at a time")
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small object."""
+        self._check_lock()
+        (self._path / name).write_bytes(content)
+
+    def rename(self, name: str, to: str) -> None:
+        """Move an object."""
+        self._check_lock()
+        (self._path / name).rename(to)
+
+    def create(self, partition: int) -> Any:
+        """Create a local file, which has no name that could outlive the process."""
+        return tempfile.TemporaryFile()
+
+    def publish(self, file: BinaryIO, name: str) -> None:
+        """Upload a complete file."""
+        file.flush()
+        self._check_lock()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            (self._path / name).write_bytes(content)
+        file.close()
+
+    def discard(self, file: BinaryIO) -> None:
+        """Remove a local file."""
+        file.close()
+
+    def close(self) -> None:
+        """Do nothing: the next process takes the lock."""
