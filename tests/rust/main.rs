@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)]
 
+mod added_format;
 mod columns;
 mod common;
 mod corpus;
@@ -10,6 +11,5 @@ mod kernels;
 mod laws;
 mod outside;
 mod sealing;
-mod throwaway;
 mod units;
 mod vectors;

@@ -1,4 +1,4 @@
-//! A new format is one file and one table row: this one gets every operation without a change anywhere else.
+//! A new format is one file and one row of a table: `tiny` gets every operation without another change to the core.
 
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
