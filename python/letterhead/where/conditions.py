@@ -97,8 +97,6 @@ def _chain(name: Literal["and", "or", "not"], parts: list[Condition]) -> Conditi
 class Predicate(Condition):
     """A test of one operand: a comparison, ``in``, ``starts_with``, ``contains``, ``matches``, ``is_null`` or ``exists``."""
 
-    __test__ = False  # pytest would collect a class of this name
-
     def __init__(self, operand: Operand, name: str, literals: tuple[Any, ...] = ()) -> None:
         self.operand = operand
         self.name = name
