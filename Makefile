@@ -50,11 +50,11 @@ demo: setup $(if $(filter sail,$(ENGINE)),$(SAIL)/.wheel) ## Run the demonstrati
 .PHONY: kafka
 kafka: target/kafka/.built ## Start a Kafka broker on this machine, and a schema registry if it is built, and print what to paste next
 	@[ -e $(VENV)/.wheel ] || $(MAKE) setup
-	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py start
+	@$(BIN)/python -m tests.kafka.play start
 
 .PHONY: kafka-stop
 kafka-stop: ## Stop them
-	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py stop
+	@$(BIN)/python -m tests.kafka.play stop
 
 ##@ Develop
 
@@ -204,7 +204,7 @@ $(SAIL)/.wheel: $(VENV)/.wheel $(SAIL)/.deps
 # Classes that JVMs of Spark map instead of loading them.
 target/spark.jsa: tests/helpers/spark_archive.py $(VENV)/.deps
 	@mkdir -p $(@D)
-	PYSPARK_PYTHON=$(BIN)/python $(BIN)/python $< $@ 2> target/spark-archive.log || { cat target/spark-archive.log >&2; exit 1; }
+	PYSPARK_PYTHON=$(BIN)/python $(BIN)/python -m tests.helpers.spark_archive $@ 2> target/spark-archive.log || { cat target/spark-archive.log >&2; exit 1; }
 
 # Java programs: benchmarks; Kafka Streams, for tests to read what it writes and the other way round; a broker, and the jars
 # with which Spark reaches one; a schema registry.

@@ -27,7 +27,6 @@ from benches.direct.plain_python import CONSUMER
 from letterhead import arrow as lha
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "kafka")]
 
 HEADERS = ["traceparent", "ce_id", "ce_type", "tenant", "retry"]
 PARTITIONS = 2
@@ -47,8 +46,8 @@ SCHEMA = pa.schema(
 
 def main() -> None:
     """Fill a topic, copy it in both ways, and print the seconds."""
-    from broker import Broker
-    from written import create_with
+    from tests.kafka.broker import Broker
+    from tests.kafka.written import create_with
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="?", type=int, default=2_000_000)

@@ -35,10 +35,7 @@ import pyarrow.compute as pc
 
 import letterhead as lh
 from benches import machine
-
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "iggy"))
-
-from server import PASSWORD, USER, Server
+from tests.iggy.server import PASSWORD, USER, Server
 
 RECORD = Path(__file__).parent / "record" / "iggy-server.json"
 HEADERS = {"tenant": "string", "retry": "int32", "ratio": "float64"}

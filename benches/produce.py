@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,6 @@ import pyarrow.parquet as pq
 import letterhead as lh
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "kafka")]
 
 BAR = 3.0
 ROUNDS = 3
@@ -31,8 +29,8 @@ PARTITIONS = 2
 
 def main() -> None:
     """Measure both in turns, and print their rates."""
-    from broker import Broker
-    from written import create_with
+    from tests.kafka.broker import Broker
+    from tests.kafka.written import create_with
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="?", type=int, default=200_000)

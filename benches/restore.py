@@ -32,12 +32,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benches.machine import ran_on
 from tests.versions import REFERENCE, built
 
-from benches.machine import ran_on
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "tests" / "kafka")]
 
 APP, STORE = "bench", "store"
 CHANGELOG = f"{APP}-{STORE}-changelog"
@@ -266,7 +264,7 @@ def main() -> None:
 
 def compared(directory: Path, count: int) -> dict[str, Any]:
     """Restore with both, in rounds, then measure the parts of ours."""
-    from broker import Broker
+    from tests.kafka.broker import Broker
 
     broker = Broker(directory / "broker")
     broker.start()

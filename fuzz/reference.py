@@ -16,16 +16,16 @@ from typing import Any
 import atheris
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "python")]
+sys.path.insert(0, str(TESTS.parent))
 
 with atheris.instrument_imports(include=["reference"]):
-    from reference import ops
-    from reference.formats import FORMATS
+    from tests.reference import ops
+    from tests.reference.formats import FORMATS
 
 import letterhead as lh
-from implementations import detail_of, place, plain
+from tests.helpers.implementations import detail_of, place, plain
 from letterhead.errors import HeaderError
-from reference.crc32c import crc32c
+from tests.reference.crc32c import crc32c
 
 NAMES = sorted(FORMATS)
 TARGETS = [name for name in NAMES if FORMATS[name].batch is None and not FORMATS[name].traits.instead]

@@ -16,7 +16,7 @@ from pathlib import Path
 import atheris
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS / "helpers")]
+sys.path.insert(0, str(TESTS.parent))
 
 with atheris.instrument_imports(include=["letterhead"]):
     import letterhead as lh
@@ -29,7 +29,7 @@ with atheris.instrument_imports(include=["letterhead"]):
     from letterhead.where.parsing import parse
 
 import pyarrow as pa
-from hostile_tables import arrow_file
+from tests.helpers.hostile_tables import arrow_file
 
 DIRECTORY = Path(tempfile.mkdtemp(prefix="letterhead-fuzz-"))
 LIMITS = lh.Limits(decompressed_bytes=1 << 20, message_bytes=1 << 20, headers=10_000)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from spark_archive import java_options
-from time_limits import watched
+from tests.helpers.spark_archive import java_options
+from tests.helpers.time_limits import watched
 
 if TYPE_CHECKING:
-    from command import Result
+    from tests.helpers.command import Result
 
 # One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work. The examples are the same in every
 # run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 looks for new ones (`tools/fuzz properties`),
@@ -33,6 +33,9 @@ settings.register_profile(
 settings.load_profile("letterhead")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+
+# Processes that tests start, and workers of Spark, import the package of tests.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
 # Shells start what runs in the background with interrupts ignored, and so would the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -79,6 +82,6 @@ def samples() -> Path:
 @pytest.fixture
 def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command ``letterhead`` in this process: ``run("read", path).lines``."""
-    from command import runner  # Spark on other Pythons has no command line
+    from tests.helpers.command import runner  # Spark on other Pythons has no command line
 
     return runner(capfdbinary, monkeypatch)

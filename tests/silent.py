@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from sockets import LoopbackServer
+from tests.sockets import LoopbackServer
 
 
 class SilentServer(LoopbackServer):

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from conftest import OBJECTS, RELEASED, Sizes
 from pyspark.sql import types as T
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_type
@@ -22,7 +23,6 @@ from pyspark.util import fail_on_stopiteration
 
 import letterhead as lh
 from benches import data
-from conftest import OBJECTS, RELEASED, Sizes
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.operations import Select
 

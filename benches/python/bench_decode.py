@@ -7,11 +7,11 @@ from collections.abc import Callable
 import answers
 import numpy as np
 import pyarrow as pa
+from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes, measure_column
 
 from benches import data, plain
-from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes, measure_column
 from letterhead import arrow as lha
-from reference import ops
+from tests.reference import ops
 
 STORE = "store blocks (kafka)"
 MESSAGES = "store values (streams-timestamped)"

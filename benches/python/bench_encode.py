@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+from conftest import OBJECTS, RELEASED, Sizes, measure_column
 
 from benches import data, plain
-from conftest import OBJECTS, RELEASED, Sizes, measure_column
 from letterhead import arrow as lha
-from reference import ops
+from tests.reference import ops
 
 STORE = "store headers to blocks (kafka)"
 

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from apache_iggy import HeaderValue, SendMessage
+from conftest import OBJECTS, RELEASED, Sizes
 
 import letterhead as lh
 from benches import typed
-from conftest import OBJECTS, RELEASED, Sizes
 from letterhead import arrow as lha
-from reference import ops
+from tests.reference import ops
 
 MADE = "values made before (iggy), one call each"
 FROM_PYTHON = "values of Python (iggy), one call each"

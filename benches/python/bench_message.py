@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import answers
+from conftest import OBJECTS, Sizes
 
 import letterhead as lh
 from benches import data, plain
-from conftest import OBJECTS, Sizes
-from reference import ops
+from tests.reference import ops
 
 STORE = "store blocks (kafka), one call each"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import answers
 import pyarrow as pa
+from conftest import RELEASED, Sizes
 
 from benches import data, plain
-from conftest import RELEASED, Sizes
 from letterhead import arrow as lha
-from reference import ops
+from tests.reference import ops
 
 STORE = "store blocks (kafka)"
 MESSAGES = "store values (streams-timestamped)"

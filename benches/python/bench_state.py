@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import OBJECTS
 
 from benches import stores
-from conftest import OBJECTS
 from letterhead import Headers
 from letterhead.state import RecordContext, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext

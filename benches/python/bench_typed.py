@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from conftest import OBJECTS, Sizes
 
 import letterhead as lh
 from benches import typed
-from conftest import OBJECTS, Sizes
 from letterhead import arrow as lha
-from reference import ops
+from tests.reference import ops
 
 each_format = pytest.mark.parametrize("corpus", typed.FORMATS)
 each_corpus = pytest.mark.parametrize("corpus", [*typed.FORMATS, typed.SHUFFLED])

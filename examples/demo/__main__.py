@@ -33,10 +33,9 @@ def main() -> int:
     if not on_sail and shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         parser.error("java is not installed: install Java 17 or later, or set JAVA_HOME")
 
+    from formats import every_format
     from report import Report
     from steps import Steps
-
-    from formats import every_format
 
     options.out.mkdir(parents=True, exist_ok=True)
     report = Report(options.out)

@@ -19,15 +19,15 @@ import pytest
 import typer
 
 import letterhead as lh
-from extras import spelled_out
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.cli import main
 from letterhead.cli.commands import app_for
 from letterhead.cli.document import value_json
 from letterhead.conventions.profiles import PROFILES
-from reference import ops
-from terminal import read_to_end
+from tests.helpers.extras import spelled_out
+from tests.helpers.terminal import read_to_end
+from tests.reference import ops
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 STORE = SAMPLES / "store-latest-0.parquet"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from test_cli_state import WITH_HEADERS, write_raw
+from tests.cli.test_cli_state import WITH_HEADERS, write_raw
 
 pytest.importorskip("rocksdict")
 

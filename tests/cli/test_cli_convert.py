@@ -20,7 +20,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.cli.document import value_json
-from terminal import read_to_end
+from tests.helpers.terminal import read_to_end
 
 STORE = Path(__file__).parents[1] / "samples" / "store-latest-0.parquet"
 

@@ -23,7 +23,7 @@ from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.spelling import read_value
 from letterhead.values import VALUE_TYPES, Value, value_from_message
-from strategies import valid_bytes
+from tests.helpers.strategies import valid_bytes
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

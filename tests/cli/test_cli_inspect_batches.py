@@ -13,7 +13,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from vector_checks import read_lines
+from tests.helpers.vector_checks import read_lines
 
 COMPRESSED = ["gzip", "snappy", "lz4", "zstd"]
 

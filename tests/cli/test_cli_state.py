@@ -23,10 +23,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import archives
 import letterhead as lh
-from command import bytes_of, milliseconds
-from extras import spelled_out
 from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
 from letterhead.state.reading.store_types import value_format_of
@@ -37,8 +34,11 @@ from letterhead.state.rocksdb import (
     RocksDBWindowStore,
 )
 from letterhead.state.storage.database import StoredFamilies
-from rocksdb_stores import rocksdb_store
-from terminal import read_to_end
+from tests.helpers import archives
+from tests.helpers.command import bytes_of, milliseconds
+from tests.helpers.extras import spelled_out
+from tests.helpers.rocksdb_stores import rocksdb_store
+from tests.helpers.terminal import read_to_end
 
 pytest.importorskip("rocksdict")
 

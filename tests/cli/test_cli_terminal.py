@@ -23,7 +23,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.cli import main
-from terminal import read_to_end
+from tests.helpers.terminal import read_to_end
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = str(SAMPLES / "orders-0.parquet")

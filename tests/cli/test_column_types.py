@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from command import Result
+from tests.helpers.command import Result
 
 Run = Callable[..., Result]
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
-from read_arguments import read_arguments
+from tests.helpers.command import Result
+from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
 from letterhead import cli
+from tests.helpers.command import Result
 
 Run = Callable[..., Result]
 

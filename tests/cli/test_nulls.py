@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from log_bytes import batch, record, write_segments
+from tests.helpers.log_bytes import batch, record, write_segments
 
 WHOLE = b"\x02\x02t\x02a"
 BROKEN, BROKEN_AFTER = b"\2\2", b"\x04\x02t\x02a\x02"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from terminal import CTRL_C, answer
+from tests.helpers.terminal import CTRL_C, answer
 
 COMMAND = [sys.executable, "-m", "letterhead", "read", "--timeout", "1"]
 # Nothing listens on port 1, so each login ends in a refused connection.

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
 from letterhead import arrow as lha
-from log_bytes import batch, record
-from read_arguments import read_arguments
+from tests.helpers.command import Result
+from tests.helpers.log_bytes import batch, record
+from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 

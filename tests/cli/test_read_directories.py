@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
+from tests.helpers.command import Result
 
 Run = Callable[..., Result]
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result, bytes_of
-from log_bytes import TRANSACTIONAL, batch, mark, record
+from tests.helpers.command import Result, bytes_of
+from tests.helpers.log_bytes import TRANSACTIONAL, batch, mark, record
 
 LOG = f"{0:020}.log"
 

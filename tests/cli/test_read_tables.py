@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
+from tests.helpers.command import Result
 
 Run = Callable[..., Result]
 ENDINGS = ("parquet", "arrow", "arrows", "jsonl", "jsonl.gz", "jsonl.zst")

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch, frame
-from command import Result
 from letterhead.schemas import registry as registry_module
-from log_bytes import write_segments
-from memory_registry import MemoryRegistry, avro, prefixed
+from tests.helpers.batch_bytes import batch, frame
+from tests.helpers.command import Result
+from tests.helpers.log_bytes import write_segments
+from tests.helpers.memory_registry import MemoryRegistry, avro, prefixed
 
 Run = Callable[..., Result]
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}

@@ -22,7 +22,7 @@ import pytest
 from letterhead.cli.exits import Failure
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.row_writers import open_writer
-from test_cli_terminal import Terminal
+from tests.cli.test_cli_terminal import Terminal
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS = [

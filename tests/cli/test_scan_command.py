@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from extras import spelled_out
 from letterhead import arrow as lha
-from terminal import read_to_end
+from tests.helpers.extras import spelled_out
+from tests.helpers.terminal import read_to_end
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 MAIN = "import sys; from letterhead.cli import main; sys.exit(main())"

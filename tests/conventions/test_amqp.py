@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from extras import spelled_out
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
-from reference import types
-from strategies import amqp_values
+from tests.helpers.extras import spelled_out
+from tests.helpers.strategies import amqp_values
+from tests.reference import types
 
 # What Qpid Proton 0.40 wrote, and how it read every code of the standard.
 PROTON = [json.loads(line) for line in (Path(__file__).parent.parent / "samples/amqp.jsonl").read_text().splitlines()]

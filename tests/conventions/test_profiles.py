@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from opentelemetry import baggage, trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from tests.versions import KAFKA, built
 
 import letterhead as lh
 from letterhead import arrow as lha
@@ -30,6 +29,7 @@ from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.readers.traceparent import TraceparentReader
 from letterhead.fields import normalise
+from tests.versions import KAFKA, built
 
 ROOT = Path(__file__).parents[2]
 

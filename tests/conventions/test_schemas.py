@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.conventions import schemas as conventions_schemas
-from memory_registry import MemoryRegistry
-from pages import run
+from tests.helpers.memory_registry import MemoryRegistry
+from tests.helpers.pages import run
 
 GUID = uuid.UUID("89791762-2336-4186-9674-299b90a802e2")
 HEADER = "__value_schema_id"

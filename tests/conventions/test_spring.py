@@ -18,7 +18,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.operations import DecodeOptions, Select
 from letterhead.types import READ_SUFFIXES, SELECT_TYPES
-from reference import types
+from tests.reference import types
 
 WRITTEN = [
     ("java.lang.String", "acme", "acme"),

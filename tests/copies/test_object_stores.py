@@ -18,9 +18,9 @@ import pytest
 from pyarrow import fs
 
 import letterhead as lh
-from command import Result
 from letterhead.copies import part_directory, part_files
 from letterhead.copies.part_directory import PartDirectory
+from tests.helpers.command import Result
 
 moto = pytest.importorskip("moto.server")
 

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result
 from letterhead.copies import part_directory
 from letterhead.copies.copying import Copying
 from letterhead.copies.part_directory import PartDirectory
 from letterhead.sources.recognition import open_sources
-from read_arguments import read_arguments
+from tests.helpers.command import Result
+from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 

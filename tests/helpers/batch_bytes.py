@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from reference import ops
-from reference.batches.iggy_polled_2023 import STATES
-from reference.formats import FORMATS
-from reference.xxh3 import xxh3_64, xxh32
+from tests.reference import ops
+from tests.reference.batches.iggy_polled_2023 import STATES
+from tests.reference.formats import FORMATS
+from tests.reference.xxh3 import xxh3_64, xxh32
 
 MESSAGE_OF = {name: name.replace("messages", "message") for name in FORMATS if name.startswith("kip82-messages")}
 """The format of one message of a set."""

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 import letterhead as lh
-from implementations import binary_column, columns_of, detail_of, from_row, messages, plain, values
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail
 from letterhead.headers import Headers
 from letterhead.values import value_from_message
-from list_columns import list_type
-from outcomes import selected
+from tests.helpers.implementations import binary_column, columns_of, detail_of, from_row, messages, plain, values
+from tests.helpers.list_columns import list_type
+from tests.helpers.outcomes import selected
 
 RowErrors = list[ErrorDetail] | None
 

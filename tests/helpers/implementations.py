@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import letterhead as lh
 from letterhead.errors import ErrorDetail, HeaderError
 from letterhead.values import value_from_message
-from reference import ops
-from reference.formats import FORMATS
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 Pairs = list[tuple[str, bytes | None]]
 

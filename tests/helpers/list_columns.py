@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-import strategies
 from letterhead.testing import plain
-from reference.formats import FORMATS
+from tests.helpers import strategies
+from tests.reference.formats import FORMATS
 
 any_type = st.none() | st.sampled_from([*strategies.ALL_TYPES, "type-3", "type-016", "nonsense"])
 

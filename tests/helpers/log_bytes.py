@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from reference import varint
-from reference.crc32c import crc32c
+from tests.reference import varint
+from tests.reference.crc32c import crc32c
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import letterhead as lh
-from implementations import columns_of, detail_of, from_row
 from letterhead import _native
 from letterhead.errors import ErrorDetail, HeaderError
+from tests.helpers.implementations import columns_of, detail_of, from_row
 
 # Which of the things that are wrong with compressed data is seen first depends on who looks.
 _CORRUPT = re.compile(r"(the \w+ data is corrupt): .*")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from letterhead.errors import ErrorDetail, HeaderError
-from reference import keys, ops
-from reference.formats import FORMATS
-from reference.value_types import VALUE_TYPES
+from tests.reference import keys, ops
+from tests.reference.formats import FORMATS
+from tests.reference.value_types import VALUE_TYPES
 
 Line = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Write the archive of classes that Spark's JVMs of the tests start from: `python tests/helpers/spark_archive.py FILE`.
+"""Write the archive of classes that Spark's JVMs of the tests start from: `python -m tests.helpers.spark_archive FILE`.
 
 To load and verify its classes takes a JVM of Spark half of the processor time until its first results. With an archive it
 maps them. A JVM with other jars ignores the archive.
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spark_session import local_session
+from tests.helpers.spark_session import local_session
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Most code of Spark runs a few times in a test. Not to compile it twice saves a third of the processor time."""

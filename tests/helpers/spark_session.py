@@ -29,8 +29,8 @@ def local_session(name: str, more: Mapping[str, str] | None = None) -> Any:
         .config("spark.network.timeout", "1200s")
         # Small, so that a partition has several batches.
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
-        .config("spark.python.daemon.module", "preloaded_workers")
-        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parent))
+        .config("spark.python.daemon.module", "tests.helpers.preloaded_workers")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[2]))
         .config("spark.python.worker.faulthandler.enabled", "true")
         .config("spark.sql.execution.pyspark.udf.faulthandler.enabled", "true")
     )

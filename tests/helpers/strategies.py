@@ -12,7 +12,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import letterhead as lh
-from batch_bytes import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
 from letterhead.errors import HeaderError
 from letterhead.fields import REPEATS
 from letterhead.testing.plain import (
@@ -31,12 +30,13 @@ from letterhead.testing.plain import (
 )
 from letterhead.types import SELECT_TYPES, orders_of
 from letterhead.values import value_from_message
-from reference import amqp, ops
-from reference import keys as forms
-from reference.batches.iggy_polled_2023 import STATES
-from reference.formats import FORMATS
-from reference.text_forms import TEXT_FORMS
-from reference.types import CHARSET_TYPES
+from tests.helpers.batch_bytes import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
+from tests.reference import amqp, ops
+from tests.reference import keys as forms
+from tests.reference.batches.iggy_polled_2023 import STATES
+from tests.reference.formats import FORMATS
+from tests.reference.text_forms import TEXT_FORMS
+from tests.reference.types import CHARSET_TYPES
 
 BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 ONE = [name for name, row in FORMATS.items() if row.batch is None]

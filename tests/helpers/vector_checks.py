@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from implementations import Decoded, Implementation, Pairs
 from letterhead.errors import ConversionError, DecodeError, EncodeError
+from tests.helpers.implementations import Decoded, Implementation, Pairs
 
 Line = dict[str, Any]
 

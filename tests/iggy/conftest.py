@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from server import Server, program
+from tests.iggy.server import Server, program
 
 _SERVER = pytest.StashKey[Server]()
 
@@ -53,7 +53,7 @@ def create(server: Server) -> Callable[..., str]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session that has the data sources."""
     from letterhead import spark as lhs
-    from spark_session import local_session
+    from tests.helpers.spark_session import local_session
 
     session = local_session("letterhead tests with Iggy")
     lhs.register(session)

@@ -1,6 +1,6 @@
 """A server that repeats recorded replies, some of them changed; and the recording of them from a real server.
 
-``IGGY_SERVER=... python tests/iggy/lying_server.py`` records ``replies.json`` again.
+``IGGY_SERVER=... python -m tests.iggy.lying_server`` records ``replies.json`` again.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ import contextlib
 import json
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
-from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
+from tests.sockets import LoopbackServer, receive_exactly
 
 REPLIES = Path(__file__).with_name("replies.json")
 HEADER_LEN = 256
@@ -84,8 +83,8 @@ def record(directory: Path) -> None:
     """Record what a real server answers to the requests of this module."""
     from letterhead.iggy.address import Address
     from letterhead.iggy.client import IggyClient
-    from server import Server
-    from test_read import fill, numbered
+    from tests.iggy.server import Server
+    from tests.iggy.test_read import fill, numbered
 
     server = Server(directory)
     server.start()
@@ -125,6 +124,5 @@ def record(directory: Path) -> None:
 if __name__ == "__main__":
     import tempfile
 
-    sys.path.append(str(Path(__file__).parents[1]))
     with tempfile.TemporaryDirectory() as directory:
         record(Path(directory))

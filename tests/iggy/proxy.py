@@ -8,7 +8,7 @@ import threading
 import time
 
 from letterhead.iggy.connection import SEND
-from lying_server import frame_of
+from tests.iggy.lying_server import frame_of
 
 OPERATION_AT = 176
 

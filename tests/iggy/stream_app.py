@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import faulthandler
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from letterhead import spark as lhs
-from spark_session import local_session
+from tests.helpers.spark_session import local_session
 
 LIMIT = 540
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_bytes import HEADER_LEN, batch, frame
-from command import runner
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.offsets.segments import SegmentsReader
-from log_bytes import write_segments
-from read_arguments import read_arguments
+from tests.helpers.batch_bytes import HEADER_LEN, batch, frame
+from tests.helpers.command import runner
+from tests.helpers.log_bytes import write_segments
+from tests.helpers.read_arguments import read_arguments
 
 OFFSET_AT, TIME_AT, LENGTH_AT, CHECKSUM_AT, COUNT_AT = 8, 16, 32, 40, 48
 DELTA_AT, PAYLOAD_LEN_AT = HEADER_LEN + 24, HEADER_LEN + 36

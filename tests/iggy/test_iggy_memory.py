@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from server import Server
+from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
 from letterhead.errors import ConversionError, DecodeError, EncodeError
 from letterhead.iggy import (
     Consumer,
@@ -33,7 +32,8 @@ from letterhead.iggy import (
     iggy_code,
 )
 from letterhead.iggy.partitioning import partition_of
-from reference import ops
+from tests.helpers import strategies
+from tests.reference import ops
 
 HEADERS = HeaderMap({"key 1": "value1", "key-2": True, "key_3": lh.UInt64(123456)})
 TYPED = HeaderMap([(HeaderKey.from_int32(3), "x"), ("a", lh.Float64(0.5))])

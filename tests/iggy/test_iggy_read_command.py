@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import Result, bytes_of
-from server import Server
-from terminal import answer
-from test_cli_terminal import Terminal
-from test_cli_terminal import run as run_command
-from test_write import table
+from tests.cli.test_cli_terminal import Terminal
+from tests.cli.test_cli_terminal import run as run_command
+from tests.helpers.command import Result, bytes_of
+from tests.helpers.terminal import answer
+from tests.iggy.server import Server
+from tests.iggy.test_write import table
 
 pytestmark = pytest.mark.iggy_server
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch, frame
 from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError
 from letterhead.iggy import kafka_gateway
@@ -18,6 +17,7 @@ from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
+from tests.helpers.batch_bytes import batch, frame
 
 PLACE = {"stream": "shop", "topic": "orders", "partition": 3}
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
-from lying_server import LyingServer
-from read_arguments import read_arguments
-from server import Server
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.lying_server import LyingServer
+from tests.iggy.server import Server
+from tests.silent import SilentServer, interrupted, without_a_name_server
 
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch, frame
 from letterhead._row_request import RowRequest
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.offsets.output_columns import TIMES, Dialect
-from read_arguments import read_arguments
-from server import Server
+from tests.helpers.batch_bytes import batch, frame
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.server import Server
 
 NOW = 1_700_000_000_123
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

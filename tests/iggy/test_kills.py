@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-import pages
 from letterhead.errors import OffsetsGone
 from letterhead.iggy.client import IggyClient, UnacknowledgedBatchError
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
-from server import DURABLE, Server
+from tests.helpers import pages
+from tests.iggy.server import DURABLE, Server
 
 pytestmark = pytest.mark.iggy_server
 

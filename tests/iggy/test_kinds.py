@@ -13,7 +13,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.iggy import HeaderKey, HeaderMap, HeaderValue
-from server import PASSWORD, USER, Server
+from tests.iggy.server import PASSWORD, USER, Server
 
 pytestmark = pytest.mark.iggy_server
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from silent import SilentServer
 
 import letterhead as lh
 from letterhead import arrow as lha
@@ -20,9 +19,10 @@ from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MAX_DELTA, MessageF
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
-from lying_server import HEADER_LEN, LyingServer
-from read_arguments import read_arguments
-from test_lying_servers import BATCH, at, lies_about, u32
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.lying_server import HEADER_LEN, LyingServer
+from tests.iggy.test_lying_servers import BATCH, at, lies_about, u32
+from tests.silent import SilentServer
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead.errors import DecodeError, TruncatedTailWarning
-from read_arguments import read_arguments
-from server import Server
-from test_write import table
+from tests.helpers.command import runner
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.server import Server
+from tests.iggy.test_write import table
 
 pytestmark = pytest.mark.iggy_server
 

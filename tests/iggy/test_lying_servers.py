@@ -8,7 +8,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import ServerError, TooLarge
 from letterhead.offsets.partition_log import TopicPartition
-from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
+from tests.iggy.lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
 POLL = HEADER_LEN
 BATCH = POLL + 16
@@ -307,13 +306,12 @@ def test_any_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> Non
 
 def test_a_reply_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
     """In a process of its own, which may not have more than 256 MiB more."""
-    program = f"""
-import resource, sys
-sys.path += {[str(Path(__file__).parent), *(str(Path(__file__).parents[1] / part) for part in ("", "helpers"))]!r}
+    program = """
+import resource
 import letterhead as lh
 from letterhead.errors import ProtocolError
-from lying_server import LyingServer, read
-import test_lying_servers as lies
+from tests.iggy.lying_server import LyingServer, read
+from tests.iggy import test_lying_servers as lies
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 with LyingServer() as server:
     read(server.address)

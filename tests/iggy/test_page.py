@@ -13,13 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-import pages
-from server import Server
-
-sys.path.append(str(Path(__file__).parents[1] / "kafka"))
-
-import broker as kafka
-import topics
+from tests.helpers import pages
+from tests.iggy.server import Server
+from tests.kafka import broker as kafka
+from tests.kafka import topics
 
 pytestmark = pytest.mark.iggy_server
 

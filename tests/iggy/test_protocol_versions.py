@@ -10,7 +10,7 @@ import pytest
 
 from letterhead.iggy.address import Address
 from letterhead.iggy.connection import ServerError
-from lying_server import HEADER_LEN, LyingServer, frame_of, read, request_key, write
+from tests.iggy.lying_server import HEADER_LEN, LyingServer, frame_of, read, request_key, write
 
 
 def packed(version: str) -> int:

@@ -23,8 +23,8 @@ from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendM
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.offsets.partition_log import TopicPartition
-from read_arguments import read_arguments
-from server import Server
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
 

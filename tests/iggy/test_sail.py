@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import letterhead as lh
-from server import Server
-from test_write import table
+from tests.iggy.server import Server
+from tests.iggy.test_write import table
 
 pytestmark = pytest.mark.iggy_server
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from batch_bytes import HEADER_LEN, batch, frame
 from letterhead.iggy.segments import is_iggy_log
+from tests.helpers.batch_bytes import HEADER_LEN, batch, frame
 
 FIRST = batch(frame(0), frame(1), base=7)
 

@@ -20,8 +20,8 @@ from letterhead.iggy.address import Address
 from letterhead.iggy.batches import MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.offsets.partition_log import TopicPartition
-from read_arguments import read_arguments
-from server import Server
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
 

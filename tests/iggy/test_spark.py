@@ -18,8 +18,8 @@ from pyspark.errors import StreamingQueryException
 
 import letterhead as lh
 from letterhead import spark as lhs
-from server import Server
-from test_write import table
+from tests.iggy.server import Server
+from tests.iggy.test_write import table
 
 pytestmark = pytest.mark.iggy_server
 

@@ -11,9 +11,9 @@ import letterhead as lh
 from letterhead.errors import EncodeError
 from letterhead.iggy import client as iggy_client
 from letterhead.iggy.connection import SEND
-from proxy import Proxy
-from read_arguments import read_arguments
-from server import Server
+from tests.helpers.read_arguments import read_arguments
+from tests.iggy.proxy import Proxy
+from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
 

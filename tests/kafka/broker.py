@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+
 from tests.ports import free_ports
 from tests.versions import built, check_built
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ports import free_ports
 
-from broker import Broker
+from tests.kafka.broker import Broker
+from tests.ports import free_ports
 
 NODES = (1, 2, 3)
 LIMIT = 180.0

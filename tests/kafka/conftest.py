@@ -9,12 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import broker as kafka
-import identity
 import letterhead as lh
-import registry
-import secured
-from spark_session import local_session
+from tests.helpers.spark_session import local_session
+from tests.kafka import broker as kafka
+from tests.kafka import identity, registry, secured
 
 GROUPS = {
     **dict.fromkeys(
@@ -92,7 +90,7 @@ def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[registry.Apic
 
 def create_orders(address: str) -> None:
     """Create the topic ``orders`` with a record."""
-    from written import create_with
+    from tests.kafka.written import create_with
 
     create_with(address, "orders", 1)
     lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", bootstrap_servers=address)
@@ -101,7 +99,7 @@ def create_orders(address: str) -> None:
 @pytest.fixture(scope="session")
 def written(broker: str) -> Iterator[str]:
     """What the names of the topics of :mod:`written` begin with, which are there while this is."""
-    from written import write_all
+    from tests.kafka.written import write_all
 
     keeps_open = write_all(broker, "written-", 100)
     yield "written-"

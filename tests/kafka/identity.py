@@ -10,11 +10,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.kafka import secured
+from tests.kafka.broker import BUILT, QUICK_JVM, START_LIMIT, Broker
 from tests.ports import free_ports
 from tests.versions import check_built
-
-import secured
-from broker import BUILT, QUICK_JVM, START_LIMIT, Broker
 
 AUDIENCE = "letterhead-tests"
 LIFETIME = 12

@@ -1,22 +1,21 @@
 """A broker that repeats recorded responses, some of them changed; and the recording of them from a real broker.
 
-``python tests/kafka/lying_broker.py`` records ``responses.json`` again.
+``python -m tests.kafka.lying_broker`` records ``responses.json`` again.
 """
 
 from __future__ import annotations
 
 import json
 import socket
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
-from sockets import LoopbackServer, receive_exactly
 
 import letterhead as lh
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
+from tests.sockets import LoopbackServer, receive_exactly
 
 RESPONSES = Path(__file__).with_name("responses.json")
 TOPIC = "lies"
@@ -111,8 +110,8 @@ class RelayingBroker(LoopbackServer):
 
 def record(directory: Path) -> None:
     """Record what a real broker answers to the requests of this module."""
-    from broker import Broker
-    from written import create_with, numbered, producer, send
+    from tests.kafka.broker import Broker
+    from tests.kafka.written import create_with, numbered, producer, send
 
     broker = Broker(directory)
     broker.start()
@@ -139,6 +138,5 @@ def record(directory: Path) -> None:
 if __name__ == "__main__":
     import tempfile
 
-    sys.path += map(str, Path(__file__).parents[1:3])
     with tempfile.TemporaryDirectory() as directory:
         record(Path(directory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from pages import ROOT, blocks
+from tests.helpers.pages import ROOT, blocks
 
 PAGE = "docs/how-to/set-bad-rows-aside.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import sys
 
-from page import Page
+from tests.kafka.page import Page
 
 LIMIT = 300
 

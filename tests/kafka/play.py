@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 import pyarrow as pa
 from confluent_kafka.admin import AdminClient
-from tests.versions import KAFKA
 
 import letterhead as lh
-import registry
-from broker import BUILT, ROOT, STOP_LIMIT, Broker
 from letterhead import schemas
-from topics import create, damage, orders, produce
+from tests.kafka import registry
+from tests.kafka.broker import BUILT, ROOT, STOP_LIMIT, Broker
+from tests.kafka.topics import create, damage, orders, produce
+from tests.versions import KAFKA
 
 USUAL_PORT, USUAL_REGISTRY_PORT = 9092, 8081
 COUNT, AVRO_COUNT = 10_000, 1_000

@@ -11,11 +11,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.kafka import secured
+from tests.kafka.broker import QUICK_JVM, START_LIMIT
 from tests.ports import free_ports
 from tests.versions import ROOT, check_built
-
-import secured
-from broker import QUICK_JVM, START_LIMIT
 
 BUILT = ROOT / "target" / "registry"
 

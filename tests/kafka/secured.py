@@ -8,9 +8,8 @@ import ssl
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.kafka.broker import Broker
 from tests.ports import free_ports
-
-from broker import Broker
 
 USER, PASSWORD = "alice", "pass; word = with all"
 PLAIN_USER, PLAIN_PASSWORD = "bob", "another-secret-word"

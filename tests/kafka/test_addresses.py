@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import letterhead as lh
-from command import Result
-from test_check_stores import changelog_of, stored
-from topics import Record
-from written import create_with, producer, send
+from tests.helpers.command import Result
+from tests.kafka.test_check_stores import changelog_of, stored
+from tests.kafka.topics import Record
+from tests.kafka.written import create_with, producer, send
 
 pytestmark = pytest.mark.broker
 

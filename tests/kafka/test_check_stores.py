@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.cli import main
-from test_restored_store import RETENTION, produce
+from tests.kafka.test_restored_store import RETENTION, produce
 
 pytestmark = pytest.mark.broker
 

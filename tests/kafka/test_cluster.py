@@ -20,7 +20,6 @@ from confluent_kafka import KafkaException
 from kafka.protocol.consumer import FetchRequest
 
 import letterhead as lh
-from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead._row_request import RowRequest
 from letterhead.errors import LogTruncated, OffsetsGone
@@ -31,10 +30,11 @@ from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
-from read_arguments import read_arguments
-from test_kafka_source import Stream, expected, send_both
-from topics import Record
-from written import Row, numbered, producer, read, send
+from tests.helpers.read_arguments import read_arguments
+from tests.kafka.cluster import LIMIT, NODES, Cluster
+from tests.kafka.test_kafka_source import Stream, expected, send_both
+from tests.kafka.topics import Record
+from tests.kafka.written import Row, numbered, producer, read, send
 
 pytestmark = [pytest.mark.broker, pytest.mark.full]
 

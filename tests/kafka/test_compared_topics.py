@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import letterhead as lh
-from command import Result
-from topics import Record
-from written import create_with, producer, send
+from tests.helpers.command import Result
+from tests.kafka.topics import Record
+from tests.kafka.written import create_with, producer, send
 
 pytestmark = pytest.mark.broker
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-import secured
-from conftest import AWS_PROFILE
 from letterhead.kafka.properties import read_properties
-from pages import ROOT, fences
-from secured import Secured
+from tests.helpers.pages import ROOT, fences
+from tests.kafka import secured
+from tests.kafka.conftest import AWS_PROFILE
+from tests.kafka.secured import Secured
 
 pytestmark = pytest.mark.broker
 

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaException
 
 import letterhead as lh
-import pages
-from topics import create, damage, orders, place, produce
+from tests.helpers import pages
+from tests.kafka.topics import create, damage, orders, place, produce
 
 pytestmark = pytest.mark.broker
 

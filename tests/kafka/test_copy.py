@@ -17,15 +17,15 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from broker import Broker
-from command import Result
 from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
 from letterhead.kafka.topic_writer import TopicWriter
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopic
-from topics import ODD, Record
-from written import TOPICS, create_with, numbered, producer, send, write_all
+from tests.helpers.command import Result
+from tests.kafka.broker import Broker
+from tests.kafka.topics import ODD, Record
+from tests.kafka.written import TOPICS, create_with, numbered, producer, send, write_all
 
 pytestmark = pytest.mark.broker
 

@@ -15,8 +15,6 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch as iggy_batch
-from batch_bytes import frame
 from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.iggy.batch_header import BATCH_LENGTH_AT
@@ -25,8 +23,10 @@ from letterhead.kafka.record_sets import batches_of
 from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
-from log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
-from read_arguments import read_arguments
+from tests.helpers.batch_bytes import batch as iggy_batch
+from tests.helpers.batch_bytes import frame
+from tests.helpers.log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
+from tests.helpers.read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 

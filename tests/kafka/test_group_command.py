@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from command import Result
-from test_group_offsets import committed
-from topics import Record
-from written import create_with, producer, send
+from tests.helpers.command import Result
+from tests.kafka.test_group_offsets import committed
+from tests.kafka.topics import Record
+from tests.kafka.written import create_with, producer, send
 
 pytestmark = pytest.mark.broker
 

@@ -17,9 +17,9 @@ from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import TopicPartition as Partition
 from letterhead.spark.sources.kafka import KafkaSource
-from read_arguments import read_arguments
-from test_kafka_source import Stream, send_both
-from written import create_with, numbered, producer, send
+from tests.helpers.read_arguments import read_arguments
+from tests.kafka.test_kafka_source import Stream, send_both
+from tests.kafka.written import create_with, numbered, producer, send
 
 pytestmark = pytest.mark.broker
 

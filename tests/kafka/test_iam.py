@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-import secured
 from letterhead.kafka.iam import Credentials, IamIdentity, IamSettings
 from letterhead.kafka.settings import reader_settings, spark_settings
+from tests.kafka import secured
 
 pytestmark = pytest.mark.broker
 

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka import Producer
 
 import letterhead as lh
-from broker import Broker
-from command import Result
 from letterhead.kafka.internal_topics import internal_topic
-from test_group_command import commit, reading
-from topics import Record
-from written import create_with, producer, send
+from tests.helpers.command import Result
+from tests.kafka.broker import Broker
+from tests.kafka.test_group_command import commit, reading
+from tests.kafka.topics import Record
+from tests.kafka.written import create_with, producer, send
 
 Run = Callable[..., Result]
 

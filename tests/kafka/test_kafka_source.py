@@ -12,12 +12,12 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import letterhead as lh
-import pages
-from broker import Broker
 from letterhead import spark as lhs
 from letterhead.spark.sources.kafka import KafkaSource
-from topics import Record, create, orders, produce
-from written import CODECS, TOPICS, create_with, ends, numbered, producer, send, write_all
+from tests.helpers import pages
+from tests.kafka.broker import Broker
+from tests.kafka.topics import Record, create, orders, produce
+from tests.kafka.written import CODECS, TOPICS, create_with, ends, numbered, producer, send, write_all
 
 pytestmark = pytest.mark.broker
 

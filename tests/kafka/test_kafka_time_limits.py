@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
 from letterhead.kafka import reachability
-from lying_broker import API_VERSIONS, METADATA, PRODUCE, Lie, LyingBroker, read, write
+from tests.kafka.lying_broker import API_VERSIONS, METADATA, PRODUCE, Lie, LyingBroker, read, write
+from tests.silent import SilentServer, interrupted, without_a_name_server
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {

@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
-from tests.ports import free_ports
 
 import letterhead as lh
-import secured
-from broker import Broker
-from conftest import create_orders
 from letterhead.cli import main
 from letterhead.kafka.properties import read_properties
 from letterhead.kafka.settings import SettingsLike
-from test_connect_page import BLOCKS
+from tests.kafka import secured
+from tests.kafka.broker import Broker
+from tests.kafka.conftest import create_orders
+from tests.kafka.test_connect_page import BLOCKS
+from tests.ports import free_ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.full]
 

@@ -31,17 +31,16 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-import identity
 import letterhead as lh
-import secured
-from identity import Identity
 from letterhead.cli import main
 from letterhead.errors import TopicNotFoundError
 from letterhead.kafka.oauth import OAuthSettings, Tokens
 from letterhead.kafka.transport import LargeReads
-from read_arguments import read_arguments
-from terminal import answer
-from written import create_with
+from tests.helpers.read_arguments import read_arguments
+from tests.helpers.terminal import answer
+from tests.kafka import identity, secured
+from tests.kafka.identity import Identity
+from tests.kafka.written import create_with
 
 pytestmark = pytest.mark.broker
 

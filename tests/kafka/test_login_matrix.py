@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-import secured
-from conftest import AWS_PROFILE
-from identity import Identity
 from letterhead import spark as lhs
 from letterhead.cli import main
-from test_kafka_source import OURS, collected, same
+from tests.kafka import secured
+from tests.kafka.conftest import AWS_PROFILE
+from tests.kafka.identity import Identity
+from tests.kafka.test_kafka_source import OURS, collected, same
 
 pytestmark = pytest.mark.broker
 

@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.kafka.transport import ResponseFrames
 from letterhead.offsets.partition_log import TopicPartition
-from lying_broker import (
+from tests.kafka.lying_broker import (
     API_VERSIONS,
     FETCH,
     HOST,
@@ -34,7 +33,7 @@ from lying_broker import (
     read,
     write,
 )
-from reference.crc32c import crc32c
+from tests.reference.crc32c import crc32c
 
 DOCUMENTED = {
     ProtocolError, OffsetsGone, LogTruncated, PermissionError, ConnectionError, TimeoutError, ValueError, RuntimeError,
@@ -389,12 +388,11 @@ def test_a_changed_byte_gives_the_writer_a_documented_error() -> None:
 
 
 def test_a_response_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
-    program = f"""
-import logging, resource, sys
-sys.path += {[str(Path(__file__).parent), *(str(Path(__file__).parents[1] / part) for part in ("", "helpers"))]!r}
+    program = """
+import logging, resource
 logging.disable()
-from lying_broker import LyingBroker, read
-import test_lying_brokers as lies
+from tests.kafka.lying_broker import LyingBroker, read
+from tests.kafka import test_lying_brokers as lies
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 with LyingBroker() as broker:
     read(broker.address)

@@ -22,10 +22,10 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from broker import QUICK_JVM, ROOT, stacks
 from letterhead import spark as lhs
-from page import Page
-from topics import Place, Record, consume, create, damage, orders, place, produce
+from tests.kafka.broker import QUICK_JVM, ROOT, stacks
+from tests.kafka.page import Page
+from tests.kafka.topics import Place, Record, consume, create, damage, orders, place, produce
 
 pytestmark = pytest.mark.broker
 
@@ -227,7 +227,6 @@ def _driver(address: str, prefix: str, state: Path, rows_per_batch: int) -> Iter
     settings = {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": str(ROOT / "tests" / "helpers"),
         "PYSPARK_SUBMIT_ARGS": f"--conf spark.ui.enabled=false --driver-java-options {QUICK_JVM} pyspark-shell",
     }
     with (

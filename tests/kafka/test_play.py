@@ -9,13 +9,13 @@ import shlex
 import socket
 
 import pytest
-from tests.versions import KAFKA
 
-import play
-from broker import Broker, java
 from letterhead.cli import main
-from pages import blocks, run
-from topics import consume, create, damage, orders, produce
+from tests.helpers.pages import blocks, run
+from tests.kafka import play
+from tests.kafka.broker import Broker, java
+from tests.kafka.topics import consume, create, damage, orders, produce
+from tests.versions import KAFKA
 
 pytestmark = [pytest.mark.broker, pytest.mark.full]
 

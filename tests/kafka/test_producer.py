@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from broker import Broker
 from letterhead import _native
 from letterhead import arrow as lha
-from lying_broker import INIT_PRODUCER_ID, PRODUCE, LyingBroker, RelayingBroker, write
-from topics import Place, Record, consume, orders
-from written import CODECS, create_with, producer
+from tests.kafka.broker import Broker
+from tests.kafka.lying_broker import INIT_PRODUCER_ID, PRODUCE, LyingBroker, RelayingBroker, write
+from tests.kafka.topics import Place, Record, consume, orders
+from tests.kafka.written import CODECS, create_with, producer
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "record_batches.jsonl"
 

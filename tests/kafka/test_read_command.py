@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.ports import free_ports
 
 import letterhead as lh
-from broker import Broker
-from command import Result
-from test_group_offsets import committed
-from topics import Record
-from written import CODECS, create_with, numbered, producer, send
+from tests.helpers.command import Result
+from tests.kafka.broker import Broker
+from tests.kafka.test_group_offsets import committed
+from tests.kafka.topics import Record
+from tests.kafka.written import CODECS, create_with, numbered, producer, send
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.broker
 

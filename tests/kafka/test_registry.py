@@ -15,7 +15,6 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 import letterhead as lh
-import pages
 from letterhead import arrow as lha
 from letterhead import schemas
 from letterhead import spark as lhs
@@ -31,9 +30,10 @@ from letterhead.schemas import (
     decode_values,
     encode_values,
 )
-from memory_registry import avro
-from registry import Apicurio
-from written import create_with
+from tests.helpers import pages
+from tests.helpers.memory_registry import avro
+from tests.kafka.registry import Apicurio
+from tests.kafka.written import create_with
 
 pytestmark = pytest.mark.broker
 

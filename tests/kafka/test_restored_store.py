@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.versions import KAFKA, built
 
 import letterhead as lh
-import traces
-from broker import QUICK_JVM
 from letterhead.state.storage.keys import session_key, window_key
+from tests.kafka.broker import QUICK_JVM
+from tests.state import traces
+from tests.versions import KAFKA, built
 
 pytestmark = pytest.mark.broker
 

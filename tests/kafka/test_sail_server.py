@@ -15,13 +15,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.ports import free_ports
 
 import letterhead as lh
-from broker import ROOT
 from letterhead import arrow as lha
-from sail_client import COLUMNS, TASKS
-from topics import create, orders, produce
+from tests.kafka.broker import ROOT
+from tests.kafka.sail_client import COLUMNS, TASKS
+from tests.kafka.topics import create, orders, produce
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.broker
 

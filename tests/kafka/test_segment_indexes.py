@@ -13,12 +13,20 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch as iggy_batch
-from batch_bytes import frame
 from letterhead.kafka.indexes import offsets_every, position_before
 from letterhead.kafka.log_directory import partitions
-from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
-from read_arguments import read_arguments
+from tests.helpers.batch_bytes import batch as iggy_batch
+from tests.helpers.batch_bytes import frame
+from tests.helpers.log_bytes import (
+    TRANSACTIONAL,
+    batch,
+    mark,
+    record,
+    write_index,
+    write_time_index,
+    write_transaction_index,
+)
+from tests.helpers.read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 
@@ -238,9 +246,8 @@ print(rows, peak() - before)
 
 def growth(path: Path, format: str, start: int) -> tuple[int, int]:
     """Return the number of rows, and by how many MiB reading them made the peak of a process grow."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-W", "ignore", "-c", GROWTH, str(path), format, str(start)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True, env=env)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True)
     rows, grown = map(int, ended.stdout.split())
     return rows, grown
 

@@ -25,8 +25,8 @@ from letterhead.kafka.record_sets import COLUMNS
 from letterhead.kafka.transactions import OpenTransaction
 from letterhead.offsets import segment_file
 from letterhead.offsets.file_window import FileWindow
-from log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
-from read_arguments import read_arguments
+from tests.helpers.log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
+from tests.helpers.read_arguments import read_arguments
 
 ROOT = Path(__file__).parents[2]
 NAME = "00000000000000000000.log"

@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-import broker as kafka
 import letterhead as lh
 from letterhead.kafka.indexes import offsets_every, position_before
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.transactions import Aborted, read_transactions
+from tests.kafka import broker as kafka
 
 pytestmark = pytest.mark.broker
 

@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from versions import built
 
 import letterhead as lh
 from letterhead.cli import main
@@ -22,6 +21,7 @@ from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.remedies import login_remedy, tls_error
 from letterhead.kafka.settings import ProducerSettings, reader_settings, spark_settings, writer_settings
 from letterhead.kafka.tls import TlsSettings, librdkafka_certificates
+from tests.versions import built
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
 SCRAM = {

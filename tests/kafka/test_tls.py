@@ -18,8 +18,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 import letterhead as lh
-import secured
 from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_context
+from tests.kafka import secured
 
 
 @pytest.fixture(scope="module")

@@ -20,18 +20,18 @@ from confluent_kafka.admin import AdminClient
 from kafka.protocol.consumer import FetchRequest
 
 import letterhead as lh
-import secured
-from broker import Broker
-from extras import spelled_out
 from letterhead.errors import OffsetsGone
 from letterhead.kafka import tls
 from letterhead.kafka.client import LATEST_TIME, KafkaClient
 from letterhead.kafka.settings import reader_settings, spark_settings
 from letterhead.kafka.transport import LargeReads
 from letterhead.offsets.partition_log import TopicPartition as Partition
-from read_arguments import read_arguments
-from topics import Record
-from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
+from tests.helpers.extras import spelled_out
+from tests.helpers.read_arguments import read_arguments
+from tests.kafka import secured
+from tests.kafka.broker import Broker
+from tests.kafka.topics import Record
+from tests.kafka.written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 
 pytestmark = pytest.mark.broker
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-import pages
 from letterhead import arrow as lha
-from read_arguments import read_arguments
-from topics import PARTITIONS, consume, create, orders, place, produce
+from tests.helpers import pages
+from tests.helpers.read_arguments import read_arguments
+from tests.kafka.topics import PARTITIONS, consume, create, orders, place, produce
 
 pytestmark = pytest.mark.broker
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from broker import java
+from tests.kafka.broker import java
 
 Headers = list[tuple[str, bytes | None]]
 

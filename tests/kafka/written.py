@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from topics import ODD, Record
+from tests.kafka.topics import ODD, Record
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 EMPTY = len(CODECS)

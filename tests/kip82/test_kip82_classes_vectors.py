@@ -12,7 +12,7 @@ import pytest
 from letterhead.errors import DecodeError
 from letterhead.kip82 import ConsumerRecord, Headers, IntHeaders, MessageWrapper
 from letterhead.kip82.header_formats import MESSAGE_FORMATS, HeaderFormat
-from vector_checks import in_our_words
+from tests.helpers.vector_checks import in_our_words
 
 Line = dict[str, Any]
 

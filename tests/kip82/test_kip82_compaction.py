@@ -16,7 +16,7 @@ from letterhead.kip82 import FetchRequest, MessageLog, is_delete
 from letterhead.kip82 import compaction as rule
 from letterhead.kip82.compaction import delete_horizon, latest_offsets, should_retain
 from letterhead.kip82.header_formats import MESSAGE_FORMATS
-from log_samples import HEADER_FORMATS, encoded, samples
+from tests.helpers.log_samples import HEADER_FORMATS, encoded, samples
 
 HEADERS = {"typed": [("by", lh.String("gdpr"))], "int": [(5, b"gdpr")], "wrapper": [(5, b"gdpr")]}
 

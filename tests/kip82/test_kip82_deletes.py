@@ -23,7 +23,7 @@ from letterhead.kip82 import (
 )
 from letterhead.kip82.requests import ErrorCode
 from letterhead.kip82.versions import convert_down, convert_up, set_format
-from reference import ops as reference
+from tests.reference import ops as reference
 
 FORMAT = "kip82-message-wrapper"
 WRAPPED_NULL = bytes.fromhex("00 00000000 ffffffff")

@@ -16,7 +16,7 @@ import pytest
 
 from letterhead._durable_files import replace_file
 from letterhead.kip82 import MessageLog
-from log_samples import encoded, frame, samples
+from tests.helpers.log_samples import encoded, frame, samples
 
 LOG = "00000000000000000000.log"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.kip82 import RESERVED, HeaderSerializer, IntHeaders, KeyRange, KeyRanges, MessageWrapper
-from reference import ops as reference
+from tests.reference import ops as reference
 
 LEAST = -(1 << 31)
 """The lowest integer key."""

@@ -43,7 +43,7 @@ from letterhead.kip82 import (
 )
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat
 from letterhead.kip82.requests import FetchResult, TopicPartitions
-from log_samples import samples
+from tests.helpers.log_samples import samples
 
 HEADER_FORMATS: list[HeaderFormat] = ["typed", "int", "wrapper"]
 every_header_format = pytest.mark.parametrize("header_format", HEADER_FORMATS)

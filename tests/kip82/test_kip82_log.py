@@ -17,7 +17,7 @@ import letterhead as lh
 from letterhead.errors import LogClosedError, LogLockedError, MessageLogError
 from letterhead.kip82 import ConsumerRecord, MessageLog, ProducerRecord
 from letterhead.kip82.header_formats import BATCH_FORMATS
-from log_samples import HEADER_FORMATS, encoded, sample, samples
+from tests.helpers.log_samples import HEADER_FORMATS, encoded, sample, samples
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from letterhead.errors import Damage, DamagedLogError, MessageLogError, Truncate
 from letterhead.kip82 import MessageLog, ProduceRequest, segment
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS
 from letterhead.kip82.properties import Properties
-from log_samples import HEADER_FORMATS, encoded, frame, logs, sample, samples
-from strategies import few
+from tests.helpers.log_samples import HEADER_FORMATS, encoded, frame, logs, sample, samples
+from tests.helpers.strategies import few
 
 COUNT = 6
 

@@ -17,8 +17,8 @@ from letterhead.kip82 import FetchRequest, FetchResponse, MessageLog, ProduceReq
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS
 from letterhead.kip82.requests import ErrorCode
 from letterhead.kip82.versions import MAGIC, VERSIONS
-from log_samples import HEADER_FORMATS, frame, sample, samples
-from vector_checks import read_lines
+from tests.helpers.log_samples import HEADER_FORMATS, frame, sample, samples
+from tests.helpers.vector_checks import read_lines
 
 FIRST = "00000000000000000000.log"
 

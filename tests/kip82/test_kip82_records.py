@@ -30,7 +30,7 @@ from letterhead.kip82 import (
     Typed,
 )
 from letterhead.kip82.header_formats import BATCH_FORMATS, HEADERS_FORMATS, MESSAGE_FORMATS, HeaderFormat
-from reference import ops as reference
+from tests.reference import ops as reference
 
 HEADER_FORMATS: list[HeaderFormat] = ["typed", "int", "wrapper"]
 every_header_format = pytest.mark.parametrize("header_format", HEADER_FORMATS)

@@ -26,7 +26,7 @@ from letterhead.kip82.requests import (
     TopicPartitions,
 )
 from letterhead.kip82.versions import MAGIC, VERSIONS, header_format_of
-from log_samples import HEADER_FORMATS, encoded, sample, samples
+from tests.helpers.log_samples import HEADER_FORMATS, encoded, sample, samples
 
 VALUE_TYPES = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from letterhead.kip82 import segment as segments
 from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.segment import SegmentFile, StoredMessages
-from strategies import few
+from tests.helpers.strategies import few
 
 
 def message(offset: int, value: bytes = b"", *, good: bool = True, size: int | None = None) -> bytes:

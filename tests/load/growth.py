@@ -3,10 +3,10 @@
 Time on a shared machine says little, and instructions are nearly the same in every run. Callgrind (valgrind) counts those of
 Python, of the core and of pyarrow alike, in one process for all cases. Input is made before counting begins.
 
-    python tests/load/growth.py              print a row for each case; exit code 1 if one grows by more than 2.3
-    python tests/load/growth.py ddl edit     only cases with one of these words in their names
+    python -m tests.load.growth              print a row for each case; exit code 1 if one grows by more than 2.3
+    python -m tests.load.growth ddl edit     only cases with one of these words in their names
 
-A case is a function in :mod:`growth_cases`.
+A case is a function in :mod:`tests.load.growth_cases`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def table(grown: list[Growth]) -> str:
 
 def main(words: list[str]) -> int:
     """Count, and print a table."""
-    import growth_cases  # noqa: F401
+    from tests.load import growth_cases  # noqa: F401
 
     if COUNTED in os.environ:
         run_counted(words)
@@ -160,6 +160,5 @@ def main(words: list[str]) -> int:
 
 if __name__ == "__main__":
     # The cases add themselves to this module, whatever it was started as.
-    sys.modules["growth"] = sys.modules["__main__"]
-    sys.path.insert(0, str(Path(__file__).parent))
+    sys.modules["tests.load.growth"] = sys.modules["__main__"]
     sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-from growth import case
 
 import letterhead as lh
 from letterhead import arrow as lha
@@ -24,6 +23,7 @@ from letterhead.cli.json_records import json_records
 from letterhead.errors import LetterheadError
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.properties import expand, read_client_config, read_properties
+from tests.load.growth import case
 
 Job = Callable[[], Any]
 

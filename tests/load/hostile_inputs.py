@@ -1,7 +1,7 @@
 """Seconds and peak memory of hostile inputs, each read in a process of its own: the first row, and the last row of all.
 
-    python tests/load/hostile_inputs.py              print a row for each input
-    python tests/load/hostile_inputs.py dictionary   only inputs with one of these words in their names
+    python -m tests.load.hostile_inputs              print a row for each input
+    python -m tests.load.hostile_inputs dictionary   only inputs with one of these words in their names
 
 `tests/sources/test_table_bounds.py` and `tests/package/test_memory_of_inputs.py` hold them to their bounds.
 """
@@ -15,11 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
-
 import pyarrow as pa
 
-from hostile_tables import FILES, arrow_file, wrong_buffers
+from tests.helpers.hostile_tables import FILES, arrow_file, wrong_buffers
 
 PROGRAM = """
 import sys, time

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from jobs import COLUMNS, blocks_of
 
 from letterhead import arrow as lha
+from tests.load.jobs import COLUMNS, blocks_of
 
 pytestmark = pytest.mark.full
 

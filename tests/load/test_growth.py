@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import growth
-import growth_cases  # noqa: F401
 import pytest
+
+from tests.load import (
+    growth,
+    growth_cases,  # noqa: F401
+)
 
 pytestmark = pytest.mark.full
 

@@ -19,11 +19,11 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from jobs import COLUMNS, FORMAT, HEADERS, Job, blocks_of, jobs
 
 import letterhead as lh
-from c_structures import Array
 from letterhead import arrow as lha
+from tests.helpers.c_structures import Array
+from tests.load.jobs import COLUMNS, FORMAT, HEADERS, Job, blocks_of, jobs
 
 pytestmark = pytest.mark.full
 

@@ -10,7 +10,7 @@ import pytest
 import letterhead as lh
 from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, OffsetsGone
-from log_bytes import batch, record
+from tests.helpers.log_bytes import batch, record
 
 pytest.importorskip("kafka")
 

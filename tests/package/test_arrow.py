@@ -18,7 +18,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead._header_edits import HeaderEdit
 from letterhead.operations import Decode, Edit
-from operations_by_name import apply
+from tests.helpers.operations_by_name import apply
 
 THREE = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
 

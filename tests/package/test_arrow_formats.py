@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_bytes import message
-from implementations import binary_column, decoded_type, from_row
 from letterhead import arrow as lha
 from letterhead.iggy import PolledMessage, PolledMessages
-from operations_by_name import apply, made
-from reference import ops
-from reference.formats import FORMATS
-from strategies import BATCHES, MESSAGES, ONE, WRITTEN
+from tests.helpers.batch_bytes import message
+from tests.helpers.implementations import binary_column, decoded_type, from_row
+from tests.helpers.operations_by_name import apply, made
+from tests.helpers.strategies import BATCHES, MESSAGES, ONE, WRITTEN
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 every_format = pytest.mark.parametrize("format", FORMATS)
 every_one = pytest.mark.parametrize("format", ONE)

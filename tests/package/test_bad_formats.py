@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_bytes import HEADER_LEN, batch, frame, message, reseal, squeeze
-from implementations import NATIVE, REFERENCE, Implementation
 from letterhead.errors import DecodeError, ErrorDetail
+from tests.helpers.batch_bytes import HEADER_LEN, batch, frame, message, reseal, squeeze
+from tests.helpers.implementations import NATIVE, REFERENCE, Implementation
 
 every_way = pytest.mark.parametrize("way", [REFERENCE, *NATIVE], ids=lambda way: way.name)
 

@@ -10,14 +10,23 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from implementations import NATIVE, REFERENCE, Decoded, Implementation, binary_column, headers_type, messages, place
 from letterhead import arrow as lha
 from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
 from letterhead.fields import RepeatedColumnError
 from letterhead.operations import ExplodeBatches, Select
-from reference import ops
-from reference.formats import FORMATS
-from strategies import BATCHES, BLOCKS, MESSAGES, ONE, WRITTEN
+from tests.helpers.implementations import (
+    NATIVE,
+    REFERENCE,
+    Decoded,
+    Implementation,
+    binary_column,
+    headers_type,
+    messages,
+    place,
+)
+from tests.helpers.strategies import BATCHES, BLOCKS, MESSAGES, ONE, WRITTEN
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 ERRORS: list[Any] = ["raise", "null", "column"]
 

@@ -10,9 +10,9 @@ import letterhead as lh
 from letterhead import _native
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
 from letterhead.kip82.header_formats import CODECS as SET_CODECS
-from log_samples import HEADER_FORMATS, samples
-from reference import codecs as reference_codecs
-from vector_checks import read_lines
+from tests.helpers.log_samples import HEADER_FORMATS, samples
+from tests.helpers.vector_checks import read_lines
+from tests.reference import codecs as reference_codecs
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

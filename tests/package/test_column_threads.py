@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from implementations import binary_column
 from letterhead import arrow as lha
-from operations_by_name import apply
-from reference.formats import FORMATS
-from strategies import BATCHES, ONE, WRITTEN
+from tests.helpers import strategies
+from tests.helpers.implementations import binary_column
+from tests.helpers.operations_by_name import apply
+from tests.helpers.strategies import BATCHES, ONE, WRITTEN
+from tests.reference.formats import FORMATS
 
 pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
 

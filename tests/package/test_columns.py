@@ -10,7 +10,7 @@ import letterhead as lh
 from letterhead.fields import REPEATS, normalise
 from letterhead.types import ORDERS, SELECT_TYPES, UUID_ORDERS, orders_of
 from letterhead.values import value_from_message
-from reference import types
+from tests.reference import types
 
 
 def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from implementations import binary_column, plain
 from letterhead import arrow as lha
-from reference import ops
-from reference.formats import FORMATS
-from strategies import BATCHES, MESSAGES, ONE, WRITTEN, few
+from tests.helpers import strategies
+from tests.helpers.implementations import binary_column, plain
+from tests.helpers.strategies import BATCHES, MESSAGES, ONE, WRITTEN, few
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 SPELLINGS = ["be", "le", "text"]
 

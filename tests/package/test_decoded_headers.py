@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import _native
-from reference import ops
-from strategies import few
+from tests.helpers.strategies import few
+from tests.reference import ops
 
 GIVEN = [("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("", b"x"), ("k" * 70, b"v" * 200)]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-import environments
-from command import Result
-from extras import spelled_out
 from letterhead import _doctor as doctor
 from letterhead import _native
+from tests.helpers import environments
+from tests.helpers.command import Result
+from tests.helpers.extras import spelled_out
 
 
 def installed(tmp_path: Path, *without: str, **wheel: str) -> Path:

@@ -16,16 +16,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
 from letterhead import arrow as lha
 from letterhead._header_edits import HeaderEdit
 from letterhead.errors import UnseenHeaderWarning
 from letterhead.operations import Edit
 from letterhead.values import value_from_message
-from outcomes import outcome
-from reference import editing, ops
-from reference.formats import FORMATS
-from strategies import WRITTEN, few
+from tests.helpers import strategies
+from tests.helpers.outcomes import outcome
+from tests.helpers.strategies import WRITTEN, few
+from tests.reference import editing, ops
+from tests.reference.formats import FORMATS
 
 HEADERS = [("ssn", b"078-05-1120"), ("route", b"a"), ("note", None), ("route", b"b"), ("ssn", None)]
 

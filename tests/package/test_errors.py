@@ -12,8 +12,6 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_bytes import message, reseal
-from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
 from letterhead._names import unknown_name
@@ -28,7 +26,9 @@ from letterhead.errors import (
     as_error,
 )
 from letterhead.offsets.partition_log import TopicPartition
-from reference.formats import FORMATS
+from tests.helpers.batch_bytes import message, reseal
+from tests.helpers.implementations import NATIVE, REFERENCE, Implementation, headers_type
+from tests.reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
 

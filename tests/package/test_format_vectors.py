@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from implementations import NATIVE, REFERENCE, Implementation, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail, HeaderError
-from reference import ops
-from vector_checks import DRAFTS, IGGY_BYTES, Line, in_our_words, listed_lines, read_lines
+from tests.helpers.implementations import NATIVE, REFERENCE, Implementation, from_row
+from tests.helpers.vector_checks import DRAFTS, IGGY_BYTES, Line, in_our_words, listed_lines, read_lines
+from tests.reference import ops
 
 BYTES = {"key", "value", "payload", "id"}
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import os
 import resource
 import struct
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import pytest
 import zstandard
 
 import letterhead as lh
-from log_bytes import batch, record
-from reference import varint
+from tests.helpers.log_bytes import batch, record
+from tests.reference import varint
 
 GIB = 1 << 30
 MOST_MIB = 220
@@ -54,9 +52,8 @@ def test_what_a_batch_claims_is_not_believed(claim):
 
 
 def test_no_claim_takes_memory():
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, __file__]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=paths)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     grown = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
     assert grown.keys() == squeezed().keys()
@@ -132,5 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     main()

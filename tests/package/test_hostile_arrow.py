@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.where.program import Program, Step
-from operations_by_name import apply
+from tests.helpers.c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
+from tests.helpers.operations_by_name import apply
 
 FAR = 1 << 30
 

@@ -18,20 +18,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from batch_bytes import MESSAGE_OF, batch, frame, message, polled, squeeze
-from implementations import detail_of
 from letterhead import arrow as lha
 from letterhead import limits as own
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail
 from letterhead.limits import Limits
-from outcomes import decoded, outcome, same, selected
-from reference import ops, varint
-from reference.crc32c import crc32c
-from reference.cursor import Cursor
-from reference.formats import FORMATS
-from reference.reading import _output_bytes
-from strategies import BATCHES, ONE, few
+from tests.helpers import strategies
+from tests.helpers.batch_bytes import MESSAGE_OF, batch, frame, message, polled, squeeze
+from tests.helpers.implementations import detail_of
+from tests.helpers.outcomes import decoded, outcome, same, selected
+from tests.helpers.strategies import BATCHES, ONE, few
+from tests.reference import ops, varint
+from tests.reference.crc32c import crc32c
+from tests.reference.cursor import Cursor
+from tests.reference.formats import FORMATS
+from tests.reference.reading import _output_bytes
 
 HEADERS = 3
 """Headers of every message of these tests."""

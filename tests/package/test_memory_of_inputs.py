@@ -26,8 +26,8 @@ from pathlib import Path
 import pyarrow as pa
 import letterhead as lh
 from letterhead import arrow as lha
-from hostile_tables import FILES, arrow_file, parquet_file
-from test_reports import squeezed
+from tests.helpers.hostile_tables import FILES, arrow_file, parquet_file
+from tests.package.test_reports import squeezed
 
 directory = Path(tempfile.mkdtemp())
 
@@ -135,13 +135,8 @@ def test_threads_do_not_multiply_the_memory_of_compressed_batches(name: str) -> 
 def verify(row: Row, **environment: str) -> None:
     """Check the memory of a row in a process of its own."""
     code = "\n".join([PRELUDE, row.make, MEASURE, f"result = {row.read}", "print(count, peak() - before)"])
-    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 0, ended.stderr
     count, grown = map(int, ended.stdout.split())

@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from implementations import detail_of, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
 from letterhead.operations import DecodeOptions, ExplodeBatches, Select
 from letterhead.types import SELECT_TYPES, orders_of
-from list_columns import list_column, list_rows
-from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
-from reference import ops, value_types
-from reference.formats import FORMATS
-from reference.reading import in_message
-from reference.text_forms import TEXT_FORMS
-from reference.types import CHARSET_TYPES
-from strategies import BATCHES, ONE, few
+from tests.helpers import strategies
+from tests.helpers.implementations import detail_of, from_row
+from tests.helpers.list_columns import list_column, list_rows
+from tests.helpers.outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
+from tests.helpers.strategies import BATCHES, ONE, few
+from tests.reference import ops, value_types
+from tests.reference.formats import FORMATS
+from tests.reference.reading import in_message
+from tests.reference.text_forms import TEXT_FORMS
+from tests.reference.types import CHARSET_TYPES
 
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
 DIALECTS: list[Any] = ["arrow", "spark"]

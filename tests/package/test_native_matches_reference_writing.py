@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.results import Types, to_native_types
 from letterhead.values import value_from_message
-from list_columns import list_column, list_rows
-from outcomes import outcome
-from reference import codecs, ops
-from reference.formats import FORMATS
-from strategies import BLOCKS, MESSAGES, ONE, WRITTEN, few
+from tests.helpers import strategies
+from tests.helpers.implementations import messages, plain_key
+from tests.helpers.list_columns import list_column, list_rows
+from tests.helpers.outcomes import outcome
+from tests.helpers.strategies import BLOCKS, MESSAGES, ONE, WRITTEN, few
+from tests.reference import codecs, ops
+from tests.reference.formats import FORMATS
 
 on_loss_options: Any = st.sampled_from(["raise", "drop", "report"])
 null_headers_options: Any = st.sampled_from(["skip", "skip", "raise"])

@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
-from operations_by_name import apply
+from tests.helpers.operations_by_name import apply
 
 Call = Callable[..., Any]
 

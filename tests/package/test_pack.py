@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.types import SELECT_TYPES, orders_of
-from outcomes import same, selected
-from reference.formats import FORMATS
-from reference.text_forms import TEXT_FORMS
-from reference.types import CHARSET_TYPES
-from strategies import BLOCKS, few, form_values
+from tests.helpers.outcomes import same, selected
+from tests.helpers.strategies import BLOCKS, few, form_values
+from tests.reference.formats import FORMATS
+from tests.reference.text_forms import TEXT_FORMS
+from tests.reference.types import CHARSET_TYPES
 
 TYPES = [name + suffix for name in SELECT_TYPES for suffix in ["", *(f":{order}" for order in orders_of(name))]] + [
     *TEXT_FORMS,

@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 import letterhead as lh
-from extras import spelled_out
 from letterhead import _native, kip82
+from tests.helpers.extras import spelled_out
 
 
 def run(program: str) -> str:

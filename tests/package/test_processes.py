@@ -38,7 +38,7 @@ from letterhead.state.rocksdb import (
 )
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.values import VALUE_TYPES, value_from_message
-from log_samples import samples as messages
+from tests.helpers.log_samples import samples as messages
 
 FORMAT = "streams-timestamped"
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}

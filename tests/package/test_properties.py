@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from batch_bytes import MESSAGE_OF, batch, frame, message, polled
-from implementations import plain, values
 from letterhead.errors import HeaderError
-from reference import ops
-from reference.formats import FORMATS
-from strategies import BATCHES, BLOCKS, ONE, WRITTEN, few
+from tests.helpers import strategies
+from tests.helpers.batch_bytes import MESSAGE_OF, batch, frame, message, polled
+from tests.helpers.implementations import plain, values
+from tests.helpers.strategies import BATCHES, BLOCKS, ONE, WRITTEN, few
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 DERIVED = ("crc", "tombstone", "attributes")
 """Fields that follow from the others, in full or in part."""

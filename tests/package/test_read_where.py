@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.offsets import segment_file
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 

@@ -16,9 +16,9 @@ import zstandard
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
-from log_bytes import batch, record
-from reference import codecs, ops, varint
-from reference.crc32c import crc32c
+from tests.helpers.log_bytes import batch, record
+from tests.reference import codecs, ops, varint
+from tests.reference.crc32c import crc32c
 
 Line = dict[str, Any]
 

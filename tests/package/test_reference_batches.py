@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_bytes import batch, frame
 from letterhead.errors import CODES, DecodeError, ErrorDetail
-from reference import codecs, ops
-from reference.xxh3 import xxh3_64, xxh32
-from reference_cases import BATCHES, READ_AS_ONE, codes, kip82, places, raised
+from tests.helpers.batch_bytes import batch, frame
+from tests.helpers.reference_cases import BATCHES, READ_AS_ONE, codes, kip82, places, raised
+from tests.reference import codecs, ops
+from tests.reference.xxh3 import xxh3_64, xxh32
 
 # --- checksums and codecs --------------------------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, ErrorDetail
-from reference import keys, ops, types
-from reference.formats import FORMATS
-from reference.value_types import VALUE_TYPES
-from reference_cases import WRITTEN, headers_for, kip82, places, raised
+from tests.helpers.reference_cases import WRITTEN, headers_for, kip82, places, raised
+from tests.reference import keys, ops, types
+from tests.reference.formats import FORMATS
+from tests.reference.value_types import VALUE_TYPES
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 

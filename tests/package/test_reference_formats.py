@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from letterhead.errors import CODES, ConversionError, EncodeError, HeaderError
 from letterhead.results import Loss
-from reference import keys, ops
-from reference.formats import FORMATS
-from reference.value_types import turned
-from reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
+from tests.helpers.reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
+from tests.reference import keys, ops
+from tests.reference.formats import FORMATS
+from tests.reference.value_types import turned
 
 DIFFERENCES = {
     # A map of the crate keeps one value of a key; ours keeps them all, and reads the last of each key.

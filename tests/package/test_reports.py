@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from batch_bytes import message
-from implementations import detail_of
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail
 from letterhead.limits import Limits
-from outcomes import decoded, same, selected
-from reference import ops, varint
-from reference.crc32c import crc32c
-from strategies import few
+from tests.helpers.batch_bytes import message
+from tests.helpers.implementations import detail_of
+from tests.helpers.outcomes import decoded, same, selected
+from tests.helpers.strategies import few
+from tests.reference import ops, varint
+from tests.reference.crc32c import crc32c
 
 MORE_ERRORS = "there are more errors than the limit of {}: raise reports in limits= or LETTERHEAD_MAX_REPORTS"
 MORE_LOSSES = "there are more losses than the limit of {}: raise reports in limits= or LETTERHEAD_MAX_REPORTS"
@@ -70,7 +70,7 @@ def test_the_default_limit_is_ten_thousand() -> None:
 
 def test_the_environment_sets_the_limit() -> None:
     code = f"import letterhead as lh; print(len(lh.validate(bytes.fromhex('{bad_keys(9).hex()}'), 'kafka')))"
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "LETTERHEAD_MAX_REPORTS": "4"}
+    variables = {**os.environ, "LETTERHEAD_MAX_REPORTS": "4"}
     ended = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
     assert ended.stdout == "4\n"
 
@@ -174,14 +174,13 @@ import resource, sys
 import letterhead as lh
 from letterhead import arrow as lha
 import pyarrow as pa
-from test_reports import bad_keys, bomb, nulls, squeezed
+from tests.package.test_reports import bad_keys, bomb, nulls, squeezed
 lh.validate(b"", "kafka")
 sizes = [int(part) for part in open("/proc/self/statm").read().split()]
 resource.setrlimit(resource.RLIMIT_AS, ((sizes[0] * resource.getpagesize()) + ({mib} << 20),) * 2)
 """
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     command = [sys.executable, "-c", prelude + code]
-    ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

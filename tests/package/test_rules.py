@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import core_ops as ops
 import letterhead as lh
 from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
+from tests.helpers import core_ops as ops
 
 
 def block(*headers: str, count: int | None = None) -> bytes:

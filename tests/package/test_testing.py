@@ -11,11 +11,11 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-import environments
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import testing
-from strategies import BATCHES, BLOCKS, WRITTEN, few
+from tests.helpers import environments
+from tests.helpers.strategies import BATCHES, BLOCKS, WRITTEN, few
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.fields import Repeat
-from reference import ops
+from tests.reference import ops
 
 HEADERS = [("tenant", b"acme"), ("route", b"a"), ("tenant", b"globex"), ("route", b"b")]
 DATA = lh.encode(HEADERS, "kafka") or b""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import Result
+from tests.helpers.command import Result
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = str(SAMPLES / "orders-0")

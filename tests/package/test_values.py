@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead import values
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.values import VALUE_TYPES
-from reference import ops, types, value_types
+from tests.reference import ops, types, value_types
 
 INTEGERS = {name: width for name, width in VALUE_TYPES.items() if width and "int" in name}
 UNNAMED = [f"type-{code}" for code in (16, 99, 200, 255)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from implementations import NATIVE, Implementation
-from vector_checks import (
+from tests.helpers.implementations import NATIVE, Implementation
+from tests.helpers.vector_checks import (
     CHECKS,
     DRAFTS,
     IGGY,
@@ -44,8 +44,8 @@ def test_every_file_of_vectors_has_a_check(vectors: Path) -> None:
 
 def test_the_reference_works_without_the_native_module() -> None:
     program = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); sys.modules['letterhead._native'] = None\n"
-        "from reference import ops; import letterhead as lh\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); sys.modules['letterhead._native'] = None\n"
+        "from tests.reference import ops; import letterhead as lh\n"
         "assert ops.decode(ops.encode([('a', b'1')], 'kafka'), 'kafka') == [('a', None, b'1')]\n"
         "assert lh.Headers({'a': lh.Int32(1)}).frozen()\n"
         "loaded = {'pyarrow', 'pyspark', 'numpy', 'pandas'} & set(sys.modules)\n"

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-import strategies
-from implementations import binary_column
 from letterhead import arrow as lha
-from operations_by_name import apply, made
-from strategies import ONE, few
+from tests.helpers import strategies
+from tests.helpers.implementations import binary_column
+from tests.helpers.operations_by_name import apply, made
+from tests.helpers.strategies import ONE, few
 
 LENGTHS = [0, 1, 4, 11, 12, 13, 16, 63, 64, 100, 1_000, 10_000]
 

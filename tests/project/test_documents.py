@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from letterhead import arrow as lha
-from pages import PAGES, ROOT, blocks, fences, run
+from tests.helpers.pages import PAGES, ROOT, blocks, fences, run
 
 MARKS = {"python", "pycon", "text", "sh", "shell", "json"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from reference import ops
+from tests.reference import ops
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

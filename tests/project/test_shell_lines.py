@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import PAGES, ROOT, fences
+from tests.helpers.pages import PAGES, ROOT, fences
 
 PUBLIC = (ROOT / "docs" / "reference" / "public-names.txt").read_text(encoding="utf-8")
 GENERAL = {"--help", "-h", "--version", "-V", "--quiet", "-q", "--no-color", "--tz"}

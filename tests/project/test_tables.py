@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import ROOT
+from tests.helpers.pages import ROOT
 
 TOOL = ROOT / "tools" / "tables"
 

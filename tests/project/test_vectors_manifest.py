@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from implementations import REFERENCE
-from vector_checks import MODELS, read_lines, refusal
+from tests.helpers.implementations import REFERENCE
+from tests.helpers.vector_checks import MODELS, read_lines, refusal
 
 NUMBERS = {"varint", "unsigned-varint", "varlong", "unsigned-varlong"}
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
 from tests.versions import ROOT, VERSIONS, built
 
 TOOL = ROOT / "tools" / "versions"

@@ -35,7 +35,7 @@ from collections.abc import Callable
 
 from letterhead._optional_dependencies import install_hint
 from letterhead.limits import DECOMPRESSED_BYTES
-from reference.xxh3 import xxh32
+from tests.reference.xxh3 import xxh32
 
 NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """The codecs by the three lowest attribute bits."""

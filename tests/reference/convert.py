@@ -26,12 +26,12 @@ from letterhead._names import check_name
 from letterhead.errors import DecodeError, EncodeError, HeaderError
 from letterhead.limits import Limits
 from letterhead.results import Loss
-from reference.cursor import DecodeOptions
-from reference.formats import Format, named, target
-from reference.losses import Ledger, Losses, TypesOption, loss_reports
-from reference.protocols import Fields
-from reference.reading import ERRORS, error_reports, raise_first, read_message
-from reference.writing import NO_MESSAGE, Report, Writer
+from tests.reference.cursor import DecodeOptions
+from tests.reference.formats import Format, named, target
+from tests.reference.losses import Ledger, Losses, TypesOption, loss_reports
+from tests.reference.protocols import Fields
+from tests.reference.reading import ERRORS, error_reports, raise_first, read_message
+from tests.reference.writing import NO_MESSAGE, Report, Writer
 
 DERIVED = ("crc", "checksum")
 """Fields that follow from the others."""

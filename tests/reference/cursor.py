@@ -22,8 +22,8 @@ from letterhead.limits import (
     Limits,
     how_to_raise,
 )
-from reference import codecs, varint
-from reference.keys import Key, spell
+from tests.reference import codecs, varint
+from tests.reference.keys import Key, spell
 
 
 class DecodeOptions(NamedTuple):

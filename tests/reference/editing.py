@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from reference import ops
-from reference.formats import FORMATS
+from tests.reference import ops
+from tests.reference.formats import FORMATS
 
 Triple = tuple[Any, str | None, bytes | None]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from letterhead._names import check_name
-from reference.batches import iggy_batch, iggy_polled_2023, kip82_messages, record_batch
-from reference.headers import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
-from reference.messages import (
+from tests.reference.batches import iggy_batch, iggy_polled_2023, kip82_messages, record_batch
+from tests.reference.headers import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
+from tests.reference.messages import (
     iggy_message,
     iggy_message_2023,
     kip82_message,
@@ -19,9 +19,9 @@ from reference.messages import (
     streams,
     streams_timestamped,
 )
-from reference.parts import MAX_LEN
-from reference.protocols import BatchFormat, HeadersFormat, MessageFormat, Outgoing
-from reference.value_types import IGGY, IGGY_NAMED, KIP82
+from tests.reference.parts import MAX_LEN
+from tests.reference.protocols import BatchFormat, HeadersFormat, MessageFormat, Outgoing
+from tests.reference.value_types import IGGY, IGGY_NAMED, KIP82
 
 
 class Traits(NamedTuple):

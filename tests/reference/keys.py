@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from letterhead.values import Value
-from reference import types
+from tests.reference import types
 
 Key = str | int | tuple[str, bytes]
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from letterhead._names import check_name, unknown_name
 from letterhead.results import Loss
-from reference import keys, types, value_types
-from reference.formats import Format
-from reference.keys import Key
-from reference.parts import misfit_of_length
-from reference.protocols import Outgoing, Refused
-from reference.reading import Reports
+from tests.reference import keys, types, value_types
+from tests.reference.formats import Format
+from tests.reference.keys import Key
+from tests.reference.parts import misfit_of_length
+from tests.reference.protocols import Outgoing, Refused
+from tests.reference.reading import Reports
 
 ON_LOSS = ("raise", "drop", "report")
 

@@ -18,15 +18,15 @@ from letterhead.errors import EncodeError, ErrorDetail, as_error
 from letterhead.fields import Columns, normalise
 from letterhead.limits import REPORTS, Limits
 from letterhead.results import Loss
-from reference import keys, text_forms, types
-from reference.batches import kip82_messages
-from reference.convert import Converted, convert, convert_rows
-from reference.cursor import DecodeOptions
-from reference.formats import Format, named, of_one_message, target
-from reference.keys import Key
-from reference.losses import Losses, TypesOption, loss_reports
-from reference.protocols import Entry, Fields, Refused
-from reference.reading import (
+from tests.reference import keys, text_forms, types
+from tests.reference.batches import kip82_messages
+from tests.reference.convert import Converted, convert, convert_rows
+from tests.reference.cursor import DecodeOptions
+from tests.reference.formats import Format, named, of_one_message, target
+from tests.reference.keys import Key
+from tests.reference.losses import Losses, TypesOption, loss_reports
+from tests.reference.protocols import Entry, Fields, Refused
+from tests.reference.reading import (
     ERRORS,
     Reading,
     Reports,
@@ -40,7 +40,7 @@ from reference.reading import (
     read_row,
     without_message,
 )
-from reference.writing import NO_MESSAGE, Report, Writer
+from tests.reference.writing import NO_MESSAGE, Report, Writer
 
 __all__ = [
     "SET_CODECS",

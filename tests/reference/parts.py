@@ -7,8 +7,8 @@ from typing import Any
 
 from letterhead._formatting import count_noun
 from letterhead.results import Loss
-from reference.cursor import Cursor
-from reference.protocols import Lose, Outgoing, Refused
+from tests.reference.cursor import Cursor
+from tests.reference.protocols import Lose, Outgoing, Refused
 
 MAX_LEN = 0x7FFF_FFFF
 """The longest run that a signed 32-bit length can state."""

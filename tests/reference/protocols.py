@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from letterhead.errors import ErrorDetail
 from letterhead.results import Loss
-from reference.cursor import Cursor
-from reference.keys import Key
+from tests.reference.cursor import Cursor
+from tests.reference.keys import Key
 
 Fields = dict[str, Any]
 """Fields of a message by name, the headers left out."""

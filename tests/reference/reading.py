@@ -7,12 +7,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from letterhead.errors import DecodeError, ErrorDetail, HeaderError, as_error
 from letterhead.limits import how_to_raise
-from reference import keys
-from reference.cursor import Broken, Cursor, DecodeOptions
-from reference.formats import Format
-from reference.keys import Key
-from reference.protocols import Entry, Fields, Opened
-from reference.value_types import is_type
+from tests.reference import keys
+from tests.reference.cursor import Broken, Cursor, DecodeOptions
+from tests.reference.formats import Format
+from tests.reference.keys import Key
+from tests.reference.protocols import Entry, Fields, Opened
+from tests.reference.value_types import is_type
 
 ERRORS = ("raise", "null", "column")
 """What may become of a message that cannot be read."""

@@ -8,7 +8,7 @@
     int32:text   "-42"          ASCII, no spaces
     int32:json   -42, "-42"     JSON as Spring Kafka writes it
     int32:varlen d6, ff d6      a two's complement of any length, most significant byte first
-    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`reference.amqp` reads it
+    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`tests.reference.amqp` reads it
 
     bool            true | True | TRUE | false | False | FALSE
     integers        -?[0-9]+      (timestamp_ms too)
@@ -29,10 +29,10 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 
 from letterhead._formatting import count_noun
 from letterhead._names import unknown_name
-from reference import amqp, text_forms
+from tests.reference import amqp, text_forms
 
 Scalar = bool | int | float | str | bytes
-"""A value of a type that formats or columns have; text with a form of its own is read by :mod:`reference.text_forms`."""
+"""A value of a type that formats or columns have; text with a form of its own is read by :mod:`tests.reference.text_forms`."""
 
 INTEGERS: dict[str, tuple[int, bool]] = {
     "int8": (1, True),

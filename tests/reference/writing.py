@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from letterhead._names import check_name
 from letterhead.errors import ConversionError, ErrorDetail, as_error
-from reference import keys
-from reference.formats import Format
-from reference.keys import Key
-from reference.losses import ON_LOSS, Gate, Ledger, Losses, RequestedTypes, TypesOption
-from reference.protocols import Fields, Outgoing, Refused, Written
-from reference.reading import header_of, unknown_type
+from tests.reference import keys
+from tests.reference.formats import Format
+from tests.reference.keys import Key
+from tests.reference.losses import ON_LOSS, Gate, Ledger, Losses, RequestedTypes, TypesOption
+from tests.reference.protocols import Fields, Outgoing, Refused, Written
+from tests.reference.reading import header_of, unknown_type
 
 NULL_HEADERS = ("skip", "raise")
 

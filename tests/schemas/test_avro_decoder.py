@@ -14,7 +14,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder, RegisteredSchema, Registry
 from letterhead.schemas import avro as avro_module
-from memory_registry import MemoryRegistry, avro, headers, prefixed
+from tests.helpers.memory_registry import MemoryRegistry, avro, headers, prefixed
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:

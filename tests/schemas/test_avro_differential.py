@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder
-from memory_registry import MemoryRegistry, avro
+from tests.helpers.memory_registry import MemoryRegistry, avro
 
 UTC = datetime.UTC
 TIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1))

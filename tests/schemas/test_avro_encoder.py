@@ -17,7 +17,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder, AvroEncoder, avro_encoder, encode_values, encoded_streams
-from memory_registry import MemoryRegistry
+from tests.helpers.memory_registry import MemoryRegistry
 
 GUID = "89791762-2336-4186-9674-299b90a802e2"
 

@@ -13,7 +13,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import JsonDecoder, RegisteredSchema, json_decoder
-from memory_registry import MemoryRegistry
+from tests.helpers.memory_registry import MemoryRegistry
 
 pytest.importorskip("jsonschema_rs")
 

@@ -14,7 +14,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import JsonDecoder, JsonEncoder, RegisteredSchema, encode_values, json_encoder
-from memory_registry import MemoryRegistry
+from tests.helpers.memory_registry import MemoryRegistry
 
 pytest.importorskip("jsonschema_rs")
 

@@ -10,7 +10,7 @@ import pytest
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder
 from letterhead.schemas.plain_types import plain_array, plain_type
-from memory_registry import MemoryRegistry, prefixed
+from tests.helpers.memory_registry import MemoryRegistry, prefixed
 
 UNION = ["null", "int", {"type": "record", "name": "P", "fields": [{"name": "x", "type": ["string", "long"]}]}]
 VALUES = [None, 1, {"x": "a"}, {"x": 7}]

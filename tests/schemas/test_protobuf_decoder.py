@@ -14,7 +14,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import ProtobufDecoder, RegisteredSchema, protobuf_decoder
-from memory_registry import MemoryRegistry, headers
+from tests.helpers.memory_registry import MemoryRegistry, headers
 
 pytest.importorskip("grpc_tools")
 

@@ -13,11 +13,11 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.schemas import ProtobufDecoder, ProtobufEncoder, RegisteredSchema, encode_values, protobuf_encoder
-from memory_registry import MemoryRegistry
+from tests.helpers.memory_registry import MemoryRegistry
 
 pytest.importorskip("grpc_tools")
 
-from test_protobuf_decoder import EMPTY, FULL, SCHEMA, message, registered
+from tests.schemas.test_protobuf_decoder import EMPTY, FULL, SCHEMA, message, registered
 
 GUID = "89791762-2336-4186-9674-299b90a802e2"
 # Fields without presence, which a row needs if it is not null.

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from silent import SilentServer
 
 from letterhead.schemas import RegisteredSchema, Registry, registry
+from tests.silent import SilentServer
 
 SECRET = "never-to-be-seen"
 

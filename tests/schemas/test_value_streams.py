@@ -12,7 +12,7 @@ import pytest
 import letterhead as lh
 from letterhead.reader import Reader
 from letterhead.schemas import AvroDecoder, decode_values, streams
-from memory_registry import MemoryRegistry, avro, headers, prefixed
+from tests.helpers.memory_registry import MemoryRegistry, avro, headers, prefixed
 
 V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": ["null", "long"]}]}
 DECODER = AvroDecoder(MemoryRegistry({1: V1, "orders-value": V1}), subject="orders-value")

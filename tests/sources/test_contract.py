@@ -14,7 +14,7 @@ import pytest
 
 import letterhead as lh
 from letterhead._row_request import OPTIONS, RowRequest
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

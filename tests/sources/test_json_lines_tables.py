@@ -13,7 +13,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DamagedTableError
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
 
 MANY = 10_000  # lines that decide on the types
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from read_arguments import read_arguments
+from tests.helpers.read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = SAMPLES / "orders-0"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from hostile_tables import FILES, arrow_file, parquet_file, wrong_buffers
 from letterhead.errors import DamagedTableError
+from tests.helpers.hostile_tables import FILES, arrow_file, parquet_file, wrong_buffers
 
 # A batch has 64 MiB, and is decompressed, validated and converted in copies.
 MOST_BYTES = 256 << 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sail import sail_session
-from spark_session import local_session
+from tests.helpers.spark_session import local_session
+from tests.spark.sail import sail_session
 
 NOT_ON_SAIL = {
     "test_columnar_input": "plans of Spark",

@@ -44,7 +44,7 @@ class Spark:
     def __init__(self, samples: Path, *, connect: bool) -> None:
         from pyspark.sql import SparkSession
 
-        from connect import local_session as connect_session
+        from tests.spark.connect import local_session as connect_session
 
         builder = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")

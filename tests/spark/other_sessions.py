@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-import connect
 import letterhead as lh
-from frames import collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.operations import Select
+from tests.spark import connect
+from tests.spark.frames import collected, plain
 
 COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>"}
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from letterhead.types import SELECT_TYPES, orders_of
 from letterhead.values import VALUE_TYPES
-from reference.types import CHARSET_TYPES, is_text
-from strategies import form_values
+from tests.helpers.strategies import form_values
+from tests.reference.types import CHARSET_TYPES, is_text
 
 TYPES = [
     *SELECT_TYPES, *CHARSET_TYPES,

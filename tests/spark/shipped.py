@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import connect
 import letterhead as lh
-import other_sessions
-import pages
 from letterhead import spark as lhs
+from tests.helpers import pages
+from tests.spark import connect, other_sessions
 
 PAGE = "docs/how-to/run-on-a-cluster.md"
 HEADERS = [("k", lh.Int8(7)), ("é", lh.String("x"))]

@@ -12,8 +12,6 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-import topology_app as app
-from frames import failure
 from letterhead import spark as lhs
 from letterhead.spark import changelog
 from letterhead.spark import restore as restoring
@@ -21,6 +19,8 @@ from letterhead.state import TopologyTestDriver
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.storage.keys import session_parts, window_parts
 from letterhead.state.storage.versioned_rows import LATEST
+from tests.spark import topology_app as app
+from tests.spark.frames import failure
 
 TABLES: dict[str, dict[str, Any]] = {
     "counts": {},

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.spark.frame import HEADERS as LISTS
+from tests.spark.frames import HEADERS, collected, explained, plain
 
 SETTING = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
 TENANT = {"tenant": "string"}

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from frames import explained
 from letterhead import spark as lhs
 from letterhead.kip82 import MessageLog
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
+from tests.spark.frames import explained
 
 HEADER_FORMATS = ("typed", "int", "wrapper")
 NOW = 1_700_000_000_000

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from formats import ERROR, EXAMPLES, LOSSES
-from frames import collected, failure, values_of
 from letterhead import spark as lhs
+from tests.spark.formats import ERROR, EXAMPLES, LOSSES
+from tests.spark.frames import collected, failure, values_of
 
 HEADERS = [("tenant", b"acme"), ("retry", b"\0\0\0\3"), ("retry", b"4"), ("7", b"x")]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from reference import ops
+from tests.reference import ops
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 DEMO = Path(__file__).parents[2] / "examples" / "demo"

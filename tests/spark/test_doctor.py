@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import environments
 from letterhead import spark as lhs
 from letterhead.spark.doctor import NEED_NOTHING, _judge_batches
+from tests.helpers import environments
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from frames import HEADERS, collected, explained, failure, plain
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
-from reference import editing
-from sample_values import TYPES, many_rows, values
+from tests.reference import editing
+from tests.spark.frames import HEADERS, collected, explained, failure, plain
+from tests.spark.sample_values import TYPES, many_rows, values
 
 ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
 

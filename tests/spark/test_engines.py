@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import engines
-import environments
 import letterhead as lh
+from tests.helpers import environments
+from tests.spark import engines
 
 ENGINES = ["polars", "duckdb", "spark", "connect"]
 

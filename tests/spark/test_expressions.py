@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from frames import HEADERS, collected, plain
 from letterhead.operations import DecodeOptions, Select
-from reference.text_forms import TEXT_FORMS
-from sample_values import TYPES, many_rows, values
+from tests.reference.text_forms import TEXT_FORMS
+from tests.spark.frames import HEADERS, collected, plain
+from tests.spark.sample_values import TYPES, many_rows, values
 
 GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)] + [
     TEXT_FORMS[start : start + 6] for start in range(0, len(TEXT_FORMS), 6)

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from formats import BATCHES, ERROR, EXAMPLES, LOSSES, TYPED
-from frames import collected, failure, values_of
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from tests.spark.formats import BATCHES, ERROR, EXAMPLES, LOSSES, TYPED
+from tests.spark.frames import collected, failure, values_of
 
 BLOCKS = [name for name, example in EXAMPLES.items() if list(example.types) == ["headers"]]
 WITH_TYPES = [name for name, example in EXAMPLES.items() if "type:" in example.types["headers"]]

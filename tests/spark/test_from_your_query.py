@@ -9,10 +9,10 @@ import statistics
 import pyarrow.parquet as pq
 import pytest
 
-import pages
 from benches.limits.summary import speed
 from benches.spark import from_your_query as page
-from frames import failure
+from tests.helpers import pages
+from tests.spark.frames import failure
 
 SECTIONS = {section.number: section for section in page.sections()}
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.fields import REPEATS, Repeat
 from letterhead.operations import DecodeOptions, Select
 from letterhead.types import SELECT_TYPES
-from sample_values import TYPES, headers, many_rows, typed_headers
+from tests.spark.frames import HEADERS, collected, explained, plain
+from tests.spark.sample_values import TYPES, headers, many_rows, typed_headers
 
 WAYS: list[tuple[Repeat, bool]] = [
     (repeat, required) for required in (False, True) for repeat in ("last", "all", "first", "error")

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from frames import HEADERS, Recorder, batches_of, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.operations import Decode, Select
+from tests.spark.frames import HEADERS, Recorder, batches_of, collected, explained, failure, plain
 
 ORDERS = {
     "tenant": "string",
@@ -125,7 +125,7 @@ def test_bytes_and_lists_select_the_same(orders):
 
 
 def test_every_type_of_select_arrives(spark):
-    from sample_values import TYPES, WIDTHS
+    from tests.spark.sample_values import TYPES, WIDTHS
 
     texts = {"bool": b"true", "char": b"x", "uuid": b"00010203-0405-0607-0809-0a0b0c0d0e0f"}
     value = {

@@ -10,9 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 import letterhead as lh
-from frames import HEADERS, collected, explained
 from letterhead import cli
 from letterhead import spark as lhs
+from tests.spark.frames import HEADERS, collected, explained
 
 pytestmark = pytest.mark.spark_only
 

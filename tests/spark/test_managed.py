@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import environments
-import pages
+from tests.helpers import environments, pages
 
 PAGE = "docs/how-to/run-on-a-cluster.md"
 

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
-from frames import batches_of, collected, failure, values_of
 from letterhead import _native
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, ExplodeBatches
+from tests.spark.formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
+from tests.spark.frames import batches_of, collected, failure, values_of
 
 IDS = [bytes(range(number, number + 16)) for number in range(3)]
 

@@ -13,8 +13,8 @@ import pytest
 import letterhead as lh
 from letterhead import spark as lhs
 from letterhead.spark.sources import register
-from log_bytes import batch, record, write_segments
-from read_arguments import read_arguments
+from tests.helpers.log_bytes import batch, record, write_segments
+from tests.helpers.read_arguments import read_arguments
 
 ACME, GLOBEX = [("tenant", b"acme")], [("tenant", b"globex")]
 ONE, TWO, BAD = [("retry", b"\0\1")], [("retry", b"\0\2")], [("retry", b"\0\0\0\1")]

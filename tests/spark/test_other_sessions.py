@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from environments import swept
+from tests.helpers.environments import swept
 
 SCRIPT = Path(__file__).parent / "other_sessions.py"
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from frames import collected, failure
 from letterhead import spark as lhs
+from tests.spark.frames import collected, failure
 
 TYPES = {
     "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double", "traceparent": "string",

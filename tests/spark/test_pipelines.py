@@ -12,7 +12,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import spark as lhs
-from pages import blocks
+from tests.helpers.pages import blocks
 
 pytestmark = [pytest.mark.spark_only, pytest.mark.slow]
 

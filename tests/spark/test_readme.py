@@ -15,11 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import letterhead as lh
-from frames import failure
 from letterhead import cli
 from letterhead import spark as lhs
 from letterhead.kip82 import MessageLog
-from pages import ROOT, blocks, run
+from tests.helpers.pages import ROOT, blocks, run
+from tests.spark.frames import failure
 
 HEADERS = "array<struct<key:string,value:binary>>"
 QUARANTINE = """\

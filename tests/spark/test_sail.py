@@ -7,10 +7,10 @@ import time
 import pytest
 from pyspark.sql import functions as F
 
-import pages
 from letterhead import spark as lhs
 from letterhead.spark.sail import active_is_sail, is_sail
 from letterhead.state import Processor, Topology
+from tests.helpers import pages
 
 KAFKA = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
 

@@ -13,11 +13,11 @@ from pyspark import cloudpickle
 from pyspark.sql import types as T
 
 import letterhead as lh
-import memory_registry
-from frames import failure
 from letterhead import spark as lhs
 from letterhead.schemas import AvroDecoder, JsonDecoder, ProtobufDecoder, RegisteredSchema
-from pages import run
+from tests.helpers import memory_registry
+from tests.helpers.pages import run
+from tests.spark.frames import failure
 
 PAGE = "docs/how-to/decode-avro.md"
 
@@ -50,7 +50,7 @@ def frame_of(spark, values, headers=None):
 
 def test_the_page_about_avro_decodes_in_spark(spark) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka, which writes the topic, is not installed")
-    from test_schemas import topic
+    from tests.conventions.test_schemas import topic
 
     registry, values, headers, orders = topic(2_500)
     table = pa.table({"offset": list(range(len(values))), "value": values, "headers": headers})

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from frames import HEADERS, collected, explained, plain
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.frame import HEADERS as HEADERS_IN_SPARK
-from reference.text_forms import TEXT_FORMS
-from sample_values import TYPES, headers, many_rows, values
-from settings import configured
+from tests.reference.text_forms import TEXT_FORMS
+from tests.spark.frames import HEADERS, collected, explained, plain
+from tests.spark.sample_values import TYPES, headers, many_rows, values
+from tests.spark.settings import configured
 
 pytestmark = pytest.mark.spark_only
 

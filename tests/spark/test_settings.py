@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from frames import collected
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark import sql_text
 from letterhead.spark.checks import value_unless_failed
 from letterhead.spark.writing import writer, written_from
-from settings import ALL, EACH, configured
+from tests.spark.frames import collected
+from tests.spark.settings import ALL, EACH, configured
 
 pytestmark = pytest.mark.spark_only
 

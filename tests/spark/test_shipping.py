@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.ports import free_ports
 
-import environments
-import pages
-import shipped
+from tests.helpers import environments, pages
+from tests.ports import free_ports
+from tests.spark import shipped
 
 SCRIPT = Path(shipped.__file__)
 READ = {"k": 7, "é": "x"}
@@ -64,7 +63,7 @@ def variables(place: Path, driver: Path, python: Path, master: str) -> dict[str,
         SPARK_LOCAL_IP="127.0.0.1",
         PYSPARK_PYTHON=str(python),
         PYSPARK_DRIVER_PYTHON=str(driver),
-        PYTHONPATH=str(SCRIPT.parents[1] / "helpers"),
+        PYTHONPATH=str(SCRIPT.parents[2]),
     )
 
 
@@ -123,8 +122,7 @@ def test_a_session_that_is_there_is_given_the_package(driver: Path, python: Path
 def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
     (command,) = pages.blocks(shipped.PAGE, "shell")
     (place / "job.py").write_text(
-        f"import sys; from pathlib import Path\nsys.path.insert(0, {str(SCRIPT.parent)!r})\n"
-        f"import shipped\nshipped.run('job', Path({str(samples)!r}))\n"
+        f"from pathlib import Path\nfrom tests.spark import shipped\nshipped.run('job', Path({str(samples)!r}))\n"
     )
     environment = variables(place, driver, python, "local-cluster[2,1,1024]")
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # where spark-submit is

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from frames import HEADERS
 from letterhead import spark as lhs
+from tests.spark.frames import HEADERS
 
 
 def frame_of(spark, rows, **others):

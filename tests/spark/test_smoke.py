@@ -13,7 +13,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.state import Processor, Topology
-from sample_values import TYPES, WIDTHS
+from tests.spark.sample_values import TYPES, WIDTHS
 
 VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 

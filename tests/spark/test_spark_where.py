@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 import letterhead as lh
 from letterhead import spark as lhs
 from letterhead._row_request import RowRequest
-from pages import run
+from tests.helpers.pages import run
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 

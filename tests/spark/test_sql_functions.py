@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frames import HEADERS
 from letterhead import spark as lhs
+from tests.spark.frames import HEADERS
 
 pytestmark = pytest.mark.spark_only  # Sail gets no functions of SQL
 

@@ -12,9 +12,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from frames import collected, failure, plain
 from letterhead import spark as lhs
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBWindowStore
+from tests.spark.frames import collected, failure, plain
 
 pytest.importorskip("rocksdict")
 

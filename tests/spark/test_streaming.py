@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from frames import collected
 from letterhead import spark as lhs
+from tests.spark.frames import collected
 
 COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from frames import HEADERS, collected
 from letterhead import spark as lhs
+from tests.spark.frames import HEADERS, collected
 
 COLUMNS = {
     "at": lh.field("timestamp:iso | timestamp:ms | timestamp_ms"),

@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import topology_app as app
-from frames import failure
 from letterhead import spark as lhs
 from letterhead.spark.topology.rows import PAGE_ROWS
 from letterhead.state import Topology
+from tests.spark import topology_app as app
+from tests.spark.frames import failure
 
 MODULES = ["engine", "plan", "rows", "state", "stores"]
 SCOPES = ["key", "partition"]

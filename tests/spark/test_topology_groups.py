@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-import topology_app as app
-from extras import spelled_out
 from letterhead import Headers
 from letterhead import spark as lhs
 from letterhead.errors import StateStoreError, TopologyError
@@ -29,6 +27,8 @@ from letterhead.state import (
     ValueAndTimestamp,
     ValueTimestampHeaders,
 )
+from tests.helpers.extras import spelled_out
+from tests.spark import topology_app as app
 
 # How often state is asked for.
 

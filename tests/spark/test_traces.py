@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from frames import HEADERS, explained
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from pages import run
+from tests.helpers.pages import run
+from tests.spark.frames import HEADERS, explained
 
 PAGE = "docs/how-to/link-traces.md"
 

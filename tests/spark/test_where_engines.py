@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from frames import HEADERS, collected, explained
 from letterhead import spark as lhs
 from letterhead.operations import DecodeOptions, Select, Where
 from letterhead.types import base_type
 from letterhead.where.program import filter_of
-from reference.text_forms import TEXT_FORMS
-from sample_values import TYPES, headers, many_rows
-from settings import configured
-from test_select_engines import random_rows
+from tests.reference.text_forms import TEXT_FORMS
+from tests.spark.frames import HEADERS, collected, explained
+from tests.spark.sample_values import TYPES, headers, many_rows
+from tests.spark.settings import configured
+from tests.spark.test_select_engines import random_rows
 
 pytestmark = pytest.mark.spark_only
 

@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead.errors import PrefixError, ProcessorStateError, UnsupportedOperationError
 
 if TYPE_CHECKING:
-    from traces import Families
+    from tests.state.traces import Families
 
 ERRORS: dict[str, type[Exception]] = {
     "java.lang.IllegalArgumentException": ValueError,

@@ -1,12 +1,11 @@
 """Topologies of the DSL in Kafka Streams whose stores it chooses itself, and the changelogs that they write.
 
-`python tests/state/dsl.py` runs them with every version of docs/versions.toml, and writes tests/vectors/dsl.jsonl.
+`python -m tests.state.dsl` runs them with every version of docs/versions.toml, and writes tests/vectors/dsl.jsonl.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +61,8 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def write(directory: Path) -> None:
+    from tests.state.java import JavaServer
     from tests.versions import REFERENCE, VERSIONS
-
-    from java import JavaServer
 
     lines = []
     for version in (REFERENCE, *VERSIONS["kafka"]["also"]):
@@ -80,6 +78,5 @@ def write(directory: Path) -> None:
 if __name__ == "__main__":
     import tempfile
 
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "state")]
     with tempfile.TemporaryDirectory() as temporary:
         write(Path(temporary))

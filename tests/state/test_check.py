@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-import changelogs
 import letterhead as lh
-import traces
 from letterhead.cli import main
 from letterhead.cli.state.check import CONVERTED, DAMAGED, KEPT, REFUSED, VERSIONS, predict_outcome
 from letterhead.state import ChangelogRecord
 from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.storage.keys import window_key
-from operations import Operations, config_of
-from test_java import OurStore
+from tests.state import changelogs, traces
+from tests.state.operations import Operations, config_of
+from tests.state.test_java import OurStore
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS: dict[str, Any] = json.loads((ROOT / "docs" / "store-versions.json").read_text(encoding="utf-8"))

@@ -20,7 +20,7 @@ from letterhead.state.memory import (
     InMemoryWindowStore,
 )
 from letterhead.state.reads import StoreScan
-from rocksdb_stores import TYPES, rocksdb_store
+from tests.helpers.rocksdb_stores import TYPES, rocksdb_store
 
 STORES: dict[str, Callable[[], Any]] = {
     "key-value in memory": lambda: InMemoryKeyValueStore("latest"),

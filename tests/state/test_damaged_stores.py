@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-import killed
-from killed import PLACE, STORE_TYPES, operations
 from letterhead import Headers
 from letterhead.errors import DamagedRowError, InvalidTimestampError, ProcessorStateError, StoreLockedError
 from letterhead.state import AggregationWithHeaders, ChangelogRecord, SessionKey, Stores, ValueTimestampHeaders, base
@@ -34,7 +32,9 @@ from letterhead.state.storage import keys
 from letterhead.state.storage.database import RocksDBOptions, StoredFamilies
 from letterhead.state.storage.keys import session_key, window_key
 from letterhead.state.storage.versioned_rows import LATEST
-from undisturbed import Undisturbed, check, stored
+from tests.state import killed
+from tests.state.killed import PLACE, STORE_TYPES, operations
+from tests.state.undisturbed import Undisturbed, check, stored
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 
@@ -42,7 +42,7 @@ RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 
 FILLING = """
 import json, pathlib, resource, signal, sys
-import killed
+from tests.state import killed
 from letterhead.errors import ProcessorStateError
 from letterhead.state.context import ChangelogList
 

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from command import runner
 from letterhead.errors import ProcessorStateError, StoreNotFoundError
 from letterhead.state import restore
 from letterhead.state.rocksdb import RocksDBKeyValueStore
 from letterhead.state.storage import files, temporary
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.temporary import LOCK, TemporaryDirectory
+from tests.helpers.command import runner
 
 pytestmark = pytest.mark.timeout(60)
 

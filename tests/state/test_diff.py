@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import changelogs
 import letterhead as lh
 from letterhead.errors import StoreChoiceError, StoreNotFoundError
 from letterhead.state import ChangelogRecord, diff, restore
@@ -17,6 +16,7 @@ from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.keys import session_key, window_key
 from letterhead.state.storage.layouts import HEADERS
 from letterhead.state.storage.position import Position
+from tests.state import changelogs
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 

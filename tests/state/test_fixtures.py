@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import archives
 from letterhead.errors import UnexpectedColumnFamilyError
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import MAX_TIME
 from letterhead.state.storage.position import Position
+from tests.helpers import archives
 
 FIXTURES = ("kv-headers", "kv-timestamped", "kv-plain", "kv-mid-upgrade", "window-headers", "session-headers")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.versions import KAFKA
 
-from java import JavaServer, JavaStore
-from operations import Operations, config_of
-from test_java import OurStore
+from tests.state.java import JavaServer, JavaStore
+from tests.state.operations import Operations, config_of
+from tests.state.test_java import OurStore
+from tests.versions import KAFKA
 
 pytestmark = [
     pytest.mark.jvm,

@@ -7,7 +7,6 @@ rows of every column family when the stores are closed.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -18,15 +17,13 @@ from typing import Any
 
 import pytest
 
-import changelogs
-import deviations
-import traces
-from java import JavaError, JavaServer, JavaStore
 from letterhead import read
 from letterhead.errors import InvalidTimestampError, ProcessorStateError
 from letterhead.state import ChangelogRecord, Processor, Topology, TopologyTestDriver, diff, restore
 from letterhead.state.layers.base import chain
-from operations import SEGMENT, Operations, Step, config_of, puts
+from tests.state import changelogs, deviations, traces
+from tests.state.java import JavaError, JavaServer, JavaStore
+from tests.state.operations import SEGMENT, Operations, Step, config_of, puts
 
 pytestmark = pytest.mark.jvm
 
@@ -680,12 +677,10 @@ def test_java_opens_a_store_that_was_downgraded_and_one_that_came_back(
 @pytest.mark.parametrize("family", ["kv", "window", "session"])
 def test_java_reads_what_we_wrote_before_we_were_killed(tmp_path: Path, server: JavaServer, family: str) -> None:
     config, task = config_of(family), tmp_path / "app" / "0_0"
-    paths = os.pathsep.join(path for path in sys.path if path)
     writer = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("write_and_wait.py")), str(task), family, "80"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": paths},
     )
     with writer:
         assert writer.stdout is not None

@@ -13,10 +13,10 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.versions import REFERENCE, ROOT, built, check_built
 
 import letterhead.state as ours
 from letterhead.state import Stores
+from tests.versions import REFERENCE, ROOT, built, check_built
 
 pytestmark = pytest.mark.jvm
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from java import JavaError, JavaServer, JavaStore
 from letterhead.errors import InvalidTimestampError
-from operations import config_of
-from test_java import OurStore
+from tests.state.java import JavaError, JavaServer, JavaStore
+from tests.state.operations import config_of
+from tests.state.test_java import OurStore
 
 pytestmark = pytest.mark.jvm
 

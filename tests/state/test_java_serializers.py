@@ -8,9 +8,9 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.versions import built, check_built
 
 import letterhead as lh
+from tests.versions import built, check_built
 
 pytestmark = pytest.mark.jvm
 

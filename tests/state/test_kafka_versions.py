@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.versions import ROOT, VERSIONS
 
-import dsl
 import letterhead as lh
-import traces
-from java import JavaError, JavaServer, JavaStore
 from letterhead.errors import StateStoreError
 from letterhead.state.layers.base import chain
-from operations import SEGMENT, Operations, Step, config_of, puts
-from test_java import OurStore, place, whole
+from tests.state import dsl, traces
+from tests.state.java import JavaError, JavaServer, JavaStore
+from tests.state.operations import SEGMENT, Operations, Step, config_of, puts
+from tests.state.test_java import OurStore, place, whole
+from tests.versions import ROOT, VERSIONS
 
 pytestmark = pytest.mark.jvm
 

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import killed
-from killed import BUFFERED, CACHED_KEYS, COMMIT_EVERY, PLACE, Operation, operations
 from letterhead.state import ChangelogRecord, SessionKey, Stores, ValueAndTimestamp
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
 from letterhead.state.storage.versioned_rows import with_headers
-from undisturbed import Row, Undisturbed, check, stored, versions
+from tests.state import killed
+from tests.state.killed import BUFFERED, CACHED_KEYS, COMMIT_EVERY, PLACE, Operation, operations
+from tests.state.undisturbed import Row, Undisturbed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.
 KILLS = int(os.environ.get("LETTERHEAD_KILLS", "25"))

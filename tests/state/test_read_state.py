@@ -23,9 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import archives
 import letterhead as lh
-from extras import spelled_out
 from letterhead import arrow as lha
 from letterhead.errors import (
     CODES,
@@ -40,8 +38,10 @@ from letterhead.state.reading.directory import find_stores
 from letterhead.state.reading.store_types import value_format_of
 from letterhead.state.reading.stores import open_stores
 from letterhead.state.rocksdb import RocksDBKeyValueStore
-from read_arguments import read_arguments
-from rocksdb_stores import rocksdb_store
+from tests.helpers import archives
+from tests.helpers.extras import spelled_out
+from tests.helpers.read_arguments import read_arguments
+from tests.helpers.rocksdb_stores import rocksdb_store
 
 pytest.importorskip("rocksdict")
 

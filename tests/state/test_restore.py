@@ -14,18 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import changelogs
-import deviations
 import letterhead as lh
-import traces
 from letterhead.errors import DamagedRowError, ProcessorStateError
 from letterhead.state import ChangelogRecord, Stores, restore
 from letterhead.state.context import with_position
 from letterhead.state.restoring import restore as restoring
 from letterhead.state.storage.keys import window_key
 from letterhead.state.storage.position import Position
-from log_bytes import TRANSACTIONAL, batch, mark
-from log_bytes import record as logged
+from tests.helpers.log_bytes import TRANSACTIONAL, batch, mark
+from tests.helpers.log_bytes import record as logged
+from tests.state import changelogs, deviations, traces
 
 RESTORED = [
     name

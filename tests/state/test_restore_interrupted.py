@@ -17,9 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import changelogs
 import letterhead as lh
-import traces
 from letterhead.errors import ProcessorStateError
 from letterhead.state import ChangelogRecord, restore
 from letterhead.state.context import with_position
@@ -29,6 +27,7 @@ from letterhead.state.storage.database import Database, RocksDBOptions, StoredFa
 from letterhead.state.storage.keys import window_key
 from letterhead.state.storage.layouts import HEADERS
 from letterhead.state.storage.position import Position
+from tests.state import changelogs, traces
 
 EACH = 20
 """Records of a batch, which is written when the next one arrives."""

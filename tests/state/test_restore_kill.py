@@ -16,12 +16,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import changelogs
-import killed
-import traces
-from killed import RETENTION, operations
 from letterhead.state import restore
 from letterhead.state.context import ChangelogList
+from tests.state import changelogs, killed, traces
+from tests.state.killed import RETENTION, operations
 
 PROGRAM = Path(__file__).with_name("killed_restore.py")
 # A second each; more are for an evening.

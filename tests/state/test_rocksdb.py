@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from extras import spelled_out
 from letterhead import Headers
 from letterhead.errors import (
     InvalidStateStoreError,
@@ -37,6 +36,7 @@ from letterhead.state.storage import database
 from letterhead.state.storage.database import Database, RocksDBOptions, StoredFamilies
 from letterhead.state.storage.layouts import HEADERS
 from letterhead.state.storage.position import Position
+from tests.helpers.extras import spelled_out
 
 Rows = list[tuple[bytes, bytes]]
 NOW = struct.pack(">q", 5)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.versions import KAFKA
 
-import dsl
 import letterhead as lh
-from java import JavaServer
 from letterhead.errors import DecodeError
 from letterhead.state.storage.suppress_rows import Buffered, Suppressed, read_suppressed, write_suppressed
+from tests.state import dsl
+from tests.state.java import JavaServer
+from tests.versions import KAFKA
 
 NOTHING = Buffered(None, None, None)
 A, B = b"a".hex(), b"b".hex()

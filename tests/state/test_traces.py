@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import deviations
 import letterhead as lh
 from letterhead.state import PUT_NOT_VALID, ChangelogRecord, TopologyTestDriver
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, Version
-from traces import VECTORS, Families, headers_of, replay, shown, shown_headers
-from traces import traces as all_traces
+from tests.state import deviations
+from tests.state.traces import VECTORS, Families, headers_of, replay, shown, shown_headers
+from tests.state.traces import traces as all_traces
 
 
 @pytest.mark.parametrize("trace", all_traces())

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-import deviations
-from deviations import Failed
 from letterhead import Headers
 from letterhead.errors import NoSuchElementError
 from letterhead.state import (
@@ -34,6 +32,8 @@ from letterhead.state import (
     VersionedKeyValueStoreWithHeaders,
     VersionedRecordWithHeaders,
 )
+from tests.state import deviations
+from tests.state.deviations import Failed
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 FAMILIES = ("kv", "window", "session", "upgrade", "versioned")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import killed
-from killed import Operation
 from letterhead.state.context import ChangelogList
 from letterhead.state.layers.base import chain
 from letterhead.state.storage.database import StoredFamilies
+from tests.state import killed
+from tests.state.killed import Operation
 
 Row = tuple[str, str, bytes]
 """A database, a family of it, and a key."""

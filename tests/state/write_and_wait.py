@@ -10,8 +10,8 @@ import letterhead as lh
 from letterhead.state import SessionKey
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
 from letterhead.state.storage.database import RocksDBOptions
-from operations import config_of, puts
-from traces import headers_of, unhex
+from tests.state.operations import config_of, puts
+from tests.state.traces import headers_of, unhex
 
 LOGGED = RocksDBOptions(write_ahead_log=True)
 

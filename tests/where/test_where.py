@@ -19,7 +19,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.where.program import fields_of_format, resolve
 from letterhead.where.row_filter import RowFilter
-from strategies import few
+from tests.helpers.strategies import few
 
 COLUMNS = {"tenant": "string", "retry": "int32", "ratio": "float64", "flag": "bool", "blob": "binary"}
 LISTS = {f"{name}s": lh.field(f"array<{type}>", key=name) for name, type in COLUMNS.items()}

@@ -14,7 +14,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import where
-from log_bytes import batch, record
+from tests.helpers.log_bytes import batch, record
 
 Headers = list[tuple[str, bytes | None]]
 Predicate = Callable[[Headers], bool]

@@ -47,11 +47,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from letterhead._formatting import count_noun
-from reference.cursor import Broken, Cursor
-from reference.messages.iggy_message import take_body
-from reference.parts import as_int64, take_id
-from reference.protocols import Fields, Opened
-from reference.xxh3 import xxh3_64
+from tests.reference.cursor import Broken, Cursor
+from tests.reference.messages.iggy_message import take_body
+from tests.reference.parts import as_int64, take_id
+from tests.reference.protocols import Fields, Opened
+from tests.reference.xxh3 import xxh3_64
 
 HEADER_LEN = 256
 FRAME_LEN = 48

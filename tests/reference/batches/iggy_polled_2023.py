@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.cursor import Broken, Cursor
-from reference.messages.iggy_message_2023 import take_block, take_payload
-from reference.parts import check_crc, take_id, take_int64
-from reference.protocols import Fields, Opened
+from tests.reference.cursor import Broken, Cursor
+from tests.reference.messages.iggy_message_2023 import take_block, take_payload
+from tests.reference.parts import check_crc, take_id, take_int64
+from tests.reference.protocols import Fields, Opened
 
 STATES = {1: "available", 10: "unavailable", 20: "poisoned", 30: "marked_for_deletion"}
 

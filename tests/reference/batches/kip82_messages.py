@@ -27,10 +27,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reference import codecs
-from reference.cursor import Broken, Cursor
-from reference.messages.kip82_message import CODEC_BITS, FLAGGED, LOG_APPEND_BIT, MAGIC, WRAPPED, Message, take_frame
-from reference.protocols import Fields, Opened, Refused
+from tests.reference import codecs
+from tests.reference.cursor import Broken, Cursor
+from tests.reference.messages.kip82_message import (
+    CODEC_BITS,
+    FLAGGED,
+    LOG_APPEND_BIT,
+    MAGIC,
+    WRAPPED,
+    Message,
+    take_frame,
+)
+from tests.reference.protocols import Fields, Opened, Refused
 
 FRAME_LEN = 12
 """Offset and size, which the size does not count."""

@@ -50,12 +50,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from letterhead._formatting import count_noun
-from reference import codecs
-from reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
-from reference.crc32c import crc32c
-from reference.cursor import Broken, Cursor, DecodeOptions
-from reference.messages.kip82_message import CODEC_BITS, LOG_APPEND_BIT, take_frame
-from reference.protocols import Fields, Opened
+from tests.reference import codecs
+from tests.reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
+from tests.reference.crc32c import crc32c
+from tests.reference.cursor import Broken, Cursor, DecodeOptions
+from tests.reference.messages.kip82_message import CODEC_BITS, LOG_APPEND_BIT, take_frame
+from tests.reference.protocols import Fields, Opened
 
 MAGIC = 2
 MAGIC_WITHIN = 4

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reference import keys, types
-from reference.cursor import Cursor
-from reference.keys import Key
-from reference.parts import misfit_of_length
-from reference.protocols import Entry, Outgoing, Refused
-from reference.value_types import IGGY, IGGY_NAMED, code_of, turned
+from tests.reference import keys, types
+from tests.reference.cursor import Cursor
+from tests.reference.keys import Key
+from tests.reference.parts import misfit_of_length
+from tests.reference.protocols import Entry, Outgoing, Refused
+from tests.reference.value_types import IGGY, IGGY_NAMED, code_of, turned
 
 LENGTHS = range(1, 256)
 """The bytes that a key or a value can have."""

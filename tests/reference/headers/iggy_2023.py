@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.cursor import Cursor
-from reference.headers import iggy
-from reference.protocols import Entry, Outgoing, Refused
-from reference.value_types import IGGY_NAMED
+from tests.reference.cursor import Cursor
+from tests.reference.headers import iggy
+from tests.reference.protocols import Entry, Outgoing, Refused
+from tests.reference.value_types import IGGY_NAMED
 
 LENGTHS = iggy.LENGTHS
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.cursor import Cursor
-from reference.headers import iggy, iggy_2023
-from reference.protocols import Entry, Outgoing
+from tests.reference.cursor import Cursor
+from tests.reference.headers import iggy, iggy_2023
+from tests.reference.protocols import Entry, Outgoing
 
 INSTEAD = ("iggy", "iggy-2023")
 """The formats that can be written."""

@@ -21,10 +21,10 @@ import re
 from collections.abc import Iterator
 
 from letterhead._formatting import count_noun
-from reference import varint
-from reference.cursor import Cursor
-from reference.parts import check_lengths, check_total
-from reference.protocols import Entry, Outgoing
+from tests.reference import varint
+from tests.reference.cursor import Cursor
+from tests.reference.parts import check_lengths, check_total
+from tests.reference.protocols import Entry, Outgoing
 
 MIN_HEADER_LEN = 2
 """A key length and a value length: the least that a header takes."""

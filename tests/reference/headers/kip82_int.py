@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.cursor import Cursor
-from reference.parts import check_lengths, check_total, fixed, nullable
-from reference.protocols import Entry, Outgoing
+from tests.reference.cursor import Cursor
+from tests.reference.parts import check_lengths, check_total, fixed, nullable
+from tests.reference.protocols import Entry, Outgoing
 
 
 def read(cursor: Cursor) -> Iterator[Entry]:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference import types
-from reference.cursor import Cursor
-from reference.parts import check_lengths, check_total, fixed
-from reference.protocols import Entry, Outgoing
-from reference.value_types import KIP82, code_of
+from tests.reference import types
+from tests.reference.cursor import Cursor
+from tests.reference.parts import check_lengths, check_total, fixed
+from tests.reference.protocols import Entry, Outgoing
+from tests.reference.value_types import KIP82, code_of
 
 
 def read(cursor: Cursor) -> Iterator[Entry]:

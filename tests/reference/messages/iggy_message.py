@@ -19,9 +19,9 @@ Differences from the reference implementation (``IggyMessage``): those of the bl
 
 from __future__ import annotations
 
-from reference.cursor import Cursor
-from reference.parts import id_of, natural, payload_of, take_id, take_int64
-from reference.protocols import Fields, Lose, Written
+from tests.reference.cursor import Cursor
+from tests.reference.parts import id_of, natural, payload_of, take_id, take_int64
+from tests.reference.protocols import Fields, Lose, Written
 
 
 def read(cursor: Cursor) -> tuple[Fields, Cursor]:

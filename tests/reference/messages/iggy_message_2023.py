@@ -14,9 +14,9 @@ Differences from the reference implementation (``iggy`` 0.6.210): those of the b
 
 from __future__ import annotations
 
-from reference.cursor import Cursor
-from reference.parts import id_of, payload_of, take_id
-from reference.protocols import Fields, Lose, Written
+from tests.reference.cursor import Cursor
+from tests.reference.parts import id_of, payload_of, take_id
+from tests.reference.protocols import Fields, Lose, Written
 
 
 def read(cursor: Cursor) -> tuple[Fields, Cursor]:

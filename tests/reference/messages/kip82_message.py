@@ -29,10 +29,10 @@ from __future__ import annotations
 import zlib
 
 from letterhead.results import Loss
-from reference.cursor import Broken, Cursor
-from reference.messages import kip82_wrapper
-from reference.parts import check_crc, fixed, nullable
-from reference.protocols import Fields, Lose, Refused, Written
+from tests.reference.cursor import Broken, Cursor
+from tests.reference.messages import kip82_wrapper
+from tests.reference.parts import check_crc, fixed, nullable
+from tests.reference.protocols import Fields, Lose, Refused, Written
 
 MAGIC = 2
 """The message format of the drafts."""

@@ -12,9 +12,9 @@ Big-endian. There is no reference implementation.
 
 from __future__ import annotations
 
-from reference.cursor import Cursor
-from reference.parts import fixed, nullable
-from reference.protocols import Fields, Lose, Written
+from tests.reference.cursor import Cursor
+from tests.reference.parts import fixed, nullable
+from tests.reference.protocols import Fields, Lose, Written
 
 MAGIC = 0
 

@@ -13,9 +13,9 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 from __future__ import annotations
 
 from letterhead.results import Loss
-from reference import varint
-from reference.cursor import Cursor
-from reference.protocols import Fields, Lose, Written
+from tests.reference import varint
+from tests.reference.cursor import Cursor
+from tests.reference.protocols import Fields, Lose, Written
 
 
 def read(cursor: Cursor) -> tuple[Fields, Cursor]:

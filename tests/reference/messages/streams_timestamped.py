@@ -12,11 +12,11 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 
 from __future__ import annotations
 
-from reference import varint
-from reference.cursor import Cursor
-from reference.messages.streams import lose_headers, split_headers
-from reference.parts import fixed
-from reference.protocols import Fields, Lose, Refused, Written
+from tests.reference import varint
+from tests.reference.cursor import Cursor
+from tests.reference.messages.streams import lose_headers, split_headers
+from tests.reference.parts import fixed
+from tests.reference.protocols import Fields, Lose, Refused, Written
 
 
 def read(cursor: Cursor) -> tuple[Fields, Cursor]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from letterhead.errors import ErrorDetail, HeaderError
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from reference import ops, varint
+from tests.reference import ops, varint
 
 BYTES = ("id", "key", "value", "payload")
 WIDTHS = {"varint": 32, "unsigned-varint": 32, "varlong": 64, "unsigned-varlong": 64}
