@@ -19,8 +19,8 @@ from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import Findings, Source
-from letterhead.sources.nested_columns import append_nested_columns, find_nested_columns, with_nested_columns
 from letterhead.sources.table_files import open_table
+from letterhead.where.nested_columns import append_nested_columns, find_nested_columns, with_nested_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
