@@ -53,7 +53,7 @@ def test_a_row_that_leaves_the_condition_undecided_is_handled_as_errors_says(
     assert "--errors column" in stopped.err
     nulls = run(*args, "--errors", "null")
     assert (nulls.code, len(nulls.out.splitlines())) == (1, 3)
-    assert "1 row left out, as --where is null where a header cannot be read" in nulls.err
+    assert "1 row left out, as --where is null where a header or value cannot be read" in nulls.err
     column = run(*args, "--errors", "column")
     rows = [json.loads(line) for line in column.out.splitlines()]
     name = "p_error" if command[0] == "decode" else "error"

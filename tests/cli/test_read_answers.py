@@ -101,7 +101,7 @@ def test_rows_that_a_condition_leaves_undecided_are_reported_and_left_out_of_cou
     result = run("read", ORDERS, "--where", "retry::int16 = 1", "--errors", "null", "--count-by", "partition", "--json")
     assert (result.code, rows(result)) == (1, [])
     assert "9,700 of 9,700 records did not decode: wrong_size 9,700" in result.err
-    assert "9,700 records left out, as --where is null where a header cannot be read" in result.err
+    assert "9,700 records left out, as --where is null where a header or value cannot be read" in result.err
 
 
 def test_errors_column_keeps_undecided_rows_and_names_the_condition(run: Run, table: Path) -> None:

@@ -59,6 +59,8 @@ def test_messages_of_iggy_have_their_values_in_the_payload(
     monkeypatch.setattr(registry_module, "Registry", lambda *_: MemoryRegistry({1: SCHEMA}))
     result = run("read", path, *BY_REGISTRY, "--value-schema", schema, "--json")
     assert [json.loads(line)["payload"] for line in result.lines] == [{"id": 7}, {"id": 8}]
+    result = run("read", path, *BY_REGISTRY, "--value-schema", schema, "--json", "--where", '"payload.id" > 7')
+    assert [json.loads(line)["payload"] for line in result.lines] == [{"id": 8}]
     result = run("read", path, *BY_REGISTRY)
     assert (result.code, "--value-subject" in result.err) == (2, True)
     result = run("read", path, *BY_REGISTRY, "--value-schema", schema, "--key", "avro")

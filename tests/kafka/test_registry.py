@@ -390,6 +390,68 @@ def test_errors_of_values_are_those_of_rows(
         assert codes == ([None] * 4 + ["trailing_bytes", None] if errors == "column" else ["trailing_bytes"])
 
 
+WHERE_NUMBER = ("--where", '"value.number" > 1')
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), EXPECTED[2:4]),
+        (("--errors", "skip"), [*EXPECTED[2:4], EXPECTED[5]]),
+        (("--errors", "null"), [*EXPECTED[2:4], EXPECTED[5]]),
+        (("--errors", "column"), [*EXPECTED[2:4], None, EXPECTED[5]]),
+        (("--errors", "only"), [None]),
+        (("--errors", "skip", "--last", "2"), [EXPECTED[3], EXPECTED[5]]),
+        (("--errors", "column", "--last", "2"), [None, EXPECTED[5]]),
+        (("--start", "5"), EXPECTED[5:]),
+        (("--end", "4", "-n", "1"), EXPECTED[2:3]),
+        (("--end", "4", "--last", "1"), EXPECTED[3:4]),
+        (("--errors", "skip", "--start", "group:fields", "--commit-group", "fields", "-n", "1"), EXPECTED[2:3]),
+        (("--errors", "skip", "--start", "group:fields", "--commit-group", "fields"), [EXPECTED[3], EXPECTED[5]]),
+        (("--end", "4", "--headers", "__value_schema_id:binary"), EXPECTED[2:4]),
+        (("--end", "4", "--edit", "drop __value_schema_id"), EXPECTED[2:4]),
+    ],
+)
+def test_a_condition_tests_fields_of_values(
+    run: Run, apicurio: Apicurio, sent: str, options: Any, expected: list[Any]
+) -> None:
+    result = run("read", sent, *by(apicurio), *WHERE_NUMBER, *options, "--columns", "headers,value")
+    if "--headers" in options:
+        result = run("read", sent, *by(apicurio), *WHERE_NUMBER, *options, "--columns", "value")
+    assert printed(result) == expected
+    if options == ("--errors", "column"):
+        assert [row["error"] and row["error"][0]["column"] for row in map(json.loads, result.lines)] == [
+            None,
+            None,
+            "where",
+            None,
+        ]
+    if options == ("--errors", "null"):
+        assert "1 record left out" in result.err
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ('"value.number" = 2 and offset > 2', EXPECTED[3:4]),
+        ('"value.number" = 2 or offset = 5', [*EXPECTED[2:4], EXPECTED[5]]),
+        ("\"value.city\" = 'b' and headers['__value_schema_id']::binary is null", EXPECTED[2:3]),
+        ("\"value.city\" = 'b' or headers['__value_schema_id']::binary is null", [EXPECTED[0], *EXPECTED[2:4]]),
+        ("value is null", []),
+    ],
+)
+def test_fields_of_values_are_tested_beside_those_of_records(
+    run: Run, apicurio: Apicurio, sent: str, where: str, expected: list[Any]
+) -> None:
+    result = run("read", sent, *by(apicurio), "--where", where, "--errors", "skip", "--columns", "value")
+    assert (printed(result), "no record had a header" in result.err) == (expected, False)
+
+
+def test_a_field_that_values_do_not_have_is_refused(run: Run, apicurio: Apicurio, sent: str) -> None:
+    result = run("read", sent, *by(apicurio), "--where", '"value.nothing" = 1')
+    assert (result.code, "whose fields are value.number, value.city" in result.err) == (2, True)
+
+
 def test_the_last_rows_with_errors_are_found(run: Run, apicurio: Apicurio, sent: str) -> None:
     assert printed(run("read", sent, *by(apicurio), "--errors", "only", "--last", "1")) == [None]
     assert printed(run("read", sent, *by(apicurio), "--errors", "skip", "--last", "2")) == [EXPECTED[3], EXPECTED[5]]
@@ -446,6 +508,11 @@ def test_keys_and_values_are_decoded_together(run: Run, apicurio: Apicurio, brok
     assert [json.loads(line) for line in result.lines] == [
         {"key": {"value": "a"}, "value": value}, {"key": None, "value": value}, {"key": {"value": "c"}, "value": value}
     ]  # fmt: skip
+    where = '"key.value" = \'c\' or "value.id" = 2'
+    result = run(
+        "read", topic, *key, "--value", "avro", "--columns", "offset,key", "--errors", "skip", "--where", where
+    )
+    assert [json.loads(line) for line in result.lines] == [{"offset": 2, "key": {"value": "c"}}]
     group = ("--start", "group:keyed", "--commit-group", "keyed", "--columns", "key")
     # The key that cannot be decoded stays uncommitted.
     for expected in (["a"], []):
@@ -462,6 +529,9 @@ def test_segments_are_read_by_the_subject_of_their_directory(
     [directory] = running_broker.directory.rglob("sent-0")
     result = run("read", directory, *by(apicurio)[:4], "--json")
     assert printed(result) == EXPECTED
+    assert (
+        printed(run("read", directory, *by(apicurio)[:4], "--json", "--where", "\"value.city\" = 'c'")) == EXPECTED[4:]
+    )
 
 
 def test_settings_of_a_registry_are_options(run: Run, apicurio: Apicurio, sent: str, tmp_path: Any) -> None:
@@ -477,13 +547,15 @@ def test_settings_of_a_registry_are_options(run: Run, apicurio: Apicurio, sent: 
 
 
 def test_the_commands_of_the_page_run(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
-    [block] = pages.blocks("docs/how-to/decode-avro.md", "sh")
+    block = "".join(pages.blocks("docs/how-to/decode-avro.md", mark)[0] for mark in ("sh", "sh where"))
     lines = block.replace("\\\n", "").replace("http://registry:8081", apicurio.url).splitlines()
     results = [
         run(*shlex.split(line)[1:])
         for line in (each.replace("localhost:9092/orders", f"{broker}/sent") for each in lines)
     ]
-    assert [result.code for result in results] == [0, 0]
+    assert [result.code for result in results] == [0, 0, 0]
+    assert "c" in results[2].out
+    assert "?" not in results[2].out
     assert '{"number":3.5' in results[0].out
     assert results[1].lines == []  # no value of the tenant is damaged
 

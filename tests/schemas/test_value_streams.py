@@ -131,3 +131,70 @@ def test_an_error_of_the_source_keeps_its_class() -> None:
     assert next(reader)["offset"].to_pylist() == [40]
     with pytest.raises(lh.DecodeError, match="the source ends"):
         next(reader)
+
+
+NEXT = prefixed(1, V1, {"id": 9})
+
+
+@pytest.mark.parametrize(
+    ("where", "offsets"),
+    [
+        ('"value.id" > 7', [41]),
+        ('"value.id" > 7 or offset = 40', [40, 41]),
+        ('"value.id" is null', [42, 43]),
+        ('value is not null and "value.id" is null', [43]),
+        ("tenant = 'acme' and \"value.id\" = 7", [40]),
+        ("tenant = 'acme' or \"value.id\" = 9", [40, 41]),
+        (lh.col("value.id").isin([7, 9]) & (lh.col("partition") == 3), [40, 41]),
+        ("headers['value.id']::string = 'x'", [43]),
+    ],
+)
+def test_a_condition_tests_fields_of_values(where: Any, offsets: list[int]) -> None:
+    source = table(IN_FRONT, NEXT, None, IN_HEADER)
+    tagged = [[("tenant", b"acme")], [], [], [("__value_schema_id", b"\0\0\0\0\1"), ("value.id", b"x")]]
+    source = source.set_column(4, "headers", [[lh.encode(each, "kafka") for each in tagged]])
+    result = decode_values(source, DECODER, where=where).read_all()
+    assert (result["offset"].to_pylist(), result.column_names) == (offsets, source.column_names)
+
+
+def test_a_value_that_leaves_the_condition_undecided_is_an_error() -> None:
+    source, where = table(IN_FRONT, NEXT, DAMAGED, NEXT), '"value.id" = 9 or offset = 40'
+    reader = decode_values(source, DECODER, where=where)
+    assert next(reader)["offset"].to_pylist() == [40, 41]
+    with pytest.raises(lh.DecodeError, match="offset 42"):
+        next(reader)
+    assert decode_values(source, DECODER, where=where, errors="null").read_all()["offset"].to_pylist() == [40, 41, 43]
+    result = decode_values(source, DECODER, where=where, errors="column").read_all()
+    errors = [each and (each[0]["code"], each[0]["column"]) for each in result["error"].to_pylist()]
+    assert errors == [None, None, ("trailing_bytes", "where"), None]
+    decided = decode_values(source, DECODER, where=f"({where}) and offset > 42", errors="column").read_all()
+    assert decided["offset"].to_pylist() == [43]
+    # The row is selected whatever its value is.
+    known = decode_values(source, DECODER, where='"value.id" = 9 or offset = 42', errors="column").read_all()
+    assert [each and each[0]["column"] for each in known["error"].to_pylist()] == [None, None, None]
+
+
+def test_names_that_the_rows_do_not_have_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"'value\.nothing' is no field"):
+        decode_values(table(IN_FRONT), DECODER, where='"value.nothing" = 1')
+    with pytest.raises(ValueError, match="names a header, and headers=None"):
+        decode_values(table(IN_FRONT), DECODER, headers=None, where="tenant = 'a'")
+
+
+def test_offsets_of_rows_that_the_condition_leaves_out_are_committed() -> None:
+    used: list[int] = []
+
+    class Committing(Reader):
+        def note_used(self, rows: int) -> None:
+            used.append(rows)
+
+        def close_after(self, rows: int) -> None:
+            pass
+
+    source = table(NEXT, IN_FRONT, NEXT, IN_FRONT, NEXT, NEXT)
+    batches = source.to_batches(4)
+    for rows, expected in ((0, 0), (1, 2), (2, 4)):
+        reader = decode_values(Committing(source.schema, lambda: iter(batches)), DECODER, where='"value.id" = 9')
+        assert next(reader)["offset"].to_pylist() == [40, 42]
+        reader.close_after(rows)  # type: ignore[attr-defined]
+        assert used[-1] == expected

@@ -64,7 +64,7 @@ class RowCounts:
     def report(self, operation: str, *, is_null: bool = False) -> int:
         """Print the errors to stderr and return the exit code. ``is_null``: rows were left out because of --errors null."""
         if is_null and self.left_out:
-            warn(f"{self._counted(self.left_out)} left out, as --where is null where a header cannot be read")
+            warn(f"{self._counted(self.left_out)} left out, as --where is null where a header or value cannot be read")
         if not self.bad:
             return OK
         codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())

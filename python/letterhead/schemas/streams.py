@@ -19,7 +19,9 @@ from letterhead.reader import Reader
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["LOCATIONS", "SerializedColumn", "decode_stream", "decode_values"]
 
@@ -37,6 +39,7 @@ def decode_values(
     format: str = "kafka",
     header: str = "__value_schema_id",
     id_bytes: Literal[4, 8] | None = None,
+    where: Where | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
 ) -> Reader:
@@ -53,6 +56,9 @@ def decode_values(
     headers : str or None, default "headers"
         Column of the headers. With None, ids are in front of the values only.
     {headers_format} {id_header} {id_bytes}
+    where : Condition or str, optional
+        Return only the rows for which a condition is true: on columns, on headers, and on fields of the values, which are
+        named as in ``"value.amount" > 10``. A value that cannot be decoded, and leaves the condition undecided, is an error.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error, after the rows before it;
         return null; or also describe the error in a last column, or in that of the source, if it has one.
@@ -85,7 +91,7 @@ def decode_values(
     """
     check_name("errors value", errors, ("raise", "null", "column"))
     place = SerializedColumn(column, headers, format, header, id_bytes)
-    return decode_stream(source, decoder, place, errors=errors, error_column=error_column)
+    return decode_stream(source, decoder, place, errors=errors, error_column=error_column, where=where)
 
 
 class SerializedColumn(NamedTuple):
@@ -106,6 +112,8 @@ def decode_stream(
     errors: OnError,
     error_column: str,
     limits: Limits | None = None,
+    where: Where | None = None,
+    typed_headers: Columns | None = None,
     leave_out: Collection[str] = (),
     is_plain: bool = False,
 ) -> Reader:
@@ -113,27 +121,37 @@ def decode_stream(
     with install_hint("letterhead.schemas.decode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
+        from letterhead.schemas.row_selection import RowSelection
+
     # Errors of a reader of this package keep their class.
     stream = source if isinstance(source, Reader) else pa.RecordBatchReader.from_stream(source)
     operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits, is_plain=is_plain)
     names = [name for name in operation.schema.names if name not in leave_out]
+    select = None
+    if where is not None:
+        reported = error_column if errors == "column" else None
+        select = RowSelection(where, operation.schema, column, typed_headers, errors, reported, limits)
+
+    def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Return decoded rows, and the row in the batch of each, unless all are selected."""
+        decoded = operation.decode(batch)
+        return (decoded, None) if select is None else select(decoded)
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             rows = 0
             for batch in stream:
-                error = None
+                error, end = None, len(batch)
                 try:
-                    decoded = operation.decode(batch)
+                    decoded, kept = work(batch)
                 except DecodeError as raised:
-                    error = raised
-                    decoded = operation.decode(batch.slice(0, raised.row or 0))
-                if error is None or len(decoded):
-                    reader.rows_before = 0
+                    error, end = raised, raised.row or 0
+                    decoded, kept = work(batch.slice(0, end))
+                if len(decoded) or (error is None and select is None):
+                    reader.begin(end, kept)
                     for part in split_batches(decoded.select(names), limits):
                         yield part
-                        reader.note_used(len(part))
-                        reader.rows_before += len(part)
+                        reader.note_part(len(part))
                 if error is not None:
                     raise after_rows(_locate_error(error, batch), rows) from None
                 rows += len(batch)
@@ -152,13 +170,27 @@ class _ValueReader(Reader):
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], source: Any) -> None:
         super().__init__(schema, batches, getattr(source, "_progress", None))
         self._committing = source if hasattr(source, "close_after") else None
-        self.rows_before = 0
-        """Rows of the last batch of the source that earlier batches have."""
+        self._rows_before = 0
+        self._source_rows = 0
+        self._kept: pa.Array | None = None
+
+    def begin(self, source_rows: int, kept: pa.Array | None) -> None:
+        """Begin with a batch of the source: with all of its rows, or with some, of which ``kept`` has the row in the batch."""
+        self._rows_before, self._source_rows, self._kept = 0, source_rows, kept
+
+    def note_part(self, rows: int) -> None:
+        """Note that a part of a batch of the source, all of whose rows were used, is followed by another."""
+        self.note_used(rows)
+        self._rows_before += rows
 
     def note_used(self, rows: int) -> None:
         """Note that the first rows of the last batch were used."""
-        if self._committing is not None:
-            self._committing.note_used(self.rows_before + rows)
+        if self._committing is None:
+            return
+        used = self._rows_before + rows
+        if self._kept is not None and used:
+            used = self._source_rows if used >= len(self._kept) else self._kept[used].as_py()
+        self._committing.note_used(used)
 
     def close_after(self, rows: int) -> None:
         """Commit the offsets of the first rows of the last batch, as of a topic with ``commit_group``, and close the source."""

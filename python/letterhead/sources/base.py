@@ -204,18 +204,21 @@ class LogSource(Source):
                 raise ValueError("value= is for the records of a topic that is not internal")
             parts = []
             for serialized in request.serialized:
-                name, headers, format = self._serialized_column(request)
+                _, headers, format = self._serialized_column(request)
+                name = self._part_column(serialized.part, request)
                 if serialized.part == "key" and "key" not in self.columns(request):
                     raise ValueError(f"key= is for records of Kafka, not for {self.name}")
-                parts.append(
-                    (serialized, SerializedColumn("key" if serialized.part == "key" else name, headers, format))
-                )
-            return value_reader(parts, self.topic_name, request, self.open_records)
+                parts.append((serialized, SerializedColumn(name, headers, format)))
+            fields = self._condition_fields(request)
+            return value_reader(parts, self.topic_name, request, fields, self.open_records)
         if self.internal is None or not self._is_decoded(request):
             return self.open_records(request)
         from letterhead.sources.internal_rows import internal_reader
 
         return internal_reader(self.internal, request, self.open_records)
+
+    def _part_column(self, part: str, request: RowRequest) -> str:
+        return "key" if part == "key" else self._serialized_column(request)[0]
 
     def _is_decoded(self, request: RowRequest) -> bool:
         """Return whether a request for an internal topic needs decoded records."""
@@ -247,7 +250,12 @@ class LogSource(Source):
             return []
         from letterhead.where.program import resolve
 
-        where = resolve(request.where, self._condition_fields(request), request.headers)
+        tested = request.where
+        if tested is not None and request.serialized is not None:
+            from letterhead.sources.value_rows import stored_tests
+
+            tested = stored_tests(tested, [self._part_column(part.part, request) for part in request.serialized])
+        where = resolve(tested, self._condition_fields(request), request.headers)
         if where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None, serialized=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial, reduce
@@ -15,7 +15,7 @@ from letterhead.headers import GivenKey
 from letterhead.types import ValueType
 from letterhead.values import Value
 
-__all__ = ["Condition", "Logic", "Operand", "Predicate", "Where", "col"]
+__all__ = ["Condition", "Logic", "Operand", "Predicate", "Where", "all_of", "col", "parts_of", "predicates_in"]
 
 MAX_DEPTH = 30
 """Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
@@ -85,6 +85,28 @@ class Logic(Condition):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _chain, (self.name, self.flat())
+
+
+def all_of(conditions: Iterable[Condition]) -> Condition | None:
+    """Return the condition that all of some conditions are true; None if there are none."""
+    parts = [*conditions]
+    return _chain("and", parts) if parts else None
+
+
+def parts_of(condition: Condition) -> list[Condition]:
+    """Return the conditions that are all true where a condition is."""
+    return condition.flat() if isinstance(condition, Logic) and condition.name == "and" else [condition]
+
+
+def predicates_in(condition: Condition) -> Iterator[Predicate]:
+    """Yield the tests of a condition."""
+    left = [condition]
+    while left:
+        part = left.pop()
+        if isinstance(part, Logic):
+            left.extend(reversed(part.parts))
+        elif isinstance(part, Predicate):
+            yield part
 
 
 def _chain(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:

@@ -269,9 +269,15 @@ def _resolve_condition(
     if field is None and isinstance(name, str) and "." in name and name not in columns:
         column = name.partition(".")[0]
         if fields.get(column) == "":
+            nested = [each for each in fields if each.startswith(f"{column}.")]
+            reason = (
+                f"is no field of column {column!r}, whose fields are {', '.join(nested)}"
+                if nested
+                else f": parts of column {column!r} are not tested: filter the result by them"
+            )
             raise ValueError(
-                f"where: {name!r}: parts of column {column!r} are not tested: filter the result by them; col({name!r}, type) is a "
-                f"header of this name (headers['{name}']::type in SQL)"
+                f"where: {name!r}{' ' if nested else ''}{reason}; col({name!r}, type) is a header of this name "
+                f"(headers['{name}']::type in SQL)"
             )
     try:
         spec = _header(condition, columns, format_has_types)

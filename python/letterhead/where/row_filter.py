@@ -25,13 +25,20 @@ __all__ = ["Examined", "RowFilter", "field_type"]
 
 
 class Examined(NamedTuple):
-    """The rows that a condition selects, as a mask, and the errors of each row, null for a row without one.
+    """The truth of a condition for each row, null where it is unknown, and the errors of each row, null for a row without one.
 
     ``errors`` is None if the condition tests no headers, or if errors are not returned in a column.
     """
 
-    selected: pa.BooleanArray
+    truths: pa.BooleanArray
     errors: pa.Array | None
+
+    @property
+    def selected(self) -> pa.BooleanArray:
+        """The rows that the condition selects, as a mask."""
+        import pyarrow.compute as pc
+
+        return pc.fill_null(self.truths, False)
 
 
 class RowFilter:
@@ -94,7 +101,8 @@ class RowFilter:
         import pyarrow.compute as pc
 
         columns = {name: batch.column(name) for name in self.fields}
-        selected, errors = self.examine(columns, batch.column("headers") if self.has_headers else None, len(batch))
+        examined = self.examine(columns, batch.column("headers") if self.has_headers else None, len(batch))
+        selected, errors = examined.selected, examined.errors
         if errors is not None:
             selected = pc.or_(selected, errors.is_valid())
             errors = errors.filter(selected)
@@ -112,7 +120,7 @@ class RowFilter:
         known: dict[Any, pa.Array] = {**columns}
         by_columns = self._filter.truths(known, rows)
         if messages is None:
-            return Examined(pc.fill_null(by_columns, False), None)
+            return Examined(by_columns, None)
         is_read = pc.fill_null(by_columns, True)
         messages = messages.filter(is_read)
         try:
@@ -127,13 +135,13 @@ class RowFilter:
             indexes = pc.subtract(pc.cumulative_sum(is_read.cast(pa.int64())), 1)
             values = {name: column.take(pc.if_else(is_read, indexes, None)) for name, column in values.items()}
         known |= {operand: values[spec.name] for operand, spec in zip(self._operands, self._specs, strict=True)}
-        selected = pc.fill_null(self._filter.truths(known, rows), False)
+        truths = self._filter.truths(known, rows)
         if errors is None:
-            return Examined(selected, None)
-        errors = values["error"]
+            return Examined(truths, None)
+        errors, selected = values["error"], pc.fill_null(truths, False)
         is_certain = pc.fill_null(by_columns, False) if self._errors == "column" else selected
         if errors.null_count == len(errors):
-            return Examined(selected, errors)
+            return Examined(truths, errors)
         attributed = [
             found
             and [
@@ -145,7 +153,7 @@ class RowFilter:
                 errors.to_pylist(), selected.to_pylist(), is_certain.to_pylist(), strict=True
             )
         ]
-        return Examined(selected, pa.array(attributed, errors.type))
+        return Examined(truths, pa.array(attributed, errors.type))
 
     def _note_seen(self, messages: pa.Array, values: Mapping[str, pa.Array]) -> None:
         """Note the headers of which a row has a value, also a null one."""

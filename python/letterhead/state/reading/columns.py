@@ -173,9 +173,10 @@ class StoreColumns:
         # Values that cannot be read have no headers, and one error.
         values = [None if row in unread else value for row, value in enumerate(rows.values)]
         try:
-            selected, errors = where.examine(named, pa.array(values, pa.binary()) if where.has_headers else None, count)
+            examined = where.examine(named, pa.array(values, pa.binary()) if where.has_headers else None, count)
         except DecodeError as error:
             raise rows.damaged(error.row or 0, error) from error
+        selected, errors = examined.selected, examined.errors
         if errors is not None:
             for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
                 rows.condition_errors[row] = errors[row].as_py()
