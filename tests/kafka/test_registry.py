@@ -174,23 +174,95 @@ def test_three_versions_of_a_topic_are_read_by_one_schema(apicurio: Apicurio, br
     assert streamed["value"].to_pylist()[::2] == latest
 
 
-def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: str, spark: Any) -> None:
-    create_with(broker, "streamed", 1)
-    write(apicurio, broker, "streamed", [ROWS[1]])
-    options = {"kafka.bootstrap.servers": broker, "subscribe": "streamed", "startingOffsets": "earliest"}
-    topic = spark.readStream.format("kafka").options(**options, includeHeaders=True).load()
-    decoder = AvroDecoder(Registry(apicurio.url), subject="streamed-value")
+@pytest.mark.parametrize("source", ["kafka", "letterhead-kafka"])
+def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: str, spark: Any, source: str) -> None:
+    lhs.register(spark)
+    name = f"streamed-by-{source}"
+    create_with(broker, name, 1)
+    write(apicurio, broker, name, [ROWS[1]])
+    options = {"kafka.bootstrap.servers": broker, "subscribe": name, "startingOffsets": "earliest"}
+    topic = spark.readStream.format(source).options(**options, includeHeaders=True).load()
+    decoder = AvroDecoder(Registry(apicurio.url), subject=f"{name}-value")
     read = lhs.decode_by_schema("value", decoder, headers="headers", keep=["offset"])
     query = topic.transform(read).writeStream.format("memory").queryName("streamed").start()
     try:
         query.processAllAvailable()
         newer = {**V2, "fields": [*V2["fields"], {"name": "state", "type": "string", "default": "new"}]}
-        write(apicurio, broker, "streamed", [(newer, {"id": 5, "city": "e", "state": "sent"}), ROWS[0]])
+        write(apicurio, broker, name, [(newer, {"id": 5, "city": "e", "state": "sent"}), ROWS[0]])
         query.processAllAvailable()
         rows = spark.table("streamed").orderBy("offset").collect()
     finally:
         query.stop()
     assert [tuple(row)[1:] for row in rows] == [each for row in [(2, "b"), (5, "e"), (1, "?")] for each in [row] * 2]
+
+
+def loaded(spark: Any, broker: str, topic: str) -> Any:
+    lhs.register(spark)
+    reader = spark.read.format("letterhead-kafka").option("kafka.bootstrap.servers", broker)
+    return reader.option("subscribe", topic).option("includeHeaders", "true").load()
+
+
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+def test_a_batch_of_spark_decodes_a_topic(apicurio: Apicurio, broker: str, sent: str, spark: Any, errors: Any) -> None:
+    decoder = AvroDecoder(Registry(apicurio.url), subject="sent-value")
+    read = lhs.decode_by_schema("value", decoder, headers="headers", keep=["offset"], errors=errors)
+    orders = loaded(spark, broker, "damaged").transform(read)
+    if errors == "raise":
+        with pytest.raises(Exception, match="1 byte is left after the value in the row with offset=4"):
+            orders.collect()
+        orders = loaded(spark, broker, "damaged").where("offset != 4").transform(read)
+    rows = [row.asDict() for row in orders.orderBy("offset").collect()]
+    expected = [{"offset": offset, **row} for offset, row in enumerate(EXPECTED)]
+    if errors == "raise":
+        del expected[4]
+    else:
+        expected[4] = {"offset": 4, "number": None, "city": None}
+    codes = [row.pop("error") for row in rows] if errors == "column" else []
+    assert (rows, [each[0].code for each in codes if each]) == (expected, ["trailing_bytes"] * (errors == "column"))
+
+
+def test_the_page_decodes_a_stream_of_spark(
+    apicurio: Apicurio, broker: str, sent: str, spark: Any, tmp_path: Any
+) -> None:
+    decoder = AvroDecoder(Registry(apicurio.url), subject="sent-value")
+    names = {"spark": spark, "decoder": decoder}
+    there = {'"orders"': '"damaged"', "localhost:9092": broker}
+    pages.run("docs/how-to/decode-avro.md", names, "python spark topic", there)
+    pages.run("docs/how-to/decode-avro.md", names, "python spark")
+    query = names["orders"].writeStream.format("memory").queryName("page").trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    rows = spark.table("page").orderBy("offset").collect()
+    assert [row.number for row in rows] == [1.0, 1.0, 2.0, 2.0, None, 3.5]
+    assert [row.offset for row in rows if row.error] == [4]
+
+
+def test_a_registry_that_does_not_answer_ends_the_query_and_loses_nothing(
+    apicurio: Apicurio, broker: str, sent: str, spark: Any, tmp_path: Any
+) -> None:
+    lhs.register(spark)
+    schema = json.dumps(V3)
+    topic = (
+        spark.readStream.format("letterhead-kafka")
+        .option("kafka.bootstrap.servers", broker)
+        .option("subscribe", "damaged")
+        .option("startingOffsets", "earliest")
+        .option("includeHeaders", "true")
+        .load()
+    )
+
+    def run(url: str) -> Any:
+        decoder = AvroDecoder(Registry(url, {"request.timeout.ms": "1000"}), schema)
+        read = lhs.decode_by_schema("value", decoder, headers="headers", keep=["offset"], errors="column")
+        options = {"checkpointLocation": str(tmp_path / "checkpoint"), "path": str(tmp_path / "out")}
+        query = (
+            topic.transform(read).writeStream.format("parquet").options(**options).trigger(availableNow=True).start()
+        )
+        query.awaitTermination(120)
+
+    with pytest.raises(Exception, match="no schema from http://127"):
+        run("http://127.0.0.1:1/apis/ccompat/v7")
+    run(apicurio.url)
+    assert sorted(row.offset for row in spark.read.parquet(str(tmp_path / "out")).collect()) == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
