@@ -61,7 +61,7 @@ def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
 # inspect -------------------------------------------------------------------------------------------------------------
 
 
-def test_inspect_labels_every_byte_of_a_block(run):
+def test_inspect_labels_every_byte_of_headers(run):
     result = run("inspect", "--format", "kafka", "--hex", GOOD.hex())
     assert result.out == (
         "kafka: 20 bytes, 2 headers, no errors\n"
@@ -124,7 +124,7 @@ def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
     assert result.code == 1
 
 
-def test_inspect_of_no_bytes_shows_their_end(run):
+def test_inspect_empty_input_shows_its_end(run):
     result = run("inspect", "-f", "kafka", "-")
     assert result.out.startswith("kafka: 0 bytes, 0 headers, no errors\n")
     assert result.code == 0
@@ -203,7 +203,7 @@ def test_inspect_reads_a_row_of_a_parquet_file(run):
     assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == messages[17].hex()
 
 
-def test_labels_and_errors_of_damaged_messages_agree_with_the_reference(run):
+def test_inspect_damaged_messages_match_reference(run):
     messages = pq.read_table(STORE).column("value").to_pylist()[:200]
     for row, message in enumerate(messages[::5]):
         at = row * 7 % len(message)
@@ -229,7 +229,7 @@ def test_only_the_wrong_byte_of_a_field_is_highlighted():
     assert reverse == "ff"
 
 
-def test_on_a_terminal_the_view_is_the_same_and_in_colour():
+def test_terminal_shows_same_view_in_colour():
     code, printed = terminal("inspect", "-f", "kafka", "--hex", GOOD.hex())
     assert "\x1b[" in printed
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()]
@@ -255,7 +255,7 @@ def test_a_pipe_gets_no_colour(run):
 @pytest.mark.parametrize(
     "command", [["inspect"], ["inspect", "--all"], ["inspect", "--json"], ["decode"], ["decode", "--json"]]
 )
-def test_no_control_character_of_the_data_reaches_the_screen(run, command):
+def test_control_characters_in_data_are_not_printed(run, command):
     block = lh.encode([(HOSTILE, HOSTILE), ("a[red]b", b"[bold]:smile:")], "kafka")
     printed = run(*command, "-f", "kafka", "--hex", block.hex()).out
     assert [char for char in printed if not char.isprintable() and char != "\n"] == []
@@ -263,7 +263,7 @@ def test_no_control_character_of_the_data_reaches_the_screen(run, command):
     assert ":smile:" in printed
 
 
-def test_no_control_character_of_an_argument_reaches_the_screen(run):
+def test_control_characters_in_argument_are_not_printed(run):
     result = run("inspect", "-f", "kafka", "\x1b[2Jmissing")
     assert "\x1b" not in result.err
     assert result.code == 3
@@ -277,7 +277,7 @@ def test_bytes_are_not_written_to_a_terminal(tmp_path):
     assert code == 2
 
 
-def test_a_terminal_is_not_waited_for_as_input():
+def test_terminal_is_not_read_as_input():
     code, printed = terminal("inspect", "-f", "kafka")
     assert printed == "letterhead: no input: give a FILE, or - for standard input (see --help)\n"
     assert code == 2
@@ -463,7 +463,7 @@ def test_a_bad_row_stops_a_column_and_is_named(run, parquet, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["store.parquet"]
 
 
-def test_the_row_of_an_error_is_that_of_the_file(run, tmp_path):
+def test_error_row_is_file_row(run, tmp_path):
     path = tmp_path / "long.parquet"
     messages = [MESSAGE] * 25_000
     messages[24_321] = b""
@@ -478,14 +478,14 @@ def test_bad_rows_become_null(run, parquet):
     assert result.code == 1
 
 
-def test_a_file_without_rows_decodes_to_one(run, tmp_path):
+def test_table_without_rows_decodes_to_empty_table(run, tmp_path):
     path, out = tmp_path / "none.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({"value": pa.array([], pa.binary())}), path)
     assert run(*column(path, "--out", out)).code == 0
     assert pq.read_table(out).schema.names == ["headers", "timestamp", "payload"]
 
 
-def test_a_block_column_becomes_headers(run, tmp_path):
+def test_column_of_headers_format_becomes_headers(run, tmp_path):
     path = tmp_path / "blocks.parquet"
     pq.write_table(pa.table({"value": pa.array([GOOD, b""], pa.binary())}), path)
     result = run("decode", path, "--column", "value", "-f", "kafka", "--json")
@@ -550,7 +550,7 @@ def test_a_profile_reports_values_of_other_types(run, tmp_path):
     assert "row 1" in run(*requested).err
 
 
-def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_path):
+def test_profile_of_batch_keeps_other_message_fields(run, tmp_path):
     path = tmp_path / "sets.parquet"
     sets = [
         lh.encode(lh.Message(offset=n, value=b"v", headers={"traceparent": lh.String(f"00-{n}")}), "kip82-message")
@@ -568,7 +568,7 @@ def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_pa
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
+def test_profile_columns_do_not_shadow_message_fields(name):
     fields = {field for row in _native.formats() for field, _ in row["fields"]}
     assert "offset" in fields
     assert not {"row", "error", *fields} & set(lh.profile(name))
@@ -589,13 +589,13 @@ def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
         (["-f", "kip82-int"], "the column is list<element: struct<key: string, value: binary>>, and what fits is "),
     ],
 )
-def test_a_list_of_headers_needs_options_that_fit_it(run, more, message):
+def test_list_of_headers_rejects_unsuitable_options(run, more, message):
     result = run("decode", SAMPLES / "orders-0.parquet", "-c", "headers", *more)
     assert (result.code, result.out, result.err.startswith(f"letterhead: {message}")) == (2, "", True)
 
 
 @pytest.mark.parametrize("output", ["json", "parquet", "screen"])
-def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
+def test_list_of_headers_is_decoded_unchanged(run, tmp_path, output):
     source, out = SAMPLES / "orders-0.parquet", tmp_path / "out.parquet"
     table = pq.read_table(source)
     if output == "screen":
@@ -615,7 +615,7 @@ def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
     assert result.code == 0
 
 
-def test_lists_of_headers_with_types_are_decoded_as_they_are(run, tmp_path):
+def test_list_of_typed_headers_is_decoded_unchanged(run, tmp_path):
     blocks = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None], pa.binary())
     path = tmp_path / "lists.parquet"
     pq.write_table(pa.table({"h": pa.array(lh.arrow.decode(blocks, "iggy"))}), path)
@@ -651,7 +651,7 @@ def test_a_parquet_file_without_a_column_is_refused(run, tmp_path, command, fits
     assert "(columns that fit: none)" in run(*command, plain).err
 
 
-def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
+def test_arrow_file_is_rejected_by_name(run, tmp_path):
     path = tmp_path / "messages.arrow"
     table = pa.table({"value": pa.array([GOOD])})
     with pa.ipc.new_file(path, table.schema) as writer:
@@ -689,7 +689,7 @@ def test_encode_undoes_decode_for_a_whole_store(run):
         assert run("encode", "-f", "streams-timestamped", stdin=document).raw == message
 
 
-def test_encode_takes_every_spelling_of_a_value(run):
+def test_encode_accepts_every_spelling_of_value(run):
     values = ["acme", {"hex": "61636d65"}, {"base64": "YWNtZQ=="}, {"hex": "61 63 6D 65"}]
     document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
     written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
@@ -736,7 +736,7 @@ def test_encode_takes_every_spelling_of_a_value(run):
         ("1e9999999999", "JSON: a number is too large or too small"),
     ],
 )
-def test_encode_refuses_with_one_line(run, document, message):
+def test_encode_rejects_bad_headers_in_one_line(run, document, message):
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=document.encode())
     assert result.err.removesuffix(" (line 1)\n").removesuffix("\n") == f"letterhead: {message}"
     assert (result.code, result.out) == (2, "")
@@ -768,7 +768,7 @@ def test_encode_refuses_with_one_line(run, document, message):
         ),
     ],
 )
-def test_encode_refuses_message_formats_with_one_line(run, document, message, code):
+def test_encode_rejects_bad_messages_in_one_line(run, document, message, code):
     result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert result.err == f"letterhead: {message} (line 1)\n"
     assert (result.code, result.out) == (code, "")
@@ -818,7 +818,7 @@ def test_encode_refuses_input_that_is_not_utf8(run):
         ),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
+def test_wrong_usage_prints_one_line_and_exits_2(run, args, message):
     result = run(*args)
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (2, "")
@@ -834,14 +834,14 @@ def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
         (["scan", "no-such-file"], "no-such-file: no such file or directory"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_and_exit_code_3(run, args, message):
+def test_unreadable_input_prints_one_line_and_exits_3(run, args, message):
     result = run(*args)
     assert result.err == f"letterhead: cannot read {message}\n"
     assert (result.code, result.out) == (3, "")
 
 
 @pytest.mark.parametrize("command", ["inspect", "decode", "encode"])
-def test_a_misspelt_format_is_named_with_the_nearest(run, command):
+def test_misspelt_format_suggests_nearest(run, command):
     args = ["--as", "hex"] if command == "encode" else ["--hex", "00"]
     result = run(command, "-f", "kafak", *args, stdin=b'{"headers": []}')
     assert result.err.startswith("letterhead: unknown format 'kafak': did you mean 'kafka'?")
@@ -851,14 +851,14 @@ def test_a_misspelt_format_is_named_with_the_nearest(run, command):
 @pytest.mark.parametrize(
     "args", [["inspct"], ["inspect", "--hexx", "00"], ["decode", "--errors", "ignore", "-f", "kafka"]]
 )
-def test_misspelt_commands_and_options_are_one_line(run, args):
+def test_misspelt_command_or_option_prints_one_line(run, args):
     result = run(*args)
     assert result.err.startswith("letterhead: ")
     assert result.err.count("\n") == 1
     assert result.code == 2
 
 
-def test_base64_that_is_none_is_refused(run):
+def test_malformed_base64_is_rejected(run):
     result = run("inspect", "-f", "kafka", "--base64", "A")
     assert result.err.startswith("letterhead: --base64: ")
     assert result.code == 2
@@ -919,19 +919,19 @@ def test_a_folder_without_segments_and_stores_is_rejected(run, tmp_path):
         ["convert", "-f", "kafka", "--to", "streams", "--as", "hex"],
     ],
 )
-def test_a_closed_input_is_one_line(args, monkeypatch, capfd):
+def test_closed_input_prints_one_line(args, monkeypatch, capfd):
     monkeypatch.setattr(sys, "stdin", None)  # as Python has it in a process that was started without one
     assert main(args) == 2
     assert capfd.readouterr().err == "letterhead: standard input is closed: give a FILE, --hex or --base64\n"
 
 
-def test_a_closed_output_is_one_line(monkeypatch, capfd):
+def test_closed_output_prints_one_line(monkeypatch, capfd):
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["decode", "-f", "kafka", "--hex", "00"]) == 2
     assert capfd.readouterr().err == "letterhead: standard output is closed: give it a file, a pipe, or /dev/null\n"
 
 
-def test_a_name_in_capitals_is_suggested_as_it_is_meant(run):
+def test_name_in_capitals_suggests_correct_spelling(run):
     result = run("decode", "-f", "KAFKA", "--hex", "00")
     assert result.err.startswith(
         "letterhead: unknown format 'KAFKA': did you mean 'kafka'? (`letterhead formats` lists all)"
@@ -962,7 +962,7 @@ def helps(command, path=()):
     [*helps(typer.main.get_command(app_for(None)))],
     ids=lambda parameter: " ".join(parameter) if isinstance(parameter, list) else "",
 )
-def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, text):
+def test_help_fits_80_columns(run, monkeypatch, path, text):
     monkeypatch.setenv("COLUMNS", "80")
     printed = [line.strip() for line in run(*path, "--help").out.splitlines()]
     _, *paragraphs = re.split(r"\n\s*\n", text)
@@ -983,7 +983,7 @@ def examples_that_bring_their_bytes():
 
 
 @pytest.mark.parametrize("args", [*examples_that_bring_their_bytes()], ids=" ".join)
-def test_examples_of_the_help_that_bring_their_bytes_work(run, args):
+def test_self_contained_help_examples_run(run, args):
     result = run(*args)
     assert (result.code, bool(result.out)) == (0, True), result.err
 
@@ -1000,7 +1000,7 @@ def test_formats_lists_every_format_with_its_class_and_system(run):
 
 
 @pytest.mark.parametrize("command", ["inspect", "decode", "convert", "scan"])
-def test_help_of_format_names_common_formats_and_where_all_are_listed(run, command):
+def test_format_help_names_common_formats_and_list_command(run, command):
     words = run(command, "--help").out.replace("│", " ").split()
     assert {"kafka,", "streams-timestamped,", "iggy,", "record-batch,", "iggy-message,"} <= set(words)
     assert "kip82-typed," not in words
@@ -1013,7 +1013,7 @@ def test_help_names_every_command(run):
         assert f" {command} " in result.out
 
 
-def test_no_command_shows_the_help_and_is_wrong_usage(run):
+def test_missing_command_shows_help_and_is_wrong_usage(run):
     result = run()
     assert "Usage: letterhead" in result.out + result.err
     assert result.code == 2
@@ -1024,14 +1024,14 @@ def test_version(run):
 
 
 @pytest.mark.parametrize("name", ["typer", "rich"])
-def test_without_its_extra_the_command_names_it(run, monkeypatch, name):
+def test_missing_cli_extra_is_named(run, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     result = run("formats")
     assert result.err == spelled_out(f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n")
     assert result.code == 2
 
 
-def test_without_pyarrow_the_error_names_the_extra(run, monkeypatch):
+def test_missing_pyarrow_names_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("inspect", STORE, "-c", "value", "-f", "kafka")
@@ -1048,7 +1048,7 @@ def test_one_message_is_read_without_pyarrow():
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_help_is_broken_at_the_width_of_the_screen(run, monkeypatch, columns):
+def test_help_wraps_at_screen_width(run, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run("read", "--help").lines
     start = next(row for row, line in enumerate(lines) if line.strip().startswith("Of a topic, the records"))

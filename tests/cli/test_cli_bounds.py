@@ -23,14 +23,14 @@ DAY = 86_400_000
 
 
 @pytest.mark.parametrize(("limit", "more"), [(3, True), (4, False), (5, False)])
-def test_read_says_that_there_are_more_records_only_if_there_are(limit: int, more: bool, run: Any) -> None:
+def test_read_reports_more_records_only_if_they_exist(limit: int, more: bool, run: Any) -> None:
     result = run("read", LOG, "--end", "4", "-n", str(limit))
     count = min(limit, 4)
     assert result.lines[-1] == f"{count} records" + (", and there are more" if more else "")
 
 
 @pytest.mark.parametrize("others", [["--from-key", "a"], ["--to-key", "z"], ["--from-key", "a", "--to-key", "z"]])
-def test_read_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> None:
+def test_read_rejects_prefix_with_bounds(others: list[str], run: Any) -> None:
     result = run("read", STATE, "--store", "latest", "--prefix", "k", *others)
     assert (result.code, "exclude each other" in result.err) == (2, True)
 
@@ -38,7 +38,7 @@ def test_read_refuses_a_prefix_beside_bounds(others: list[str], run: Any) -> Non
 @pytest.mark.parametrize(
     "others", [["--json", "-o", "x"], ["--hex", "00", "--base64", "AA=="], ["--explain", "--json"]]
 )
-def test_options_that_contradict_are_refused(others: list[str], run: Any, tmp_path: Path) -> None:
+def test_contradictory_options_are_rejected(others: list[str], run: Any, tmp_path: Path) -> None:
     command = ["scan", str(SAMPLES / "orders-0.parquet")] if "--explain" in others else ["decode", "-f", "kafka"]
     if "-o" in others:
         command = ["read", LOG]
@@ -52,7 +52,7 @@ def message(payload: bytes) -> bytes:
     return lh.encode(lh.Message(headers=[], timestamp=1, payload=payload), "streams-timestamped")
 
 
-def test_get_leaves_out_windows_of_longer_keys(tmp_path: Path, run: Any) -> None:
+def test_get_excludes_windows_of_longer_keys(tmp_path: Path, run: Any) -> None:
     store = RocksDBWindowStore("store", retention=DAY, window_size=1000, retain_duplicates=True)
     store.open(tmp_path / "0_0")
     # The stored key of the longer one lies between two windows of the other, which differ in their numbers.
@@ -72,7 +72,7 @@ def test_get_leaves_out_windows_of_longer_keys(tmp_path: Path, run: Any) -> None
 
 
 @pytest.mark.parametrize(("size", "errors"), [(7, 1), (8, 0), (9, 1)])
-def test_verify_checks_the_size_of_offsets(size: int, errors: int, tmp_path: Path, run: Any) -> None:
+def test_verify_checks_offset_size(size: int, errors: int, tmp_path: Path, run: Any) -> None:
     store = RocksDBKeyValueStore("store")
     store.open(tmp_path / "0_0")
     store.put(b"k", message(b"v"))
@@ -83,7 +83,7 @@ def test_verify_checks_the_size_of_offsets(size: int, errors: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("place", ["start", "before end", "end", "before start"])
-def test_verify_checks_that_a_row_is_in_the_segment_of_its_time(place: str, tmp_path: Path, run: Any) -> None:
+def test_verify_checks_row_time_against_segment(place: str, tmp_path: Path, run: Any) -> None:
     store = RocksDBWindowStore("store", retention=10 * DAY, segment_interval=DAY, window_size=1000)
     store.open(tmp_path / "0_0")
     for number in (1, 2):

@@ -33,7 +33,7 @@ COMMAND = "import sys; from letterhead.cli import main; sys.exit(main())"
 # one message ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_bytes_are_those_of_the_library(run):
+def test_convert_writes_same_bytes_as_library(run):
     types = {"tenant": "string", "retry": "int32"}
     args = ("convert", "-f", "kafka", "--to", "iggy", "--types", "tenant=string", "--types", "retry=int32")
     result = run(*args, stdin=PLAIN)
@@ -76,7 +76,7 @@ def test_a_repeated_key_has_a_type_for_each_header(run):
     assert lh.decode(result.raw, "iggy") == lh.Headers([("a", lh.Int8(1)), ("a", lh.String("x")), ("b=c", lh.Int16(3))])
 
 
-def test_a_key_of_another_type_than_text_is_named_as_losses_name_it(run):
+def test_types_option_accepts_typed_key_as_losses_spell_it(run):
     block = lh.encode([(lh.Int32(3), lh.Binary(b"\1"))], "iggy")
     result = run("convert", "-f", "iggy", "--to", "iggy", "--types", "int32:3=int8", stdin=block)
     assert lh.decode(result.raw, "iggy") == lh.Headers([(lh.Int32(3), lh.Int8(1))])
@@ -98,7 +98,7 @@ def test_a_loss_stops_the_conversion(run):
         ("iggy", "kip82-typed", ("--types", "retry=int8"), ("--types ", "--types binary")),
     ],
 )
-def test_the_first_remedy_of_a_refused_conversion_loses_nothing(run, source, target, options, remedies):
+def test_first_remedy_for_refused_conversion_loses_nothing(run, source, target, options, remedies):
     block = PLAIN if source == "kafka" else lh.encode([("retry", lh.Int32(3))], "iggy")
     result = run("convert", "-f", source, "-t", target, *options, stdin=block)
     assert result.code == 1
@@ -174,7 +174,7 @@ def test_losses_are_reported_as_a_table(run):
     assert result.code == 0
 
 
-def test_the_way_back_that_is_printed_leads_back(run):
+def test_printed_command_for_reverse_conversion_works(run):
     there = run("convert", "-f", "kip82-typed", "--to", "kafka", "--types", "le", "--on-loss", "report", stdin=TYPED)
     [command] = [line for line in there.err.splitlines() if line.startswith("  letterhead ")]
     assert run(*shlex.split(command)[1:], stdin=there.raw).raw == TYPED
@@ -197,7 +197,7 @@ def test_losses_and_their_types_are_in_the_json(run):
     assert (result.code, result.err) == (0, "")
 
 
-def test_a_null_message_has_no_bytes(run):
+def test_null_message_converts_to_no_bytes(run):
     message = lh.encode(lh.Message(headers=HEADERS, value=None, timestamp=1), "kip82-message")
     args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--types", "be")
     result = run(*args, "--as", "hex", stdin=message)
@@ -209,7 +209,7 @@ def test_a_null_message_has_no_bytes(run):
     assert (result.code, json.loads(result.out)["data"]) == (0, None)
 
 
-def test_canonical_sorts_and_strict_types_refuse(run):
+def test_canonical_sorts_keys_and_strict_types_rejects_unknown(run):
     block = lh.encode([("b", lh.Int8(1)), ("a", lh.Value("type-200", b"z"))], "iggy")
     result = run("convert", "-f", "iggy", "--to", "iggy", "--canonical", stdin=block)
     assert [header.key for header in lh.decode(result.raw, "iggy")] == ["a", "b"]
@@ -231,7 +231,7 @@ def test_bytes_with_errors_are_not_converted(run):
     assert (result.code, result.out) == (1, "")
 
 
-def test_no_control_character_of_a_key_reaches_the_screen(run):
+def test_control_characters_in_key_are_not_printed(run):
     block = lh.encode([("\x1b[2J\u202e", lh.Int8(1))], "iggy")
     args = ("convert", "-f", "iggy", "--to", "kafka", "--types", "be", "--on-loss", "report")
     result = run(*args, "--as", "hex", stdin=block)
@@ -367,7 +367,7 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
         ),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
+def test_wrong_usage_prints_one_line_and_exits_2(run, args, message):
     result = run(*args)
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (2, "")
@@ -410,7 +410,7 @@ def test_bytes_are_not_written_to_a_terminal():
     assert code == 2
 
 
-def test_on_a_terminal_losses_are_in_colour_and_there_is_progress(tmp_path):
+def test_terminal_shows_coloured_losses_and_progress(tmp_path):
     args = ("convert", str(STORE), "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message")
     code, printed = terminal(*args, "--types", "binary", "--on-loss", "report", "-o", str(tmp_path / "out.parquet"))
     assert "\x1b[" in printed
@@ -458,7 +458,7 @@ def test_a_column_is_edited(run, tmp_path, lists):
     assert second == (b"" if lists else None)  # a null list is encoded as no headers
 
 
-def test_messages_that_cannot_be_read_are_reported_and_not_edited(run, tmp_path):
+def test_unreadable_messages_are_reported_and_not_edited(run, tmp_path):
     path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({"h": [PLAIN, b"\x02"]}), path)
     args = (
@@ -497,7 +497,7 @@ def test_an_hmac_reads_its_key_from_the_environment_or_a_file(run, tmp_path, mon
 @pytest.mark.parametrize(
     "mask", ["hmac", "hmac:", "hmac:sixteen bytes or more", "hmac:${env:NO_SUCH_KEY}", "hmac:${env:SHORT}"]
 )
-def test_an_hmac_whose_key_is_literal_absent_or_short_is_a_usage_error(run, monkeypatch, mask):
+def test_hmac_key_literal_absent_or_short_is_usage_error(run, monkeypatch, mask):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     monkeypatch.setenv("SHORT", "too short")
     result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", f"replace tenant={mask}", stdin=PLAIN)

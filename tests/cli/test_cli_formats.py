@@ -63,7 +63,7 @@ types = st.sampled_from(list(VALUE_TYPES))
 
 
 @given(types, st.data())
-def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObject) -> None:
+def test_value_text_reads_back_as_same_bits(type: str, data: st.DataObject) -> None:
     value = value_from_message(
         type, data.draw(st.binary(min_size=VALUE_TYPES[type] or 0, max_size=VALUE_TYPES[type] or 20))
     )
@@ -93,11 +93,11 @@ def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObje
         (NAN, "float64:7ff8000000000001"),
     ],
 )
-def test_a_value_is_written_as_in_errors(value: Value, spelt: str) -> None:
+def test_value_is_spelled_as_in_errors(value: Value, spelt: str) -> None:
     assert text_with_type(value) == spelt
 
 
-def test_an_error_names_a_key_as_the_command_writes_it() -> None:
+def test_error_spells_key_as_command_does() -> None:
     for key in (
         lh.Int32(-3),
         lh.Float64(1.5),
@@ -113,7 +113,7 @@ def test_an_error_names_a_key_as_the_command_writes_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["int32:x", "int8:300", "bool:1", "char:ab", "binary:0", "binary:xy", "int32:"])
-def test_text_that_is_no_value_is_rejected(text: str) -> None:
+def test_text_without_valid_value_is_rejected(text: str) -> None:
     with pytest.raises(Failure):
         read_value(text)
 
@@ -139,7 +139,7 @@ def whole() -> list[tuple[str, bytes]]:
     return messages
 
 
-def test_json_of_a_message_reads_as_the_same_bytes_in_every_format() -> None:
+def test_message_json_encodes_to_same_bytes_in_every_format() -> None:
     formats = set()
     for format, data in whole():
         read = lh.decode(data, format)
@@ -214,7 +214,7 @@ def test_encode_writes_stated_types(run):
 
 @pytest.mark.parametrize("text", ["int32:3", "string:acme", "binary:no hex", "株式会社"])
 @pytest.mark.parametrize(("format", "key"), [("kafka", "n"), ("kip82-int", 1)])
-def test_a_string_is_text_whatever_it_spells(run, text, format, key):
+def test_string_stays_text_whatever_it_spells(run, text, format, key):
     document = json.dumps({"headers": [{"key": key, "value": text}]}).encode()
     assert [header.value for header in lh.decode(run("encode", "-f", format, stdin=document).raw, format)] == [
         text.encode()
@@ -222,12 +222,12 @@ def test_a_string_is_text_whatever_it_spells(run, text, format, key):
 
 
 @pytest.mark.parametrize("format", ["iggy", "iggy-2023", "kip82-typed"])
-def test_a_string_has_the_type_string_in_a_format_with_types(run, format):
+def test_string_gets_type_string_in_typed_format(run, format):
     document = b'{"headers": [{"key": "n", "value": "int32:3"}]}'
     assert lh.decode(run("encode", "-f", format, stdin=document).raw, format)["n"] == lh.String("int32:3")
 
 
-def test_a_value_with_a_type_needs_an_option_in_a_format_without_types(run):
+def test_typed_value_needs_types_option_in_untyped_format(run):
     document = b'{"headers": [{"key": "n", "value": {"type": "int32", "value": 3}}]}'
     refused = run("encode", "-f", "kafka", stdin=document)
     assert (refused.code, refused.raw) == (1, b"")
@@ -247,12 +247,12 @@ def test_encode_sorts_iggy_headers_on_request(run):
     assert [header.key for header in lh.decode(written, "iggy")] == ["a", "b"]
 
 
-def test_a_key_in_a_format_without_types_is_only_text(run):
+def test_key_in_untyped_format_is_text_only(run):
     document = b'{"headers": [{"key": "int32:3", "value": "int32:3"}]}'
     assert lh.decode(run("encode", "-f", "kafka", stdin=document).raw, "kafka")["int32:3"] == b"int32:3"
 
 
-def test_fields_that_the_format_fills_in_may_be_left_out(run):
+def test_computed_fields_may_be_omitted(run):
     document = b'{"headers": [], "timestamp": null, "value": "v"}'
     read = lh.decode(run("encode", "-f", "kip82-message", stdin=document).raw, "kip82-message")
     assert (read.offset, read.magic, read.timestamp, read.key, read.value) == (0, 2, -1, None, b"v")
@@ -288,7 +288,7 @@ def test_fields_that_the_format_fills_in_may_be_left_out(run):
         ("iggy", {"key": "k", "value": 3}, 'JSON: header 0: a value is null, a string, or an object with "base64" or "hex", or with "type" and "value"'),
     ],
 )  # fmt: skip
-def test_encode_refuses_with_one_line(run, format, header, message):
+def test_encode_rejects_bad_headers_in_one_line(run, format, header, message):
     result = run("encode", "-f", format, "--as", "hex", stdin=json.dumps({"headers": [header]}).encode())
     assert result.err == f"letterhead: {message} (line 1)\n"
     assert (result.code, result.out) == (2, "")
@@ -310,7 +310,7 @@ def test_encode_names_the_nearest_type(run):
         ("key", 3, '"key": a value is null, a string, or an object with "base64" or "hex"'),
     ],
 )
-def test_encode_refuses_fields_with_one_line(run, field, value, message):
+def test_encode_rejects_bad_fields_in_one_line(run, field, value, message):
     document = {"headers": [], "timestamp": 1, "value": "v", field: value}
     result = run("encode", "-f", "kip82-message", "--as", "hex", stdin=json.dumps(document).encode())
     assert (result.code, result.err) == (2, f"letterhead: JSON: {message} (line 1)\n")
@@ -323,7 +323,7 @@ def test_a_batch_has_all_records(run):
     assert [(message.offset, message.key) for message in lh.messages(written, "record-batch")] == [(3, b"k"), (4, b"k")]
 
 
-def test_a_format_that_is_only_read_is_not_written(run):
+def test_read_only_format_is_not_written(run):
     result = run("encode", "-f", "iggy-auto", "--as", "hex", stdin=b'{"headers": []}')
     message = "iggy-auto reads either layout and is no target: name iggy or iggy-2023"
     assert (result.code, result.err) == (2, f"letterhead: {message}\n")
@@ -331,7 +331,7 @@ def test_a_format_that_is_only_read_is_not_written(run):
     assert (result.code, result.raw) == (2, b"")
 
 
-def test_records_on_lines_become_lines_of_hex(run):
+def test_json_lines_become_lines_of_hex(run):
     lines = b'{"headers": [{"key": "a", "value": "1"}]}\n\n{"headers": [{"key": "b", "value": null}]}\n'
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=lines)
     assert result.out == "0202610231\n02026201\n"
@@ -352,7 +352,7 @@ def test_an_error_names_the_line(run, second, message):
     assert (result.code, result.err) == (2, f"letterhead: {message}\n")
 
 
-def test_a_record_of_another_format_loses_fields_with_a_warning(run):
+def test_record_of_another_format_drops_fields_with_warning(run):
     record = b'{"topic": "t", "partition": 0, "offset": 3, "value": "v", "headers": [{"key": "b", "value": null}]}'
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=record)
     assert (result.code, result.out) == (0, "02026201\n")
@@ -369,7 +369,7 @@ def test_a_record_of_another_format_loses_fields_with_a_warning(run):
         ("9223372036854775.807", 2**63 - 1),
     ],
 )
-def test_a_time_has_a_zone_or_is_a_number_of_milliseconds(run, time, micros):
+def test_time_has_zone_or_is_integer_milliseconds(run, time, micros):
     document = {"id": "0123456789abcdef", "headers": [], "timestamp": time, "payload": "p"}
     written = run("encode", "-f", "iggy-message", stdin=json.dumps(document).encode()).raw
     assert lh.decode(written, "iggy-message").timestamp == micros
@@ -378,7 +378,7 @@ def test_a_time_has_a_zone_or_is_a_number_of_milliseconds(run, time, micros):
 @pytest.mark.parametrize(
     "time", ["2026-01-01T00:00:00", "yesterday", "2026-01-01T00:00:00.0001Z", 0.5, True, [], "NaN"]
 )
-def test_a_time_without_a_zone_or_with_more_digits_is_refused(run, time):
+def test_time_without_zone_or_with_excess_digits_is_rejected(run, time):
     document = {"headers": [], "timestamp": time, "payload": "p"}
     result = run("encode", "-f", "streams-timestamped", "--as", "hex", stdin=json.dumps(document).encode())
     assert (result.code, result.raw) == (2, b"")
@@ -387,7 +387,7 @@ def test_a_time_without_a_zone_or_with_more_digits_is_refused(run, time):
 
 @pytest.mark.parametrize("more", [[], ["--epoch-ms"]], ids=["iso", "epoch-ms"])
 @given(time=st.integers(-(2**63), 2**63 - 1) | st.integers(0, 2**53))
-def test_times_read_as_they_were_printed(more: list[str], time: int) -> None:
+def test_printed_times_read_back_equal(more: list[str], time: int) -> None:
     for format, name in (("streams-timestamped", "payload"), ("iggy-message", "payload")):
         fields = {"headers": lh.Headers(), "timestamp": time, name: b"p", "id": bytes(16)}
         fields = {field: fields[field] for field in dict(row_of(format).fields) if field in fields}
@@ -397,7 +397,7 @@ def test_times_read_as_they_were_printed(more: list[str], time: int) -> None:
 
 @pytest.mark.parametrize("format", ["kafka", "iggy", "kip82-typed", "kip82-int", "iggy-message", "kip82-message"])
 @given(data=st.data())
-def test_the_core_writes_the_same_json(format: str, data: st.DataObject) -> None:
+def test_core_writes_same_json(format: str, data: st.DataObject) -> None:
     written = data.draw(st.lists(valid_bytes(format), max_size=4))
     fields = [lh.decode(message, format) for message in written]
     documents = [
@@ -438,7 +438,7 @@ def test_decode_shows_types_and_values_as_text(run):
     ]
 
 
-def test_decode_shows_typed_keys_as_in_errors(run):
+def test_decode_shows_typed_keys_like_errors(run):
     lines = run("decode", "-f", "iggy", "--hex", lh.encode(ANY_KEYS, "iggy").hex()).lines
     assert [line.split()[1] for line in lines[3:]] == [
         '"tenant"',
@@ -459,7 +459,7 @@ def test_decode_shows_every_field_of_a_message_format(run):
     assert "tombstone: false" in lines
 
 
-def test_times_of_iggy_are_microseconds(run):
+def test_iggy_times_are_microseconds(run):
     data = lh.encode(lh.Message(headers=[], timestamp=1767225600000001, payload=b"p"), "iggy-message")
     date = "2026-01-01T00:00:00.000001Z"
     assert f"timestamp: 1767225600000001  ({date})" in run("decode", "-f", "iggy-message", "--hex", data.hex()).lines
@@ -474,7 +474,7 @@ def test_null_headers_are_shown(run):
 
 
 @pytest.mark.parametrize("command", ["inspect", "decode"])
-def test_types_without_a_name_are_refused_on_request(run, command):
+def test_types_without_name_are_rejected_on_request(run, command):
     data = lh.encode([("k", Value("type-200", b"z"))], "iggy")
     assert run(command, "-f", "iggy", "--hex", data.hex()).code == 0
     refused = run(command, "-f", "iggy", "--strict-types", "--hex", data.hex())
@@ -537,14 +537,14 @@ def test_messages_beside_a_bad_one_are_kept(run):
     assert "message 1: null" in run(*args, "--errors", "null").lines
 
 
-def test_lenient_lets_a_cut_message_go(run):
+def test_lenient_drops_truncated_message(run):
     cut = SET[:-3].hex()
     assert run("decode", "-f", "kip82-messages", "--hex", cut).code == 1
     result = run("decode", "-f", "kip82-messages", "--lenient", "--json", "--hex", cut)
     assert (result.code, len(json.loads(result.out)["messages"])) == (0, 2)
 
 
-def test_inspect_heads_every_record_of_a_batch(run):
+def test_inspect_heads_every_record_in_batch(run):
     batch = lh.batch([{"value": b"x", "headers": [("k", b"v")]}, {"value": b"y"}])
     result = run("inspect", "-f", "record-batch", "--hex", (batch * 2).hex())
     assert result.lines[0] == f"record-batch: {len(batch) * 2} bytes, 4 messages, 2 headers, no errors"
@@ -574,13 +574,13 @@ def test_inspect_counts_the_messages_of_a_compressed_set(run):
     assert headings[3:5] == ["messages 3 to 4: a compressed set, which decode opens", "message 5"]
 
 
-def test_inspect_numbers_nothing_after_a_set_that_cannot_be_opened(run):
+def test_inspect_stops_numbering_after_unreadable_compressed_set(run):
     compressed = bytes.fromhex(vector("kip82_messages", "/crc-inside-a-set")["bytes"])
     lines = run("inspect", "-f", "kip82-messages", "--hex", (compressed + SET).hex()).lines
     assert [line.strip() for line in lines if line.startswith("  a ")] == ["a compressed set", *["a message"] * 3]
 
 
-def test_inspect_heads_the_parts_of_a_batch_of_iggy(run):
+def test_inspect_heads_parts_of_iggy_batch(run):
     lines = map(json.loads, (VECTORS / "iggy_tlv_messages.jsonl").open())
     line = next(line for line in lines if line["op"] == "send_messages_batch" and len(line["messages"]) == 2)
     data = bytes.fromhex(line["bytes"])[line["batch_at"] :]
@@ -614,7 +614,7 @@ def sets(tmp_path):
     return path
 
 
-def test_every_message_of_a_column_of_batches_is_a_row(run, sets, tmp_path):
+def test_column_of_batches_has_one_row_per_message(run, sets, tmp_path):
     out = tmp_path / "messages.parquet"
     args = ("decode", sets, "-c", "value", "-f", "kip82-messages", "--errors", "column", "--out", out)
     result = run(*args)
@@ -635,13 +635,13 @@ def test_bad_messages_become_null(run, sets):
     assert result.err == "letterhead: 1 of 6 messages did not decode: bad_crc 1\n"
 
 
-def test_a_limit_is_one_of_messages(run, sets):
+def test_limit_counts_messages(run, sets):
     result = run("decode", sets, "-c", "value", "-f", "kip82-messages", "--limit", "2")
     assert result.lines[-1] == "2 messages from 2 of 4 rows"
     assert (result.code, result.err) == (0, "")
 
 
-def test_a_bad_message_of_a_column_is_named_with_its_row(run, sets):
+def test_bad_message_in_column_is_named_with_row(run, sets):
     result = run("decode", sets, "-c", "value", "-f", "kip82-messages", "--json")
     assert result.err.startswith("letterhead: kip82-messages: message 1: the checksum is 00000000 ")
     assert "row 2);" in result.err
@@ -672,7 +672,7 @@ def test_new_columns_can_have_a_prefix(run, tmp_path):
         ("kip82-typed", [("ok", lh.Bool(True)), ("raw", lh.Binary(b"\xff"))], ["ok=true", "raw=ff"]),
     ],
 )
-def test_a_column_of_any_headers_becomes_a_table_and_json(run, tmp_path, format, headers, displayed):
+def test_column_of_headers_becomes_table_and_json(run, tmp_path, format, headers, displayed):
     path = tmp_path / "blocks.parquet"
     data = lh.encode(headers, format)
     pq.write_table(pa.table({"value": pa.array([data])}), path)

@@ -38,7 +38,7 @@ def meaning(lines: list[str], field: str) -> list[str]:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_attributes_are_named_as_kafka_names_them(run: Any, codec: str) -> None:
+def test_attributes_have_names_from_kafka(run: Any, codec: str) -> None:
     data = batch(codec, producer_id=5, producer_epoch=0, transactional=True)
     code = 1 + COMPRESSED.index(codec)
     assert meaning(run("inspect", "-f", "record-batch", "--hex", data.hex()).lines, "attributes") == [
@@ -46,7 +46,7 @@ def test_attributes_are_named_as_kafka_names_them(run: Any, codec: str) -> None:
     ]
 
 
-def test_control_batches_and_what_they_say_are_named(run: Any) -> None:
+def test_control_batches_and_their_content_are_named(run: Any) -> None:
     data = batch() + control(3, 1) + control(4, 0) + control(5, 99)
     lines = run("inspect", "-f", "record-batch", "--hex", data.hex()).lines
     assert [line.strip() for line in lines if line.startswith(("  a ", "  message "))] == [
@@ -59,7 +59,7 @@ def test_control_batches_and_what_they_say_are_named(run: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_a_compressed_batch_is_shown_decompressed(run: Any, codec: str) -> None:
+def test_compressed_batch_is_shown_decompressed(run: Any, codec: str) -> None:
     plain, data = batch(), batch(codec)
     lines = run("inspect", "-f", "record-batch", "--hex", data.hex()).lines
     assert lines[0] == f"record-batch: {len(data)} bytes, 3 messages, 6 headers, no errors"
@@ -95,7 +95,7 @@ def test_headers_of_compressed_batches_are_counted(run: Any, samples: Path) -> N
     assert first < count
 
 
-def test_a_compressed_batch_with_an_error_shows_the_error_once(run: Any) -> None:
+def test_compressed_batch_shows_its_error_once(run: Any) -> None:
     data = bytearray(batch("gzip"))
     data[-1] ^= 1
     result = run("inspect", "-f", "record-batch", "--hex", data.hex())
@@ -108,11 +108,11 @@ def test_a_compressed_batch_with_an_error_shows_the_error_once(run: Any) -> None
 
 
 @pytest.mark.parametrize("codec", ["none", *COMPRESSED])
-def test_a_batch_without_its_compression_is_the_plain_batch(codec: str) -> None:
+def test_decompressed_batch_equals_plain_batch(codec: str) -> None:
     assert _native.uncompressed(batch(codec)) == batch()
 
 
-def test_sets_of_the_older_formats_are_opened(vectors: Any) -> None:
+def test_sets_of_older_formats_are_decompressed(vectors: Any) -> None:
     opened = 0
     for line in read_lines(vectors, "record_batches"):
         if not line["id"].startswith(("v0", "v1")) or "none" in line["id"]:
@@ -126,7 +126,7 @@ def test_sets_of_the_older_formats_are_opened(vectors: Any) -> None:
     assert opened > 2
 
 
-def test_what_cannot_be_decompressed_is_an_error() -> None:
+def test_batch_that_does_not_decompress_raises() -> None:
     with pytest.raises(lh.DecodeError, match="the checksum is "):
         _native.uncompressed(batch("zstd")[:-1] + b"\1")
     with pytest.raises(lh.DecodeError, match="offset takes 8 bytes"):
@@ -151,7 +151,7 @@ def test_a_file_over_the_limit_is_not_read(run: Any, tmp_path: Path, command: li
 
 
 @pytest.mark.timeout(60)
-def test_a_device_is_no_message(run: Any) -> None:
+def test_device_is_not_read_as_message(run: Any) -> None:
     result = run("inspect", "-f", "kafka", "/dev/zero")
     assert (result.code, result.out) == (3, "")
     assert "cannot read /dev/zero: it is a device" in result.err
@@ -170,7 +170,7 @@ def test_a_pipe_is_read_like_a_file(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
-def test_named_headers_are_shown_alone_with_typed_values(run: Any, codec: str) -> None:
+def test_named_headers_are_shown_without_others_and_typed(run: Any, codec: str) -> None:
     data = batch(codec, headers=[("n", bytes([0, 0, 0, 7])), ("other", b"x"), ("text", b"abc")])
     args = ("inspect", "-f", "record-batch", "--hex", data.hex(), "--headers", "n:int32,text,lost")
     result = run(*args)
@@ -184,7 +184,7 @@ def test_named_headers_are_shown_alone_with_typed_values(run: Any, codec: str) -
     assert [label["text"] for label in labels if label["field"] == "value"] == ["int32 7", 'string "abc"'] * 3
 
 
-def test_a_value_of_another_type_than_that_of_headers_is_shown_as_such(run: Any) -> None:
+def test_inspect_headers_of_wrong_type_shows_reason(run: Any) -> None:
     args = ("inspect", "-f", "kafka", "--hex", lh.encode({"n": b"abc"}, "kafka").hex(), "--headers")
     assert "not int32: 3 bytes where int32 takes 4" in run(*args, "n:int32").out
     assert run(*args, "n:int33").code == 2

@@ -48,7 +48,7 @@ ADDRESSES = [
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_a_wrong_address_is_an_error_without_its_password(command: list[str], address: str, run: Any) -> None:
+def test_malformed_address_error_hides_password(command: list[str], address: str, run: Any) -> None:
     result = run(*command, address)
     assert result.code in (1, 2, 3)
     assert result.err.startswith("letterhead: ")
@@ -59,23 +59,23 @@ def test_a_wrong_address_is_an_error_without_its_password(command: list[str], ad
 @pytest.mark.parametrize(
     "query", ["tls=true&tls=false", "tls=true&tls=true", "tls=true&%74ls=true", "tsl=true", "=", "tls"]
 )
-def test_unknown_and_repeated_options_of_an_address_are_refused(query: str) -> None:
+def test_unknown_or_repeated_address_option_is_rejected(query: str) -> None:
     with pytest.raises(ValueError, match="of the address"):
         Address.parse(f"iggy://joe:{SECRET}@host?{query}")
 
 
-def test_a_path_after_the_address_of_a_reader_is_refused() -> None:
+def test_path_after_reader_address_is_rejected() -> None:
     with pytest.raises(ValueError, match="pass the names of stream and topic apart") as raised:
         lh.read.iggy(f"iggy://joe:{SECRET}@host/a/b", stream="s", topic="t")
     assert SECRET not in str(raised.value)
 
 
-def test_an_address_does_not_show_its_password() -> None:
+def test_address_hides_password() -> None:
     address = Address.parse(f"iggy://joe:{SECRET}@host")
     assert SECRET not in repr(address) + str(address)
 
 
-def test_an_address_in_a_list_of_files_is_not_shown(run: Any, tmp_path: Path) -> None:
+def test_address_in_file_list_is_hidden(run: Any, tmp_path: Path) -> None:
     result = run("read", tmp_path, f"x://joe:{SECRET}@h")
     assert SECRET not in result.err
     assert result.code == 3

@@ -62,7 +62,7 @@ def with_checksum(polled: bytes) -> bytes:
     return polled[:33] + zlib.crc32(payload).to_bytes(4, "little") + polled[37:]
 
 
-def test_the_format_of_a_vector_is_found_or_is_among_those_named():
+def test_vector_format_is_detected_or_among_candidates():
     outcomes: Counter[str] = Counter()
     for name, format, data in cases():
         formats = sniff([data])
@@ -84,12 +84,12 @@ def test_the_format_of_a_vector_is_found_or_is_among_those_named():
     "format",
     ["kip82-typed", "kip82-int", "iggy", "iggy-2023", "kafka", "iggy-message", "iggy-message-2023", "iggy-batch"],
 )
-def test_most_vectors_of_a_format_are_distinguished_from_all_others(format):
+def test_most_vectors_match_only_their_format(format):
     matches = [sniff([data]) == [format] for _, case_format, data in cases() if case_format == format and data]
     assert sum(matches) > 0.9 * len(matches) > 0
 
 
-def test_record_batches_are_distinguished_from_all_but_the_older_formats():
+def test_record_batches_match_only_older_formats_besides():
     matches = [(sniff([data]), data[16]) for _, case_format, data in cases() if case_format == "record-batch"]
     assert all(formats == ["record-batch"] for formats, magic in matches if magic == 2)
     # The drafts read the message formats before theirs as well.
@@ -97,7 +97,7 @@ def test_record_batches_are_distinguished_from_all_but_the_older_formats():
     assert Counter(magic for _, magic in matches).keys() == {0, 1, 2}
 
 
-def test_the_two_layouts_of_iggy_are_never_confused():
+def test_two_iggy_layouts_are_never_confused():
     for _, format, data in cases():
         if format in ("iggy", "iggy-2023") and data:
             assert set(sniff([data])) & {"iggy", "iggy-2023"} == {format}
@@ -111,25 +111,25 @@ def test_a_checksum_outranks_other_evidence():
     assert "kip82-message" not in sniff([damaged])
 
 
-def test_layouts_that_differ_in_headers_only_are_all_named_without_headers():
+def test_layouts_differing_only_in_headers_all_match_without_any():
     message = lh.encode(lh.Message(value=b"v", timestamp=1), "kip82-message")
     assert sniff([message]) == ["kip82-message", "kip82-message-int"]
 
 
-def test_a_timestamp_can_always_be_payload():
+def test_streams_timestamped_message_also_fits_streams():
     message = lh.encode(lh.Message(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
     assert sniff([message]) == ["streams", "streams-timestamped"]
 
 
-def test_no_bytes_are_everything():
+def test_empty_input_fits_every_format():
     assert {"kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023"} <= set(sniff([b""]))
 
 
-def test_bytes_that_are_nothing_fit_no_format():
+def test_garbage_fits_no_format():
     assert sniff([b"\xff" * 5]) == []
 
 
-def test_a_damaged_value_does_not_hide_the_format_of_a_column():
+def test_damaged_value_does_not_hide_column_format():
     messages = [
         lh.encode(lh.Message(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)
     ]
@@ -145,7 +145,7 @@ def test_the_detected_format_is_printed_to_stderr(run):
         assert result.code == 0
 
 
-def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
+def test_format_is_detected_from_whole_column(run, tmp_path):
     path = tmp_path / "blocks.parquet"
     pq.write_table(pa.table({"value": pa.array([None, BLOCK, b""], pa.binary())}), path)
     result = run("decode", path, "-c", "value", "-f", "auto", "--json")
@@ -154,14 +154,14 @@ def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
 
 
 @pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--as", "hex"]])
-def test_none_is_picked_where_several_fit(run, command):
+def test_ambiguous_format_is_not_picked(run, command):
     message = lh.encode(lh.Message(headers=[("a", b"b")], payload=b"0123456789"), "streams")
     result = run(*command, "-f", "auto", "--hex", message.hex())
     assert result.err == "letterhead: these bytes fit streams and streams-timestamped: name one of them\n"
     assert (result.code, result.out) == (2, "")
 
 
-def test_bytes_that_fit_no_format_are_exit_code_1(run):
+def test_undetected_format_exits_1(run):
     result = run("inspect", "-f", "auto", "--hex", "ffffffffff")
     message = "no format fits these bytes: name one to see what is wrong with them"
     assert result.err == f"letterhead: {message}\n"

@@ -160,7 +160,7 @@ def test_ls_counts_the_bytes_of_rows(run):
     assert latest["position"] == {"orders": {"0": 9999}}
 
 
-def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
+def test_ls_of_one_store_shows_all_details(run, monkeypatch):
     monkeypatch.chdir(SAMPLES / "streams-state-0_0")
     result = run("state", "ls", "hourly")
     assert result.lines == [
@@ -192,7 +192,7 @@ def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
         ("app/0_0/hourly/hourly.1728000000000", ["0_0"]),
     ],
 )
-def test_every_directory_from_the_state_to_a_segment_is_accepted(run, task, source, tasks):
+def test_every_directory_from_state_dir_to_segment_is_accepted(run, task, source, tasks):
     listed = document(run("state", "ls", task.parents[1] / source, "--json"))
     names = {"latest", "hourly", "sessions"} & set(Path(source).parts) or {"hourly", "latest", "sessions"}
     names = {"latest"} if source.endswith("rocksdb") else names
@@ -241,7 +241,7 @@ def test_reading_changes_nothing_in_a_directory(run, task, fixture):
         assert snapshot(directory) == before
 
 
-def test_a_read_only_directory_is_read_and_its_upgrade_is_rejected(run, tmp_path, fixture):
+def test_read_only_directory_is_read_and_upgrade_rejected(run, tmp_path, fixture):
     task = fixture("kv-timestamped")
     before = families_of(task / "rocksdb" / "store")
     with read_only(task, tmp_path / "mounted") as mounted:
@@ -309,7 +309,7 @@ def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
     )
 
 
-def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
+def test_get_returns_older_family_row_as_newer(run, fixture):
     [(key, value)] = described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"][:1]
     row = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
     assert (row["headers"], milliseconds(row["timestamp"])) == ([], struct.unpack(">q", value[:8])[0])
@@ -338,7 +338,7 @@ def test_get_of_a_session_needs_its_start_and_end(run):
     assert "it has no --as-of" in run(*map(str, args), "--end", "5", "--as-of", "5").err
 
 
-def test_a_missing_row_is_exit_code_1(run):
+def test_missing_row_exits_1(run):
     result = run("state", "get", SAMPLES / "streams-state-0_0", "nobody", "-s", "latest")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("letterhead: there is no row of key 'nobody' in ")
@@ -367,7 +367,7 @@ def versioned(tmp_path: Path) -> Iterator[Path]:
         ("ink", "2026-01-01T00:02:00", None),
     ],
 )
-def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key, as_of, value):
+def test_get_of_versioned_store_returns_valid_version(run, versioned, key, as_of, value):
     result = run("state", "get", versioned, key, *([] if as_of is None else ["--as-of", as_of]), "--json")
     assert result.code == (1 if value is None else 0)
     if value is not None:
@@ -380,7 +380,7 @@ def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key,
 
 @pytest.mark.parametrize("options", [[], ["--epoch-ms"]])
 @pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
-def test_get_and_read_print_a_row_in_one_form(run, store, options):
+def test_get_and_read_print_same_row_form(run, store, options):
     task = SAMPLES / "streams-state-0_0"
     row = json.loads(run("read", task, "-s", store, "-n", "1", "--json", *options).out)
     times = [
@@ -477,7 +477,7 @@ def test_read_shows_a_table(run, versioned):
     ]
 
 
-def test_read_returns_rows_of_the_stores_of_all_tasks(run, tmp_path):
+def test_read_returns_rows_of_all_tasks(run, tmp_path):
     for number in range(3):
         store = RocksDBKeyValueStore("store")
         store.open(tmp_path / f"0_{number}")
@@ -531,7 +531,7 @@ STORE_TYPES = [
 
 
 @pytest.mark.parametrize(("store_type", "values", "assumed"), STORE_TYPES)
-def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, store_type, values, assumed):
+def test_store_type_is_inferred_from_families_and_rows(run, tmp_path, store_type, values, assumed):
     make(tmp_path, store_type, values)
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
@@ -561,7 +561,7 @@ def test_the_user_can_pass_the_store_type(run, tmp_path):
     assert result.err.startswith("letterhead: unknown store type 'sesion': did you mean 'session'? (store types: ")
 
 
-def test_a_store_without_rows_is_listed(run, tmp_path):
+def test_empty_store_is_listed(run, tmp_path):
     store = RocksDBKeyValueStore("store", format="plain")
     store.open(tmp_path)
     store.close()
@@ -577,7 +577,7 @@ DAMAGED = bytes.fromhex("0402057f00")
 REASON = "timestamp takes 8 bytes and 2 are left"
 
 
-def test_a_damaged_row_is_named_and_reading_goes_on(run, task):
+def test_damaged_row_is_named_and_reading_continues(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
     result = run("read", task, "-s", "latest", "--json", "--errors", "skip")
     assert len(rows_of(result)) == 6643
@@ -620,7 +620,7 @@ def test_ls_counts_damaged_rows(run, task):
     assert result.code == 1
 
 
-def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
+def test_verify_reports_errors_with_store_key_byte_and_reason(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED), (b"worse", b""))
     write_raw(task / "rocksdb" / "latest", "default", (b"left", b"over"))
     segment = task / "hourly" / "hourly.1728000000000"
@@ -653,7 +653,7 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
 
 
 @pytest.mark.parametrize("size", [0, 7, 9])
-def test_verify_reports_an_offset_that_has_not_eight_bytes(run, task, size):
+def test_verify_reports_offset_not_of_eight_bytes(run, task, size):
     write_raw(task / "rocksdb" / "latest", "offsets", (b"topic-0", bytes(size)))
     result = run("state", "verify", task, "-s", "latest", "--json")
     [store] = document(result)
@@ -682,7 +682,7 @@ def test_a_prefix_excludes_bounds(run, task, options):
 
 
 @pytest.mark.parametrize("make_store", [RocksDBWindowStore, RocksDBTimeOrderedWindowStore])
-def test_get_of_a_window_shows_no_window_of_a_longer_key(run, tmp_path, make_store):
+def test_get_excludes_windows_with_longer_keys(run, tmp_path, make_store):
     store = make_store("store", 3_600_000, MINUTE)
     store.open(tmp_path)
     store.put(b"k", message(b"v"), NEW_YEAR)
@@ -694,7 +694,7 @@ def test_get_of_a_window_shows_no_window_of_a_longer_key(run, tmp_path, make_sto
     assert document(result)["value"] == "v"
 
 
-def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
+def test_verify_finds_rows_missing_from_index(run, tmp_path):
     make(tmp_path, "time-ordered-window", "headers")
     [segment, _] = sorted((tmp_path / "store").iterdir())
     orphan = b"\1lost" + struct.pack(">qi", NEW_YEAR, 0)
@@ -718,7 +718,7 @@ def test_verify_accepts_a_time_ordered_store_without_an_index(run, tmp_path):
     assert (result.code, "no errors" in result.out) == (0, True)
 
 
-def test_a_damaged_version_is_named_with_its_byte(run, versioned):
+def test_damaged_version_is_named_with_byte(run, versioned):
     key = struct.pack(">q", -1) + b"bad"
     write_raw(versioned / "rocksdb" / "prices", "versionedKeyValueWithHeaders", (key, bytes(8) + b"\x05v"))
     result = run("state", "verify", versioned)
@@ -727,7 +727,7 @@ def test_a_damaged_version_is_named_with_its_byte(run, versioned):
     assert run("read", versioned, "--json", "--errors", "skip").out.count("\n") == 3
 
 
-def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
+def test_damaged_file_is_reported_and_other_stores_read(run, task):
     [table] = [
         path for path in (task / "sessions" / "sessions.1728000000000").glob("*.sst") if path.stat().st_size > 9000
     ]
@@ -777,7 +777,7 @@ def test_upgrade_moves_every_row_that_kafka_streams_wrote(run, fixture, name, ol
     assert "0_0/store: key-value, with headers: nothing to move" in run("state", "upgrade", task, "--yes").out
 
 
-def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
+def test_upgrade_continues_where_kafka_streams_stopped(run, fixture):
     task = fixture("kv-mid-upgrade")
     before = described("kv-mid-upgrade")["rocksdb/store"]
     moved = [(key, b"\0" + value) for key, value in before["keyValueWithTimestamp"]]
@@ -865,7 +865,7 @@ def terminal(answer: str, *args: str) -> int:
     return process.wait(timeout=300)
 
 
-def test_a_store_that_was_not_closed_stays_one_that_was_not(run, fixture):
+def test_unclosed_store_stays_unclosed(run, fixture):
     """Under exactly-once Kafka Streams restores such a store: an upgrade must not hide that from it."""
     task = fixture("kv-plain")
     write_raw(task / "rocksdb" / "store", "offsets", (b"status", struct.pack(">q", 1)))
@@ -938,7 +938,7 @@ def held(task: Path, name: str, values: str) -> Iterator[int]:
     process.communicate(timeout=300)
 
 
-def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
+def test_store_open_elsewhere_can_be_read(run, task):
     with held(task, "latest", "headers") as process:
         result = run("read", task, "-s", "latest", "--json")
         assert (result.code, len(rows_of(result))) == (0, 6643)
@@ -950,7 +950,7 @@ def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
         assert latest["closed"] is False
 
 
-def test_after_a_crash_the_offset_of_a_store_is_the_largest_of_its_segments(run, tmp_path):
+def test_store_offset_after_crash_is_largest_of_segments(run, tmp_path):
     changelog = ("app-store-changelog", 0)
     store = RocksDBWindowStore("store", 3_600_000, MINUTE)
     store.open(tmp_path)
@@ -965,7 +965,7 @@ def test_after_a_crash_the_offset_of_a_store_is_the_largest_of_its_segments(run,
     assert listed["offsets"] == {"app-store-changelog-0": 9}
 
 
-def test_a_store_that_is_open_elsewhere_is_not_upgraded(run, tmp_path):
+def test_store_open_elsewhere_is_not_upgraded(run, tmp_path):
     make(tmp_path, "key-value", "plain")
     before = families_of(tmp_path / "rocksdb" / "store")["default"]
     with held(tmp_path, "store", "plain") as process:
@@ -1024,7 +1024,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         (["lss", "0_0"], "No such command 'lss'"),
     ],
 )
-def test_wrong_usage_is_named(run, tmp_path, monkeypatch, args, message):
+def test_wrong_usage_names_option(run, tmp_path, monkeypatch, args, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"")
@@ -1114,7 +1114,7 @@ def test_restore_writes_a_store_that_equals_the_sample(tmp_path, run) -> None:
     assert "store latest exists in" in again.err
 
 
-def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -> None:
+def test_restore_stops_at_time_and_diff_shows_later_rows(tmp_path, run) -> None:
     parquet = CHANGELOG.with_name(CHANGELOG.name + ".parquet")
     end = ("--end", "2026-01-01T00:05:00Z", "--layout", "plain", "--json")
     done = run("state", "restore", parquet, tmp_path / "0_{partition}", "-s", "latest", *end)
@@ -1152,7 +1152,7 @@ def test_wrong_options_of_restore_are_refused(tmp_path, run, options, message) -
     assert not (tmp_path / "0_0").exists()
 
 
-def test_ls_counts_the_records_that_a_store_lacks(tmp_path, run) -> None:
+def test_ls_counts_records_missing_from_store(tmp_path, run) -> None:
     assert run("state", "restore", CHANGELOG, tmp_path / "0_0", "-s", "latest", "--end", "9000").code == 0
     listed = run("state", "ls", tmp_path, "--changelog", CHANGELOG, "--json")
     (store,) = json.loads(listed.out)
@@ -1225,7 +1225,7 @@ def test_times_of_diff_and_ls_are_dates_or_milliseconds(tmp_path, run) -> None:
         assert f" {time} " in run("state", "ls", task, "-s", "hourly", *options).out
 
 
-def test_diff_shows_a_header_that_only_one_side_has(tmp_path, run) -> None:
+def test_diff_shows_header_present_on_one_side_only(tmp_path, run) -> None:
     first = store_of(tmp_path / "1" / "0_0", {b"k": message(b"v", headers=[("a", b"1"), ("b", b"2")])})
     second = store_of(tmp_path / "2" / "0_0", {b"k": message(b"v", headers=[("a", b"1")])})
     shown = run("state", "diff", first, second)
@@ -1234,7 +1234,7 @@ def test_diff_shows_a_header_that_only_one_side_has(tmp_path, run) -> None:
     assert "no header" in shown.out
 
 
-def test_diff_shows_the_byte_at_which_long_values_differ(tmp_path, run) -> None:
+def test_diff_shows_first_differing_byte_of_long_values(tmp_path, run) -> None:
     long = b"0123456789" * 20
     rows = [
         {b"k": message(long + b"first", headers=[("a", long + b"one")])},
@@ -1282,7 +1282,7 @@ def test_verify_prints_errors_of_each_store_in_one_json_document(tmp_path, run) 
 @pytest.mark.parametrize(
     ("directory", "reason"), [("nowhere", "no such file or directory"), ("file", "not a directory")]
 )
-def test_a_directory_that_cannot_be_read_is_named(run, tmp_path, monkeypatch, command, directory, reason) -> None:
+def test_unreadable_directory_is_named(run, tmp_path, monkeypatch, command, directory, reason) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_bytes(b"")
     more = {
@@ -1295,12 +1295,12 @@ def test_a_directory_that_cannot_be_read_is_named(run, tmp_path, monkeypatch, co
     assert (result.code, result.out, result.err) == (3, "", f"letterhead: cannot read {directory}: {reason}\n")
 
 
-def test_diff_names_a_changelog_that_does_not_exist(run) -> None:
+def test_diff_names_missing_changelog(run) -> None:
     result = run("state", "diff", SAMPLES / "streams-state-0_0", "nowhere")
     assert (result.code, result.err) == (3, "letterhead: cannot read nowhere: no such file or directory\n")
 
 
-def test_a_trial_copies_files_of_the_database_alone(task: Path, tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+def test_trial_copies_only_database_files(task: Path, tmp_path: Path, run: Any, monkeypatch: Any) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     store = task / "rocksdb" / "latest"

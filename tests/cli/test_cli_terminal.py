@@ -139,7 +139,7 @@ def plain() -> Callable[[list[str], Path], tuple[int, str]]:
 
 @pytest.mark.parametrize("args", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("sink", ["file", "pipe"])
-def test_output_to_a_file_or_pipe_does_not_depend_on_the_terminal(
+def test_output_to_file_or_pipe_ignores_terminal(
     args: list[str], sink: str, plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, expected = plain(args, tmp_path)
@@ -163,7 +163,7 @@ def test_output_to_a_file_or_pipe_does_not_depend_on_the_terminal(
 
 
 @pytest.mark.parametrize("args", COMMANDS.values(), ids=COMMANDS)
-def test_output_to_a_terminal_is_whole(
+def test_output_to_terminal_is_complete(
     args: list[str], plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, expected = plain(args, tmp_path)
@@ -174,14 +174,14 @@ def test_output_to_a_terminal_is_whole(
     assert [line.rstrip() for line in shown.splitlines()] == [line.rstrip() for line in expected.splitlines()]
 
 
-def test_no_bar_is_drawn_between_rows_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_is_not_drawn_between_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     assert run(monkeypatch, COMMANDS["read-json"], screen.file, screen.file) == 0
     lines = screen.close().splitlines()
     assert [line[:1] for line in lines] == ["{"] * 3
 
 
-def test_a_bar_is_drawn_while_a_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_is_drawn_while_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as out:
         code = run(
@@ -203,7 +203,7 @@ def test_a_bar_is_drawn_while_a_file_is_written(tmp_path: Path, monkeypatch: pyt
     ],
 )
 @pytest.mark.parametrize("columns", ["80", "200"])
-def test_a_bar_shows_how_much_was_read(
+def test_progress_bar_shows_share_read(
     source: str, amount: str, columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Any
 ) -> None:
     name, *options = source.split()
@@ -218,7 +218,7 @@ def test_a_bar_shows_how_much_was_read(
     assert re.search(amount, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.close()))
 
 
-def test_a_column_name_is_no_markup_in_the_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_escapes_markup_in_column_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"[/x]": pa.array([bytes(1)], pa.binary())}), tmp_path / "x.parquet")
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as out:
@@ -228,7 +228,7 @@ def test_a_column_name_is_no_markup_in_the_bar(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("sink", ["file", "terminal"])
-def test_restore_prints_its_result_where_stdout_is(sink: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_prints_result_to_stdout(sink: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rocksdict")
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as file:
@@ -277,7 +277,7 @@ def test_a_signal_leaves_no_partial_file(ending: str, number: int, code: int, wo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [["--json"], []])
-def test_a_reader_that_goes_away_ends_the_command_silently(form: list[str], many_rows: Path) -> None:
+def test_closed_pipe_ends_command_silently(form: list[str], many_rows: Path) -> None:
     args = ["decode", str(many_rows), "-c", "value", "-f", "kafka", "--limit", "2000000", *form]
     process = subprocess.Popen([*COMMAND, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -308,7 +308,7 @@ def output(command: str, **variables: str) -> subprocess.CompletedProcess[bytes]
         *((name, *ASCII) for name in ("read-json", "decode", "decode-column", "scan", "ls", "inspect", "diff")),
     ],
 )
-def test_every_terminal_shows_all_output(command: str, variable: str, value: str) -> None:
+def test_every_terminal_type_shows_all_output(command: str, variable: str, value: str) -> None:
     expected, shown = output(command, PYTHONUTF8="1"), output(command, **{variable: value})
     assert (shown.returncode, shown.stderr) == (expected.returncode, expected.stderr)
     assert shown.stdout.count(b"\n") == expected.stdout.count(b"\n")
@@ -318,7 +318,7 @@ def test_every_terminal_shows_all_output(command: str, variable: str, value: str
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_quiet_leaves_out_progress_and_notes(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_omits_progress_and_notes(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     args = ["read", str(SAMPLES / "orders-0"), "-o", str(tmp_path / "o.parquet")]
     screen = Terminal()
     with (tmp_path / "stdout").open("w") as out:
@@ -342,9 +342,7 @@ def test_no_color_prints_no_codes_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_a_script_that_calls_the_command(
-    shell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_completion_script_calls_command(shell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with (tmp_path / "script").open("w+") as out:
         assert run(monkeypatch, ["completion", shell], out, io.StringIO()) == 0
         out.seek(0)
@@ -366,14 +364,14 @@ def test_a_shell_gets_a_script_that_calls_the_command(
         ("letterhead convert --on-loss d", ["drop"]),
     ],
 )
-def test_a_shell_completes_commands_formats_and_stores(line: str, words: list[str]) -> None:
+def test_completion_offers_commands_formats_and_stores(line: str, words: list[str]) -> None:
     variables = {"_LETTERHEAD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     completed = subprocess.run(COMMAND, env=os.environ | variables, capture_output=True, text=True, check=False)
     assert (completed.stdout.split(), completed.stderr) == (words, "")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+def test_completion_works_in_bash(tmp_path: Path) -> None:
     (tmp_path / "letterhead").write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
     (tmp_path / "letterhead").chmod(0o755)
     program = (
@@ -388,7 +386,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert result.stdout.split("\n")[0] == "kip82-typed"
 
 
-def test_the_package_is_a_program() -> None:
+def test_package_runs_as_program() -> None:
     for option in ("--version", "-V"):
         result = subprocess.run([*COMMAND, option], capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr) == (0, "")

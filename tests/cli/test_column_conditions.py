@@ -44,7 +44,7 @@ WHERE = ("--where", "q::string = '1'")
 
 
 @pytest.mark.parametrize("command", [("decode", "--prefix", "p_"), ("convert", "--to", "iggy", "--types", "binary")])
-def test_a_row_that_leaves_the_condition_undecided_is_handled_as_errors_says(
+def test_undecided_condition_follows_errors_option(
     command: tuple[str, ...], source: Path, run: Callable[..., Any]
 ) -> None:
     args = (command[0], str(source), "-c", "value", "-f", "kafka", *command[1:], *WHERE, "--json")
@@ -62,21 +62,19 @@ def test_a_row_that_leaves_the_condition_undecided_is_handled_as_errors_says(
     assert (column.code, "value_not_utf8 1" in column.err, "negative_count 1" in column.err) == (1, True, True)
 
 
-def test_decoded_headers_get_a_column_of_errors_too(source: Path, run: Callable[..., Any]) -> None:
+def test_decoded_headers_get_error_column(source: Path, run: Callable[..., Any]) -> None:
     args = ("decode", str(source), "-c", "headers", "-f", "kafka", *WHERE, "--json", "--errors", "column")
     rows = [json.loads(line) for line in run(*args, "--error-column", "wrong").out.splitlines()]
     assert [row["wrong"] and row["wrong"][0]["column"] for row in rows] == [None, "where", None, None]
 
 
-def test_a_scan_counts_rows_that_leave_the_condition_undecided(source: Path, run: Callable[..., Any]) -> None:
+def test_scan_counts_rows_with_undecided_condition(source: Path, run: Callable[..., Any]) -> None:
     result = run("scan", str(source), *WHERE)
     assert "Scan of 3 rows" in result.out
     assert (result.code, "1 of 4 rows did not decode: value_not_utf8 1" in result.err) == (1, True)
 
 
-def test_rows_before_an_error_are_printed_and_a_limit_before_it_is_reached(
-    source: Path, run: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_rows_before_error_are_printed_up_to_limit(source: Path, run: Callable[..., Any], tmp_path: Path) -> None:
     args = ("read", str(source), "--headers", "q", "--columns", "headers")
     for limit, count in ((1, 1), (2, 2)):
         result = run(*args, "-n", str(limit), "--json")
@@ -88,7 +86,7 @@ def test_rows_before_an_error_are_printed_and_a_limit_before_it_is_reached(
     assert (stopped.code, len(stopped.out.splitlines())) == (1, 2)
 
 
-def test_a_condition_on_another_column_than_headers_in_bytes(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_condition_tests_other_columns_but_not_binary_headers(run: Callable[..., Any], tmp_path: Path) -> None:
     encoded = [lh.encode([("a", text)], "kafka") for text in (b"0", b"1")]
     pq.write_table(pa.table({"id": [0, 1], "headers": pa.array(encoded, pa.binary())}), tmp_path / "t.parquet")
     decoded = run("decode", tmp_path / "t.parquet", "-c", "headers", "-f", "kafka", "--where", "id = 1", "--json")
@@ -97,7 +95,7 @@ def test_a_condition_on_another_column_than_headers_in_bytes(run: Callable[..., 
     assert (on_headers.code, "column 'headers' is binary" in on_headers.err) == (2, True)
 
 
-def test_a_condition_on_headers_that_a_table_lacks_is_a_usage_error(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_condition_on_table_without_headers_is_usage_error(run: Callable[..., Any], tmp_path: Path) -> None:
     pq.write_table(pa.table({"b": [lh.encode([("q", b"1")], "kafka")]}), tmp_path / "b.parquet")
     for command in (("decode",), ("convert", "--to", "kafka"), ("scan",)):
         result = run(command[0], str(tmp_path / "b.parquet"), "-c", "b", "-f", "kafka", *command[1:], *WHERE)

@@ -70,7 +70,7 @@ OPTIONS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("type", COLUMNS)
-def test_a_column_is_read_or_refused(type: str, options: str, run: Run, tmp_path: Path) -> None:
+def test_column_type_is_read_or_rejected_in_one_line(type: str, options: str, run: Run, tmp_path: Path) -> None:
     batch = pa.record_batch({"a": COLUMNS[type], "n": pa.array([1, 2])})
     with pa.ipc.new_file(tmp_path / "t", batch.schema) as file:
         file.write_batch(batch)

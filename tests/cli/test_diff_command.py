@@ -34,14 +34,14 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl"])
-def test_copy_of_a_log_is_equal_in_every_form(ending: str, run: Run, samples: Path, tmp_path: Path) -> None:
+def test_copied_log_is_equal_in_every_form(ending: str, run: Run, samples: Path, tmp_path: Path) -> None:
     path = tmp_path / f"orders.{ending}"
     assert run("read", samples / "orders-0", "-o", path).code == 0
     result = run("diff", samples / "orders-0", path)
     assert (result.code, result.lines) == (0, ["no record differs; 10,000 equal"])
 
 
-def test_only_what_differs_is_shown_in_order(run: Run, written: Callable[..., Path]) -> None:
+def test_diff_shows_only_differences_in_order(run: Run, written: Callable[..., Path]) -> None:
     other = [{"key": "tenant", "value": "acme"}, {"key": "n", "value": "2"}]
     first = written("a.jsonl", record(0), record(1), record(2), record(3))
     second = written("b.jsonl", record(0), record(1, headers=other, value="w"), record(3), record(4, key=None))
@@ -77,7 +77,7 @@ def test_differences_are_written_to_a_file(run: Run, written: Callable[..., Path
     assert (rows[0]["first"]["value"], rows[0]["second"]["value"], rows[1]["first"]) == (b"v", b"w", None)
 
 
-def test_limit_counts_what_is_not_shown(run: Run, written: Callable[..., Path]) -> None:
+def test_limit_counts_hidden_differences(run: Run, written: Callable[..., Path]) -> None:
     first = written("a.jsonl", *map(record, range(30)))
     second = written("b.jsonl", *(record(offset, key="x") for offset in range(30)))
     shown = run("diff", first, second)
@@ -88,7 +88,7 @@ def test_limit_counts_what_is_not_shown(run: Run, written: Callable[..., Path]) 
     assert run("diff", first, second, "-n", "0").code == 1
 
 
-def test_positions_compare_a_topic_with_its_copy(run: Run, written: Callable[..., Path]) -> None:
+def test_positions_option_compares_topic_with_copy(run: Run, written: Callable[..., Path]) -> None:
     first = written("a.jsonl", record(3), record(5), record(9))
     second = written("b.jsonl", record(0), record(1), record(2))
     assert run("diff", first, second).code == 1
@@ -104,7 +104,7 @@ def test_positions_compare_a_topic_with_its_copy(run: Run, written: Callable[...
         ([record(0)], ["-p", "1"], "--partition is for topics and log segments"),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(
+def test_incomparable_sources_raise(
     records: list[dict[str, Any]], options: list[str], message: str, run: Run, written: Callable[..., Path]
 ) -> None:
     result = run("diff", written("a.jsonl", *records), written("b.jsonl", record(0)), *options)
@@ -112,7 +112,7 @@ def test_what_cannot_be_compared_is_an_error(
     assert message in result.err
 
 
-def test_function_returns_what_the_command_prints(run: Run, written: Callable[..., Path]) -> None:
+def test_function_returns_same_differences_as_command(run: Run, written: Callable[..., Path]) -> None:
     first, second = written("a.jsonl", record(0), record(1)), written("b.jsonl", record(0, value="w"), record(3))
     for options in ({}, {"columns": ["value"]}, {"by": "position"}, {"where": "offset < 2"}):
         arguments = [
@@ -132,6 +132,6 @@ def test_function_returns_what_the_command_prints(run: Run, written: Callable[..
         lh.diff(first, second, columns=["nope"])
 
 
-def test_a_comparison_cannot_follow_a_topic() -> None:
+def test_diff_cannot_follow_topic() -> None:
     with pytest.raises(ValueError, match="a comparison ends: leave out follow="):
         lh.diff("kafka://127.0.0.1:9/a", "kafka://127.0.0.1:9/b", options=lh.ReadOptions(follow=True))

@@ -44,7 +44,7 @@ LONG_TEXTS = {
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read in /proc")
 @pytest.mark.parametrize("name", LONG_TEXTS)
-def test_a_record_takes_a_few_times_its_size(name, tmp_path):
+def test_encoding_record_takes_small_multiple_of_its_size(name, tmp_path):
     program = """
 import sys
 from pathlib import Path
@@ -61,14 +61,14 @@ print(status, Path("/proc/self/status").read_text().partition("VmHWM:")[2].split
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_encode_reads_records_on_a_line_or_over_several(run, indent):
+def test_encode_reads_records_on_one_line_or_several(run, indent):
     documents = [{"headers": [{"key": "k", "value": f'{{"[{number}'}]} for number in range(3)]
     text = "\n\n".join(json.dumps(document, indent=indent) for document in documents)
     written = run("encode", "-f", "kafka", "--as", "hex", stdin=text.encode()).out.split()
     assert [lh.decode(bytes.fromhex(line), "kafka")["k"] for line in written] == [b'{"[0', b'{"[1', b'{"[2']
 
 
-def test_encode_names_the_line_of_a_wrong_record(run):
+def test_encode_names_line_of_invalid_record(run):
     good = '{"headers": []}\n'
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=(good + '{\n"headers": [\n' + good).encode())
     assert result.err == "letterhead: JSON: expecting ',' delimiter (line 5, column 1)\n"
@@ -77,7 +77,7 @@ def test_encode_names_the_line_of_a_wrong_record(run):
     assert bytes.fromhex(result.out) == lh.encode([], "kafka")
 
 
-def test_encode_stops_at_a_record_without_an_end(run):
+def test_encode_stops_at_unterminated_record(run):
     lines = itertools.chain([b'{"headers": [\n'], itertools.repeat(b'{"headers": []}\n'))
     with pytest.raises(Failure, match="expecting ',' delimiter"):
         next(json_records(lines))
@@ -90,7 +90,7 @@ def test_several_messages_without_a_separator_are_refused(run):
 
 
 @pytest.mark.parametrize("size", [1 << 20, 2000])
-def test_encode_undoes_read_of_a_log_of_several_producers(run, monkeypatch, tmp_path, size):
+def test_encode_undoes_read_of_log_with_several_producers(run, monkeypatch, tmp_path, size):
     monkeypatch.setattr("letterhead.cli.encode.BATCH_BYTES", size)
     log = tmp_path / "orders-0" / "00000000000000000000.log"
     log.parent.mkdir()
@@ -110,7 +110,7 @@ def test_encode_undoes_read_of_a_log_of_several_producers(run, monkeypatch, tmp_
         ("streams-state-0_0 -s sessions", "streams"),
     ],
 )
-def test_encode_takes_the_content_of_records_of_all_sources(run, source, format):
+def test_encode_accepts_record_content_from_all_sources(run, source, format):
     name, *options = source.split()
     types = ["--types", "binary"] if format.startswith("iggy") else []
     line = run("read", SAMPLES / name, *options, "-n", "2", "--json").raw.splitlines()[1]
@@ -134,7 +134,7 @@ def test_offsets_of_several_batches_increase(run, monkeypatch, with_offsets):
 
 
 @pytest.mark.parametrize("first", [-1, 0, 5, (1 << 31) - 2])
-def test_sequences_of_a_producer_follow_each_other_in_one_batch(run, first):
+def test_producer_sequences_are_consecutive_in_batch(run, first):
     sequences = [first if first < 0 else (first + n) % (1 << 31) for n in range(4)]
     documents = [{"headers": [], "value": "v", "producer_id": 7, "producer_epoch": 0, "sequence": n} for n in sequences]
     data = run("encode", "-f", "record-batch", stdin="\n".join(map(json.dumps, documents)).encode()).raw
@@ -143,7 +143,7 @@ def test_sequences_of_a_producer_follow_each_other_in_one_batch(run, first):
     assert [message.sequence for message in lh.messages(data, "record-batch")] == expected
 
 
-def test_encode_and_convert_write_base64_that_decode_takes(run):
+def test_encode_and_convert_write_base64_that_decode_reads(run):
     document = b'{"headers": [{"key": "k", "value": {"base64": "AP8="}}]}'
     encoded = run("encode", "-f", "kafka", "--as", "base64", stdin=document).out.strip()
     converted = run(
@@ -154,14 +154,14 @@ def test_encode_and_convert_write_base64_that_decode_takes(run):
 
 
 @pytest.mark.parametrize("command", [["encode"], ["convert", "-t", "kafka", "--hex", "02026b0276"]])
-def test_a_dash_is_standard_output(run, monkeypatch, tmp_path, command):
+def test_dash_means_standard_output(run, monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     result = run(*command, "-f", "kafka", "-o", "-", stdin=b'{"headers": [{"key": "k", "value": "v"}]}')
     assert (result.raw, list(tmp_path.iterdir())) == (bytes.fromhex("02026b0276"), [])
 
 
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
-def test_a_decoded_batch_is_encoded_as_the_same_bytes(run, format):
+def test_decoded_batch_encodes_to_same_bytes(run, format):
     key = {"kip82-messages-int": 7, "kip82-messages-wrapper": "7"}.get(format, "retry")
     value = lh.Int32(5) if format == "kip82-messages" else b"\0\xff"
     messages = [

@@ -29,7 +29,7 @@ def check_printable(text: str) -> None:
 
 
 @pytest.mark.parametrize("char", ["\x1b", "\x85", "\u202e", "\U000e0001"])
-def test_an_escape_is_that_of_python(char: str) -> None:
+def test_escape_matches_python(char: str) -> None:
     escape = printable(f"{char}1")
     check_printable(escape)
     assert escape.encode("ascii").decode("unicode_escape") == f"{char}1"
@@ -59,7 +59,7 @@ TEXTS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_what_is_printed_of_data_has_no_control_characters(text: Callable[[], object]) -> None:
+def test_printed_data_has_no_control_characters(text: Callable[[], object]) -> None:
     check_printable(str(text()))
     check_printable(repr(text()))
 
@@ -104,7 +104,7 @@ def test_names_of_topics_are_escaped_in_errors_and_warnings(tmp_path: Path) -> N
     check_printable(str(reader.truncated[0]))
 
 
-def test_an_error_keeps_its_lines() -> None:
+def test_error_keeps_its_lines() -> None:
     assert str(lh.errors.LetterheadError("one\ntwo\x1b")) == "one\ntwo\\x1b"
 
 
@@ -127,7 +127,7 @@ def test_names_of_columns_in_files_are_escaped(args: list[str], terminal: bool, 
         check_printable(wrong.out + wrong.err)
 
 
-def test_a_page_has_no_markup_from_data() -> None:
+def test_html_page_escapes_markup_in_data() -> None:
     pytest.importorskip("matplotlib")
     name = "<script>alert(1)</script>"
     page = lha.scan(pa.array([lh.encode([(name, name.encode())], "kafka")]), "kafka").html(title=name)

@@ -54,14 +54,12 @@ FULL = Path("/dev/full")
     ],
     ids=str,
 )
-def test_codes(run: Run, arguments: list[Any], code: int) -> None:
+def test_exit_codes_match_outcomes(run: Run, arguments: list[Any], code: int) -> None:
     result = run(*arguments)
     assert (result.code, "Traceback" in result.err) == (code, False)
 
 
-def test_an_output_that_cannot_be_written_has_the_code_of_a_source_that_cannot_be_read(
-    run: Run, tmp_path: Path
-) -> None:
+def test_unwritable_output_exits_like_unreadable_source(run: Run, tmp_path: Path) -> None:
     result = run("read", ORDERS, "-o", tmp_path / "no such directory" / "orders.parquet")
     assert (result.code, "cannot write" in result.err) == (3, True)
 
@@ -78,7 +76,7 @@ def test_an_output_that_cannot_be_written_has_the_code_of_a_source_that_cannot_b
     ],
     ids=str,
 )  # fmt: skip
-def test_a_full_device_is_an_error_in_one_line(arguments: list[Any]) -> None:
+def test_full_device_prints_one_line(arguments: list[Any]) -> None:
     with FULL.open("wb") as full:
         ended = subprocess.run(
             [*COMMAND, *map(str, arguments)], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
@@ -89,7 +87,7 @@ def test_a_full_device_is_an_error_in_one_line(arguments: list[Any]) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_a_reader_that_is_gone_ends_it_silently() -> None:
+def test_closed_pipe_ends_silently() -> None:
     process = subprocess.Popen(
         [*COMMAND, "read", str(ORDERS), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -104,7 +102,7 @@ def test_a_reader_that_is_gone_ends_it_silently() -> None:
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_a_signal_ends_it_with_its_code(number: int, code: int, word: str) -> None:
+def test_signal_ends_command_with_its_code(number: int, code: int, word: str) -> None:
     process = subprocess.Popen([*COMMAND, "read", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdin is not None
     # The command waits for the first bytes once it has read these.
@@ -122,7 +120,7 @@ def _is_waiting_for_input(pid: int) -> bool:
     return call[:2] == ["0", "0x0"]  # read(0, ...)
 
 
-def test_an_interrupt_while_modules_are_imported_is_no_traceback(
+def test_interrupt_during_imports_prints_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(arguments: object) -> int:

@@ -35,7 +35,7 @@ def read(run: Callable[..., Any], *args: object) -> tuple[list[dict[str, Any]], 
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
-def test_nulls_select_the_rows_that_python_selects(run: Callable[..., Any], log: Path, where: str) -> None:
+def test_errors_null_selects_same_rows_as_python(run: Callable[..., Any], log: Path, where: str) -> None:
     with lh.read.segments(log, columns=["offset"], errors="null", where=where) as reader:
         expected = reader.read_all().column("offset").to_pylist()
     rows, _ = read(run, log, "--columns", "offset", "--where", where)
@@ -44,7 +44,7 @@ def test_nulls_select_the_rows_that_python_selects(run: Callable[..., Any], log:
     assert [json.loads(line)["offset"] for line in result.out.splitlines()] == expected
 
 
-def test_values_before_a_break_are_null(run: Callable[..., Any], log: Path) -> None:
+def test_values_before_damage_are_null(run: Callable[..., Any], log: Path) -> None:
     rows, code = read(run, log, "--columns", "offset,headers", "--headers", "t,n:int32")
     assert [(row["t"], row["n"]) for row in rows] == [
         ("a", None), (None, None), (None, None), (None, None), ("b", None), (None, None), ("a", None),
@@ -52,9 +52,7 @@ def test_values_before_a_break_are_null(run: Callable[..., Any], log: Path) -> N
     assert code == 1
 
 
-def test_one_batch_and_a_column_of_batches_give_the_same_messages(
-    run: Callable[..., Any], log: Path, tmp_path: Path
-) -> None:
+def test_single_batch_and_column_of_batches_decode_equally(run: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     [file] = log.glob("*.log")
     table = tmp_path / "batches.parquet"
     pq.write_table(pa.table({"value": pa.array([file.read_bytes()], pa.binary())}), table)
@@ -68,7 +66,7 @@ def test_one_batch_and_a_column_of_batches_give_the_same_messages(
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_edits_leave_headers_null_that_could_not_be_read(run: Callable[..., Any], log: Path, errors: str) -> None:
+def test_edits_leave_unreadable_headers_null(run: Callable[..., Any], log: Path, errors: str) -> None:
     result = run("read", log, "--errors", errors, "--json", "--edit", "set t=zz")
     edited = [json.loads(line)["headers"] for line in result.out.splitlines()]
     assert [row for row, headers in enumerate(edited) if headers is None] == [1, 3]
@@ -79,7 +77,7 @@ def test_edits_leave_headers_null_that_could_not_be_read(run: Callable[..., Any]
         assert [row for row, headers in enumerate(written) if headers is None] == [1, 3]
 
 
-def test_errors_name_the_condition_only_where_headers_decide_it(log: Path) -> None:
+def test_errors_name_condition_only_if_headers_decide_it(log: Path) -> None:
     where = "offset = 3 or t = 'b'"
     with lh.read.segments(log, columns=["offset"], errors="column", where=where) as reader:
         rows = reader.read_all().to_pylist()

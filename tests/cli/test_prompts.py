@@ -21,13 +21,13 @@ SECRET = "hunter2"
 NO_LOGIN = {"IGGY_USERNAME": "", "IGGY_PASSWORD": "", "IGGY_TOKEN": ""}
 
 
-def test_a_password_of_kafka_is_asked_for_and_not_shown() -> None:
+def test_kafka_password_prompt_hides_input() -> None:
     code, screen = answer(KAFKA, {"password of alice: ": f"{SECRET}\n"})
     assert (code, SECRET in screen) == (3, False), screen
     assert screen.startswith("password of alice: \nletterhead: no ")
 
 
-def test_a_user_of_iggy_is_shown_and_a_password_is_not() -> None:
+def test_iggy_prompt_shows_user_and_hides_password() -> None:
     code, screen = answer(IGGY, {"user of Iggy: ": "alice\n", "\npassword: ": f"{SECRET}\n"}, **NO_LOGIN)
     assert (code, SECRET in screen) == (3, False), screen
     assert screen.startswith("user of Iggy: alice\npassword: \nletterhead: ")
@@ -40,7 +40,7 @@ def test_ctrl_c_and_ctrl_d_end_a_prompt(key: str) -> None:
     assert screen.splitlines()[-1] == "letterhead: interrupted"
 
 
-def test_a_prompt_is_not_written_to_standard_output(tmp_path: Path) -> None:
+def test_prompt_is_not_written_to_stdout(tmp_path: Path) -> None:
     out = tmp_path / "out"
     code, screen = answer(["sh", "-c", f'exec "$@" > {out}', "sh", *KAFKA], {"password of alice: ": f"{SECRET}\n"})
     assert (code, out.read_text(), "password of alice" in screen) == (3, "", True)
@@ -54,7 +54,7 @@ def test_a_prompt_is_not_written_to_standard_output(tmp_path: Path) -> None:
     ],
     ids=["iggy", "kafka"],
 )
-def test_nothing_is_asked_without_a_terminal(command: list[str], code: int, message: str) -> None:
+def test_prompt_needs_terminal(command: list[str], code: int, message: str) -> None:
     ended = subprocess.run(
         command, env=os.environ | NO_LOGIN, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

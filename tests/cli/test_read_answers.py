@@ -73,7 +73,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
-def test_errors_null_selects_what_the_same_condition_selects_in_arrow(run: Run, table: Path, where: str) -> None:
+def test_errors_null_selects_same_rows_as_arrow_select(run: Run, table: Path, where: str) -> None:
     column = pq.read_table(table)["headers"].combine_chunks()
     offsets = lh.col("offset") < 5
     expected = column
@@ -88,7 +88,7 @@ def test_errors_null_selects_what_the_same_condition_selects_in_arrow(run: Run, 
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
-def test_errors_null_of_records_selects_what_arrow_selects(run: Run, where: str) -> None:
+def test_errors_null_of_records_selects_same_rows_as_arrow(run: Run, where: str) -> None:
     with lh.read.segments(ORDERS, columns=["offset"], where=where, errors="null") as reader:
         expected = reader.read_all()["offset"].to_pylist()
     result = run("read", ORDERS, "--where", where, "--errors", "null", "--json", "--columns", "offset")
@@ -97,27 +97,27 @@ def test_errors_null_of_records_selects_what_arrow_selects(run: Run, where: str)
     assert "did not decode: wrong_size" in result.err
 
 
-def test_rows_that_a_condition_leaves_undecided_are_reported_and_left_out_of_counts(run: Run) -> None:
+def test_undecided_rows_are_reported_and_not_counted(run: Run) -> None:
     result = run("read", ORDERS, "--where", "retry::int16 = 1", "--errors", "null", "--count-by", "partition", "--json")
     assert (result.code, rows(result)) == (1, [])
     assert "9,700 of 9,700 records did not decode: wrong_size 9,700" in result.err
     assert "9,700 records left out, as --where is null where a header or value cannot be read" in result.err
 
 
-def test_errors_column_keeps_undecided_rows_and_names_the_condition(run: Run, table: Path) -> None:
+def test_errors_column_keeps_undecided_rows_and_names_where(run: Run, table: Path) -> None:
     result = run("read", table, "--where", "retry::int16 = 1", "--errors", "column", "--json", "--columns", "offset")
     first, second = rows(result)
     assert (first["offset"], [error["column"] for error in first["error"]]) == (0, ["where"])
     assert second == {"offset": 1, "error": None}
 
 
-def test_a_condition_decided_by_another_part_is_not_the_column_of_the_error(run: Run, table: Path) -> None:
+def test_condition_decided_by_other_operand_is_not_error_column(run: Run, table: Path) -> None:
     where = "tenant = 'acme' or retry::int16 = 1"
     result = run("read", table, "--where", where, "--errors", "column", "--json", "--columns", "offset")
     assert [[error["column"] for error in row["error"] or ()] for row in rows(result)] == [[None], []]
 
 
-def test_an_error_of_a_header_in_condition_and_columns_is_one_error(run: Run) -> None:
+def test_header_error_in_condition_and_columns_counts_once(run: Run) -> None:
     arguments = ("--where", "retry::int16 = 1", "--headers", "retry:int16", "--errors", "column")
     result = run("read", ORDERS, *arguments, "--csv", "-n", "5")
     assert "5 of 5 records did not decode: wrong_size 5\n" in result.err
@@ -132,7 +132,7 @@ def test_an_error_of_a_header_in_condition_and_columns_is_one_error(run: Run) ->
      ["--start", "-2"], ["--count-by", "partition"], ["--control"]],
     ids=str,
 )  # fmt: skip
-def test_a_truncated_end_is_reported_whatever_is_selected(run: Run, truncated: Path, selection: list[str]) -> None:
+def test_truncated_end_is_reported_for_any_selection(run: Run, truncated: Path, selection: list[str]) -> None:
     result = run("read", truncated, *selection)
     assert (result.code, result.err.count("truncated at byte 293950")) == (1, 1)
 
@@ -143,7 +143,7 @@ def test_inspect_and_scan_report_a_truncated_end(run: Run, truncated: Path) -> N
 
 
 @pytest.mark.parametrize("size", [0, 7, 9])
-def test_inspect_reports_a_value_that_is_not_of_the_requested_type(run: Run, size: int) -> None:
+def test_inspect_reports_value_not_of_requested_type(run: Run, size: int) -> None:
     data = lh.encode([("a", b"v" * size)], "kafka")
     assert data is not None
     result = run("inspect", "-f", "kafka", "--hex", data.hex(), "--headers", "a:int64")
@@ -155,7 +155,7 @@ def test_inspect_reports_a_value_that_is_not_of_the_requested_type(run: Run, siz
     assert run("inspect", "-f", "kafka", "--hex", data.hex(), "--headers", "a:binary").code == 0
 
 
-def test_inspect_shows_the_bytes_of_a_batch_with_a_wrong_checksum(run: Run, damaged: Path) -> None:
+def test_inspect_shows_bytes_of_batch_with_wrong_checksum(run: Run, damaged: Path) -> None:
     result = run("inspect", damaged, "--offset", "160", "--json")
     document = json.loads(result.out)
     assert result.code == 1
@@ -168,13 +168,13 @@ def test_inspect_shows_the_bytes_of_a_batch_with_a_wrong_checksum(run: Run, dama
     assert (result.code, "2 errors" in result.lines[0], "^^" in result.out) == (1, True, True)
 
 
-def test_inspect_of_an_offset_that_is_not_there_names_no_options(run: Run) -> None:
+def test_inspect_of_missing_offset_suggests_no_options(run: Run) -> None:
     result = run("inspect", ORDERS, "--offset", "99999")
     assert (result.code, "--start" in result.err, "--end" in result.err) == (1, False, False)
     assert f"offset 99999 is not in {ORDERS}" in result.err
 
 
-def test_a_damaged_batch_is_counted_as_a_batch(run: Run, damaged: Path) -> None:
+def test_damaged_batch_counts_as_batch(run: Run, damaged: Path) -> None:
     result = run("read", damaged, "--errors", "skip", "--count-by", "partition", "--json")
     assert rows(result) == [{"partition": 0, "count": 9731}]
     assert "letterhead: 1 batch left out, as it could not be read\n" in result.err
@@ -185,7 +185,7 @@ def test_a_damaged_batch_is_counted_as_a_batch(run: Run, damaged: Path) -> None:
     assert run("read", damaged, "--errors", "only").lines[-1] == "0 records and 1 unreadable batch"
 
 
-def test_a_header_with_a_null_value_is_a_header_of_a_record(run: Run, table: Path, tmp_path: Path) -> None:
+def test_header_with_null_value_counts_as_header(run: Run, table: Path, tmp_path: Path) -> None:
     folder = tmp_path / "null-0"
     folder.mkdir()
     (folder / LOG).write_bytes(batch(record(block=b"\2\x08null\1"), base_offset=0))
@@ -198,7 +198,7 @@ def test_a_header_with_a_null_value_is_a_header_of_a_record(run: Run, table: Pat
 # Columns that tell rows apart ---------------------------------------------------------------------------------------
 
 
-def test_rows_of_several_logs_have_topic_and_partition(run: Run, tmp_path: Path) -> None:
+def test_rows_of_several_logs_have_topic_and_partition_columns(run: Run, tmp_path: Path) -> None:
     for name in ("a-0", "b-0"):
         shutil.copytree(ORDERS, tmp_path / name)
     result = run("read", tmp_path / "a-0", tmp_path / "b-0", "-n", "1")
@@ -206,7 +206,7 @@ def test_rows_of_several_logs_have_topic_and_partition(run: Run, tmp_path: Path)
     assert "topic" not in run("read", tmp_path / "a-0", "-n", "1").lines[0]
 
 
-def test_rows_of_stores_of_several_tasks_have_the_task(run: Run, tmp_path: Path) -> None:
+def test_rows_of_several_tasks_have_task_column(run: Run, tmp_path: Path) -> None:
     for name in ("0_0", "0_1"):
         shutil.copytree(SAMPLES / "streams-state-0_0", tmp_path / name)
     result = run("read", tmp_path / "0_0", tmp_path / "0_1", "--store", "latest", "-n", "1")
@@ -219,7 +219,7 @@ def test_rows_of_stores_of_several_tasks_have_the_task(run: Run, tmp_path: Path)
 @pytest.mark.parametrize(
     ("number", "right"), [("1767243600", "1767243600000"), ("9999999999", "9999999999000")]
 )  # fmt: skip
-def test_seconds_are_refused_with_the_milliseconds_to_write(run: Run, number: str, right: str) -> None:
+def test_seconds_are_rejected_with_suggested_milliseconds(run: Run, number: str, right: str) -> None:
     result = run("read", ORDERS, "--start", f"@{number}")
     assert (result.code, f"write @{right} if {number} are seconds" in result.err) == (2, True)
     assert run("read", ORDERS, "--start", f"@{right}", "--errors", "skip").code == 0
@@ -236,7 +236,7 @@ def test_microseconds_are_refused(run: Run) -> None:
 # Errors and their remedy ----------------------------------------------------------------------------------------------
 
 
-def test_an_error_of_a_row_names_the_option_that_shows_all_rows(run: Run) -> None:
+def test_row_error_names_option_that_shows_all_rows(run: Run) -> None:
     arguments = ["read", str(ORDERS), "--headers", "retry:int16", "--csv"]
     result = run(*arguments)
     remedy = re.search(r"pass (--errors \w+)$", result.err.strip())
@@ -245,12 +245,12 @@ def test_an_error_of_a_row_names_the_option_that_shows_all_rows(run: Run) -> Non
     assert (len(result.lines), "--errors" in result.err) == (10_001, False)
 
 
-def test_an_error_of_one_message_names_no_option_for_rows(run: Run) -> None:
+def test_message_error_names_no_option_for_rows(run: Run) -> None:
     result = run("decode", "--hex", "02", "-f", "kafka")
     assert (result.code, "--errors" in result.err) == (1, False)
 
 
-def test_errors_are_counted_by_their_codes(run: Run) -> None:
+def test_errors_are_counted_by_code(run: Run) -> None:
     result = run("read", ORDERS, "--headers", "retry:int16", "--errors", "column", "--count-by", "error", "--json")
     assert rows(result) == [{"error": "wrong_size", "count": 9700}, {"error": None, "count": 300}]
     arguments = ("--where", "retry::int16 = 1", "--headers", "retry:int16", "--errors", "only", "--json")
@@ -259,7 +259,7 @@ def test_errors_are_counted_by_their_codes(run: Run) -> None:
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "skip"])
-def test_a_header_named_error_is_a_column(run: Run, errors: str) -> None:
+def test_header_named_error_stays_column(run: Run, errors: str) -> None:
     result = run(
         "read", ORDERS, "--headers", "error,tenant", "--errors", errors, "--columns", "offset", "--json", "-n1"
     )
@@ -267,7 +267,7 @@ def test_a_header_named_error_is_a_column(run: Run, errors: str) -> None:
 
 
 @pytest.mark.parametrize("source", [ORDERS, SAMPLES / "orders-0.parquet", SAMPLES / "streams-state-0_0"], ids=str)
-def test_the_column_of_errors_takes_another_name(run: Run, source: Path) -> None:
+def test_error_column_can_be_renamed(run: Run, source: Path) -> None:
     arguments = ["read", source, "--headers", "error,retry:int16", "--errors", "column", "--json", "-n", "1"]
     arguments += ["--store", "latest"] if source.is_dir() and source.name.startswith("streams") else []
     result = run(*arguments)
@@ -277,7 +277,7 @@ def test_the_column_of_errors_takes_another_name(run: Run, source: Path) -> None
     assert [*rows(result)[0]][-3:] == ["error", "retry", "problems"]
 
 
-def test_the_name_of_the_column_of_errors_needs_such_a_column(run: Run) -> None:
+def test_error_column_name_needs_error_column(run: Run) -> None:
     result = run("read", ORDERS, "--error-column", "problems")
     assert (result.code, "--error-column needs --errors column or only" in result.err) == (2, True)
 
@@ -301,7 +301,7 @@ def mixed(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("errors", "is_printed"), [("skip", lambda n: n % 3), ("only", lambda n: n % 3 == 0), ("null", lambda n: n % 3)]
 )
-def test_the_last_rows_are_those_that_are_printed(
+def test_last_option_prints_last_rows(
     run: Run, mixed: Path, tmp_path: Path, errors: str, is_printed: Callable[[int], object], last: int
 ) -> None:
     expected = [number for number in range(60) if is_printed(number)]
@@ -317,7 +317,7 @@ def test_the_last_rows_are_those_that_are_printed(
     assert [row["offset"] for row in rows(result)] == (expected[-last:] if last else [])
 
 
-def test_the_last_errors_are_named_like_all_of_them(run: Run, damaged: Path) -> None:
+def test_errors_among_last_rows_are_named_like_all(run: Run, damaged: Path) -> None:
     arguments = ("read", damaged, "--errors", "only", "--columns", "offset", "--json")
     whole, last = run(*arguments), run(*arguments, "--last", "2")
     assert (last.code, rows(last)) == (1, rows(whole)[-2:])
@@ -330,7 +330,7 @@ def test_the_last_errors_are_named_like_all_of_them(run: Run, damaged: Path) -> 
     [("--errors", "skip", "--headers", "n:int16"), ("--errors", "null", "--where", "n::int16 = 1")],
     ids=["skip", "null"],
 )
-def test_rows_after_the_last_printed_one_are_not_counted(run: Run, mixed: Path, arguments: tuple[str, ...]) -> None:
+def test_rows_after_last_printed_are_not_counted(run: Run, mixed: Path, arguments: tuple[str, ...]) -> None:
     read = ("read", mixed / "t-0", "--columns", "offset", *arguments)
     # Offsets 0 and 3 are unreadable, and so is 6, which follows the fourth row.
     limited = run(*read, "-n", "4")
@@ -345,7 +345,7 @@ def test_rows_after_the_last_printed_one_are_not_counted(run: Run, mixed: Path, 
 # Wrong checksums ------------------------------------------------------------------------------------------------------
 
 
-def test_records_of_a_batch_with_a_wrong_checksum_are_shown_with_that_error(run: Run, tmp_path: Path) -> None:
+def test_records_in_batch_with_wrong_checksum_carry_error(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     shutil.copytree(ORDERS, folder)
     data = bytearray((folder / LOG).read_bytes())
@@ -370,7 +370,7 @@ def test_records_of_a_batch_with_a_wrong_checksum_are_shown_with_that_error(run:
     assert {row["offset"] for row in rows(result)} < {*range(154, 423)}
 
 
-def test_a_condition_tests_headers_before_they_are_changed(run: Run) -> None:
+def test_condition_tests_headers_before_edits(run: Run) -> None:
     change = ("--edit", "rename tenant=customer", "--columns", "headers", "--json", "-n", "3")
     changed = rows(run("read", ORDERS, "--where", "tenant = 'acme'", *change))
     keys = [{header["key"] for header in row["headers"]} for row in changed]
@@ -379,7 +379,7 @@ def test_a_condition_tests_headers_before_they_are_changed(run: Run) -> None:
     assert rows(run("read", ORDERS, "--where", "customer = 'acme'", *change)) == []
 
 
-def test_records_that_no_checksum_hides_are_named_as_missing(run: Run, tmp_path: Path) -> None:
+def test_records_hidden_by_damage_are_named_as_missing(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     shutil.copytree(ORDERS, folder)
     data = bytearray((folder / LOG).read_bytes())
@@ -401,7 +401,7 @@ def test_records_that_no_checksum_hides_are_named_as_missing(run: Run, tmp_path:
         assert (result.code, result.err) == (0, "")
 
 
-def test_a_batch_with_a_wrong_checksum_is_read_up_to_its_damage(run: Run, tmp_path: Path) -> None:
+def test_batch_with_wrong_checksum_is_read_up_to_damage(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()
     records = [record(number) for number in range(10)]
@@ -413,7 +413,7 @@ def test_a_batch_with_a_wrong_checksum_is_read_up_to_its_damage(run: Run, tmp_pa
     assert (result.code, "offsets 17 to 19 are missing, at most 3 records" in result.err) == (1, True)
 
 
-def test_other_damage_within_a_batch_is_an_error_of_its_record(run: Run, damaged: Path) -> None:
+def test_damage_within_batch_is_error_of_its_record(run: Run, damaged: Path) -> None:
     result = run("read", damaged, "--ignore-crc", "--errors", "only", "--columns", "offset", "--json", "-n", "2")
     first, second = ([error["code"] for error in row["error"]] for row in rows(result))
     assert (first, second) == (["negative_length", "bad_crc"], ["bad_crc"])
@@ -426,9 +426,7 @@ def test_other_damage_within_a_batch_is_an_error_of_its_record(run: Run, damaged
         (["--batches"], "--ignore-crc is for records of log segments of Kafka"),
     ],
 )
-def test_checksums_are_ignored_for_records_that_are_shown(
-    run: Run, damaged: Path, arguments: list[str], message: str
-) -> None:
+def test_checksums_are_ignored_for_printed_records(run: Run, damaged: Path, arguments: list[str], message: str) -> None:
     result = run("read", damaged, "--ignore-crc", *arguments)
     assert (result.code, message in result.err) == (2, True)
     result = run("read", SAMPLES / "orders-0.parquet", "--ignore-crc")
@@ -437,7 +435,7 @@ def test_checksums_are_ignored_for_records_that_are_shown(
         lh.read.segments(damaged, options=lh.ReadOptions(ignore_crc=True))
 
 
-def test_an_unreadable_batch_is_no_record_among_control_records(run: Run, damaged: Path) -> None:
+def test_unreadable_batch_is_not_counted_as_control_record(run: Run, damaged: Path) -> None:
     result = run("read", damaged, "--control", "--errors", "column", "--count-by", "partition", "--json")
     assert rows(result) == [{"partition": 0, "count": 9731}]
 
@@ -454,7 +452,7 @@ def test_empty_input_is_noted(run: Run, tmp_path: Path) -> None:
     assert run("read", tmp_path / "t.jsonl", "--columns", "a").err.endswith("the table is empty\n")
 
 
-def test_a_limit_of_a_column_says_that_there_are_more(run: Run) -> None:
+def test_column_limit_reports_remaining_rows(run: Run) -> None:
     result = run("decode", ORDERS, "-c", "headers", "-f", "kafka", "--limit", "1")
     assert result.lines[-1] == "1 row, and there are more"
 
@@ -471,7 +469,7 @@ def test_a_limit_of_a_column_says_that_there_are_more(run: Run) -> None:
         ("timestamp > @1767225600000", r"as a (number): 1767225600000$"),
     ],
 )
-def test_the_condition_that_an_error_advises_is_read(run: Run, where: str, advice: str) -> None:
+def test_condition_suggested_by_error_is_accepted(run: Run, where: str, advice: str) -> None:
     result = run("read", ORDERS, "--where", where, "--json")
     found = re.search(advice, result.err.strip())
     assert (result.code, found is not None) == (2, True)
@@ -479,7 +477,7 @@ def test_the_condition_that_an_error_advises_is_read(run: Run, where: str, advic
     assert run("read", ORDERS, "--where", right, "--json", "-n", "1").code == 0
 
 
-def test_misspelt_brokers_are_named(run: Run) -> None:
+def test_misspelt_broker_option_is_named(run: Run) -> None:
     result = run("read", "kafka:///orders", "-X", "bootstrap.server=h:9092")
     assert (result.code, "did you mean 'bootstrap.servers'?" in result.err) == (2, True)
     assert "pass -b host:port" in run("group", "list").err

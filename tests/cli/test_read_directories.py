@@ -39,7 +39,7 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.lines]
 
 
-def test_rows_of_all_files_have_columns_of_their_directories(run: Run, samples: Path, directory: Path) -> None:
+def test_rows_of_directory_have_partition_columns(run: Run, samples: Path, directory: Path) -> None:
     expected = rows_of(run("read", samples / "orders-0.parquet", "--json", "-n", "400"))
     for row, record in enumerate(expected):
         record |= {"day": f"2026-01-0{1 + row // 200}", "shard": row // 100 % 2}
@@ -66,9 +66,7 @@ def test_every_command_reads_a_directory(run: Run, samples: Path, directory: Pat
     assert json.loads(inspected.out)["bytes"] == len(value)
 
 
-def test_a_changelog_is_restored_from_a_directory_with_partition_directories(
-    run: Run, samples: Path, tmp_path: Path
-) -> None:
+def test_changelog_restores_from_partition_directories(run: Run, samples: Path, tmp_path: Path) -> None:
     changelog = pq.read_table(samples / "orders-app-latest-changelog-0.parquet")
     for part, part_rows in enumerate((changelog.slice(0, 5000), changelog.slice(5000))):
         path = tmp_path / "changelog" / "partition=0" / f"part-{part}.parquet"
@@ -79,7 +77,7 @@ def test_a_changelog_is_restored_from_a_directory_with_partition_directories(
     assert run("state", "diff", tmp_path / "app", samples / "streams-state-0_0" / "rocksdb" / "latest").code == 0
 
 
-def test_columns_that_some_files_lack_are_null(run: Run, tmp_path: Path) -> None:
+def test_columns_missing_from_some_files_are_null(run: Run, tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"n": pa.array([1 << 40]), "text": ["t"]}), tmp_path / "b.parquet")
     assert rows_of(run("read", tmp_path, "--json")) == [{"n": 1, "text": None}, {"n": 1 << 40, "text": "t"}]
@@ -88,7 +86,7 @@ def test_columns_that_some_files_lack_are_null(run: Run, tmp_path: Path) -> None
     assert (result.code, "columns of different types" in result.err) == (2, True)
 
 
-def test_only_files_that_a_streaming_query_committed_are_read(run: Run, directory: Path) -> None:
+def test_only_files_committed_by_streaming_query_are_read(run: Run, directory: Path) -> None:
     log = directory / "_spark_metadata"
     log.mkdir()
     names = ["part-00000-c000.snappy.parquet", "part-00003-c000.snappy.parquet"]
@@ -99,7 +97,7 @@ def test_only_files_that_a_streaming_query_committed_are_read(run: Run, director
     assert offsets == [*range(100), *range(300, 400)]
 
 
-def test_files_that_a_streaming_query_deleted_are_left_out(run: Run, directory: Path) -> None:
+def test_files_deleted_by_streaming_query_are_omitted(run: Run, directory: Path) -> None:
     (directory / "_spark_metadata").mkdir()
     entries = [("00000", "add"), ("00001", "add"), ("00000", "delete")]
     lines = [
@@ -113,7 +111,7 @@ def test_files_that_a_streaming_query_deleted_are_left_out(run: Run, directory: 
 @pytest.mark.parametrize(
     "entry", ['{"size": 1}', '{"path": 5}', '{"path": "x"', "{" * 100_000, '{"path": null}', "[]", "v1", "\0"]
 )
-def test_a_commit_that_names_no_file_is_named(run: Run, directory: Path, entry: str) -> None:
+def test_commit_without_file_is_named(run: Run, directory: Path, entry: str) -> None:
     (directory / "_spark_metadata").mkdir()
     (directory / "_spark_metadata" / "0").write_text(f"v1\n{entry}\n")
     result = run("read", directory)
@@ -121,7 +119,7 @@ def test_a_commit_that_names_no_file_is_named(run: Run, directory: Path, entry: 
     assert result.err == f"letterhead: cannot read {directory / '_spark_metadata' / '0'}: line 2 names no file\n"
 
 
-def test_a_file_that_a_streaming_query_committed_and_that_is_missing_is_an_error(run: Run, directory: Path) -> None:
+def test_missing_file_committed_by_streaming_query_raises(run: Run, directory: Path) -> None:
     (directory / "_spark_metadata").mkdir()
     (directory / "_spark_metadata" / "0").write_text('v1\n{"path": "file:///x/part-9.parquet", "action": "add"}\n')
     result = run("read", directory)
@@ -131,7 +129,7 @@ def test_a_file_that_a_streaming_query_committed_and_that_is_missing_is_an_error
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 @pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), os.mkdir, lambda path: os.symlink("/dev/zero", path)])
-def test_a_commit_that_is_no_file_is_not_read(run: Run, directory: Path, make: Callable[[Path], None]) -> None:
+def test_malformed_commit_is_not_read(run: Run, directory: Path, make: Callable[[Path], None]) -> None:
     log = directory / "_spark_metadata"
     log.mkdir()
     make(log / ".1.tmp")
@@ -141,7 +139,7 @@ def test_a_commit_that_is_no_file_is_not_read(run: Run, directory: Path, make: C
     assert result.err == f"letterhead: cannot read {log / '1'}: it is not a regular file\n"
 
 
-def test_a_link_to_itself_is_no_file(run: Run, directory: Path) -> None:
+def test_link_to_itself_is_not_a_file(run: Run, directory: Path) -> None:
     (directory / "self.parquet").symlink_to("self.parquet")
     result = run("read", directory)
     assert (result.code, result.out) == (2, "")
@@ -162,7 +160,7 @@ def test_a_link_is_followed_once(run: Run, directory: Path) -> None:
     assert [row["offset"] for row in rows] == [*range(400)]
 
 
-def test_a_table_with_a_log_of_its_files_is_refused(run: Run, directory: Path) -> None:
+def test_table_with_transaction_log_is_rejected(run: Run, directory: Path) -> None:
     (directory / "_delta_log").mkdir()
     result = run("read", directory)
     assert (result.code, "is a table of Delta" in result.err) == (2, True)
@@ -176,7 +174,7 @@ def test_a_damaged_file_is_named(run: Run, directory: Path) -> None:
     assert f"cannot read {path}: it is damaged" in result.err
 
 
-def test_a_directory_of_unrelated_files_is_no_source(run: Run, directory: Path) -> None:
+def test_directory_of_unrelated_files_is_rejected(run: Run, directory: Path) -> None:
     # Tables in directories of other names are not parts of one.
     result = run("read", directory.parent)
     assert (result.code, "no Parquet files" in result.err) == (3, True)

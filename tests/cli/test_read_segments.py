@@ -38,7 +38,7 @@ FIRST = batch(
 SECOND = batch(record(), base_offset=110)
 
 
-def test_records_are_shown_with_the_values_of_their_headers(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_records_are_shown_with_header_values(run: Run, folder: Callable[[bytes], Path]) -> None:
     result = run("read", folder(FIRST))
     assert (result.code, result.err) == (0, "")
     head, _, *rows, last = result.lines
@@ -64,7 +64,7 @@ def test_twenty_records_are_printed_by_default(run: Run, samples: Path) -> None:
     assert len(offsets("--all", "--end", "60")) == 60
 
 
-def test_json_has_everything_of_every_record(run: Run, samples: Path) -> None:
+def test_json_has_all_fields_of_every_record(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--json")
     assert result.code == 0
     rows = [json.loads(line) for line in result.lines]
@@ -79,7 +79,7 @@ def test_json_has_everything_of_every_record(run: Run, samples: Path) -> None:
         assert read == other
 
 
-def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_parquet_has_all_fields_of_every_record(run: Run, samples: Path, tmp_path: Path) -> None:
     out = tmp_path / "orders.parquet"
     result = run("read", samples / "orders-0", "-o", out)
     assert (result.code, result.out) == (0, "")
@@ -88,7 +88,7 @@ def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_pat
         assert pq.read_table(out) == reader.read_all()
 
 
-def test_times_and_offsets_bound_the_records(run: Run, samples: Path) -> None:
+def test_times_and_offsets_limit_records(run: Run, samples: Path) -> None:
     def offsets_between(*options: str) -> list[int]:
         lines = run("read", samples / "orders-0", "--json", *options).lines
         return [json.loads(line)["offset"] for line in lines]
@@ -114,7 +114,7 @@ def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: P
     assert result.lines[-1] == "4 records"
 
 
-def test_a_truncated_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_truncated_end_is_printed_and_exits_1(run: Run, folder: Callable[[bytes], Path]) -> None:
     result = run("read", folder(FIRST + SECOND[:-3]), "--json")
     assert result.code == 1
     assert len(result.lines) == 2
@@ -122,9 +122,7 @@ def test_a_truncated_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Cal
     assert f"{LOG}: truncated at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in line
 
 
-def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
-    run: Run, folder: Callable[[bytes], Path]
-) -> None:
+def test_truncated_batch_before_last_segment_stops_or_is_row(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(FIRST + SECOND[:-3])
     (path / f"{120:020}.log").write_bytes(batch(record(), base_offset=120))
     for source in (path, path / LOG):
@@ -137,7 +135,7 @@ def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
         assert errors == ["truncated"]
 
 
-def test_a_file_too_short_to_be_a_segment_is_an_error(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_file_too_short_for_segment_raises(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(b"abc")
     result = run("read", path / LOG, "--json")
     assert (result.code, result.out) == (1, "")
@@ -147,7 +145,7 @@ def test_a_file_too_short_to_be_a_segment_is_an_error(run: Run, folder: Callable
     assert run("read", path / LOG).code == 0
 
 
-def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_damaged_batch_stops_read_or_is_row(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(FIRST[:-1] + b"\1" + SECOND)
     result = run("read", path, "--json")
     assert (result.code, result.out) == (1, "")
@@ -177,7 +175,7 @@ def test_many_damaged_batches_are_counted(run: Run, folder: Callable[[bytes], Pa
     assert "10 more damaged ranges" in result.err
 
 
-def test_a_row_that_is_left_out_of_a_count_is_named(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_row_left_out_of_count_is_named(run: Run, folder: Callable[[bytes], Path]) -> None:
     result = run("read", folder(FIRST + batch(record(block=b"\2\x0ctenant\2\xff"), base_offset=110)), "--count-by", "tenant",
                  "--errors", "skip", "--csv")  # fmt: skip
     assert (result.code, result.lines) == (1, ['"tenant","count"', '"acme",1', ",1"])
@@ -186,13 +184,13 @@ def test_a_row_that_is_left_out_of_a_count_is_named(run: Run, folder: Callable[[
     )
 
 
-def test_counts_are_beside_what_is_counted(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_counts_are_printed_beside_keys(run: Run, folder: Callable[[bytes], Path]) -> None:
     head, _, *rows, _ = run("read", folder(FIRST), "--count-by", "tenant").lines
     assert (head.split(), [row.split() for row in rows]) == (["tenant", "count"], [["acme", "1"], ["null", "1"]])
     assert len(head) < 30
 
 
-def test_names_of_keys_are_whole_beside_a_long_example(
+def test_key_names_are_complete_beside_long_example(
     run: Run, folder: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "96")
@@ -201,7 +199,7 @@ def test_names_of_keys_are_whole_beside_a_long_example(
     assert [line.split()[:3] for line in lines if line.startswith("a-key")] == [["a-key-of-22-characters", "1", "0"]]
 
 
-def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
+def test_pipe_is_not_read_as_log(run: Run, tmp_path: Path) -> None:
     import os
 
     (tmp_path / "orders-0").mkdir()
@@ -212,7 +210,7 @@ def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
         assert f"{LOG}: not a regular file" in result.err
 
 
-def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_open_transaction_is_reported(run: Run, folder: Callable[[bytes], Path]) -> None:
     def sent_by(producer: int, offset: int) -> bytes:
         return batch(record(), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
 
@@ -234,13 +232,13 @@ def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path
         ([], "Missing argument"),
     ],
 )
-def test_wrong_usage(run: Run, samples: Path, tmp_path: Path, args: list[str], message: str) -> None:
+def test_wrong_usage_is_reported(run: Run, samples: Path, tmp_path: Path, args: list[str], message: str) -> None:
     result = run("read", *(arg.format(tmp=tmp_path, orders=samples / "orders-0") for arg in args))
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 
 
-def test_what_cannot_be_read_is_exit_code_3(run: Run, tmp_path: Path) -> None:
+def test_unreadable_source_exits_3(run: Run, tmp_path: Path) -> None:
     result = run("read", tmp_path / "none")
     assert (result.code, result.out) == (3, "")
     assert result.err == f"letterhead: cannot read {tmp_path / 'none'}: no such file or directory\n"
@@ -270,7 +268,7 @@ def test_inspect_finds_a_record_by_its_offset(run: Run, samples: Path, offset: i
     assert bytes.fromhex(key) == row["key"]
 
 
-def test_a_start_after_the_end_names_the_last_offset(run: Run, samples: Path) -> None:
+def test_start_after_end_names_last_offset(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--start", "10001", "--json")
     assert (result.code, result.out) == (2, "")
     assert "--start is after the end of every partition: the last one ends at offset 10000" in result.err
@@ -344,7 +342,7 @@ def test_an_edit_of_an_unseen_header_warns(
         (["--edit", "drop tenant", "--columns", "key"], "--edit needs a column of headers: there are key"),
     ],
 )
-def test_an_edit_that_would_not_apply_is_refused(
+def test_edit_that_cannot_apply_is_rejected(
     run: Run, folder: Callable[[bytes], Path], options: list[str], message: str
 ) -> None:
     result = run("read", folder(FIRST), *options)
@@ -352,7 +350,7 @@ def test_an_edit_that_would_not_apply_is_refused(
     assert message in " ".join(result.err.split())
 
 
-def test_a_header_is_not_a_column_of_its_own(run: Run, samples: Path) -> None:
+def test_header_is_not_selectable_as_column(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--headers", "tenant", "--columns", "offset,tenant")
     assert (result.code, result.out) == (2, "")
     assert "tenant of --headers follows the columns by itself" in result.err

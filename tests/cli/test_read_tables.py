@@ -38,7 +38,7 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_read_writes_is_a_source(run: Run, samples: Path, table: Callable[[str], Path], ending: str) -> None:
+def test_read_output_is_readable_as_source(run: Run, samples: Path, table: Callable[[str], Path], ending: str) -> None:
     expected = run("read", samples / "orders-0", "-n", "50", "--json").out
     path = table(ending)
     assert run("read", path, "--json").out == expected
@@ -63,7 +63,7 @@ def test_headers_of_a_table_are_selected_and_tested(run: Run, table: Callable[[s
     assert all(isinstance(row["amount_cents"], int) for row in rows)
 
 
-def test_columns_of_a_table_are_operands(run: Run, table: Callable[[str], Path]) -> None:
+def test_table_columns_are_condition_operands(run: Run, table: Callable[[str], Path]) -> None:
     path = table("parquet")
     where = "offset >= 48 and topic = 'orders' and timestamp >= '2026-01-01T00:00:00Z'"
     assert [row["offset"] for row in rows_of(run("read", path, "--where", where, "--json"))] == [48, 49]
@@ -73,7 +73,7 @@ def test_columns_of_a_table_are_operands(run: Run, table: Callable[[str], Path])
 
 
 @pytest.mark.parametrize("name", ["orders-0", "orders-0.parquet", "orders-0.jsonl", "streams-state-0_0 -s latest"])
-def test_errors_only_prints_the_rows_that_cannot_be_read_and_counts_all(run: Run, samples: Path, name: str) -> None:
+def test_errors_only_prints_unreadable_rows_and_counts_all(run: Run, samples: Path, name: str) -> None:
     source, *options = name.split()
     stdin = b""
     if source.endswith(".jsonl"):
@@ -99,7 +99,7 @@ def test_errors_are_counted_up_to_the_limit(run: Run, samples: Path, errors: str
     assert (result.code, counted in result.err) == (1, True)
 
 
-def test_typed_headers_of_iggy_are_read_from_a_table(run: Run, tmp_path: Path) -> None:
+def test_typed_iggy_headers_are_read_from_table(run: Run, tmp_path: Path) -> None:
     headers = lh.arrow.decode(pa.array([lh.encode({"retry": lh.Int32(3)}, "iggy")]), "iggy")
     pq.write_table(pa.table({"n": [1], "headers": headers}), tmp_path / "t.parquet")
     result = run("read", tmp_path / "t.parquet", "--headers", "retry:int32", "--where", "retry::int32 > 2", "--json")
@@ -116,7 +116,7 @@ def test_columns_of_two_types_are_not_written_to_one_file(run: Run, samples: Pat
     assert rows_of(run(*arguments, "--json"))[-1] == {"offset": 7}
 
 
-def test_the_advice_for_a_condition_that_is_a_name_works(run: Run, tmp_path: Path) -> None:
+def test_suggestion_for_condition_with_bare_name_works(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "t.parquet"
     pq.write_table(pa.table({"id": [1, 2], "b": [True, None], "headers": pa.array([b"\0"] * 2, pa.binary())}), table)
     result = run("read", table, "--where", "b", "--columns", "id", "--json")
@@ -125,14 +125,14 @@ def test_the_advice_for_a_condition_that_is_a_name_works(run: Run, tmp_path: Pat
     assert rows_of(run("read", table, "--where", advice[1], "--columns", "id", "--json")) == [{"id": 1}]  # type: ignore[index]
 
 
-def test_a_typed_name_is_a_header_and_a_field_of_this_name_is_named(run: Run, samples: Path) -> None:
+def test_typed_name_is_header_and_same_named_field_is_noted(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--where", "partition::int64 = 1", "--json")
     assert (result.code, result.out) == (0, "")
     assert 'no record had a header "partition"; the field "partition" is written without' in result.err
     assert len(rows_of(run("read", samples / "orders-0", "--where", "partition = 1", "--json"))) == 0
 
 
-def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_sources_are_read_in_sequence(run: Run, samples: Path, tmp_path: Path) -> None:
     orders, store = samples / "orders-0", samples / "streams-state-0_0"
     rows = rows_of(run("read", orders, store, "-s", "hourly", "--json"))
     assert len(rows) == 10_000 + 300
@@ -148,7 +148,7 @@ def test_sources_are_read_one_after_the_other(run: Run, samples: Path, tmp_path:
 
 
 @pytest.mark.parametrize("option", [["--count-by", "a"], ["--columns", "a"], ["--where", "a = 1"], ["-n", "1"]])
-def test_a_source_that_cannot_be_opened_is_one_line(option: list[str], run: Run, samples: Path, tmp_path: Path) -> None:
+def test_unopenable_source_prints_one_line(option: list[str], run: Run, samples: Path, tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("a,b\n1,2\n")
     result = run("read", tmp_path / "out.csv", *option)
     assert (result.code, result.lines) == (2, [])
@@ -159,7 +159,7 @@ def test_a_source_that_cannot_be_opened_is_one_line(option: list[str], run: Run,
     assert (result.code, result.err.count("\n"), result.err[:12]) == (result.code or 2, 1, "letterhead: ")
 
 
-def test_a_header_with_the_name_of_a_column_can_be_renamed(run: Run, tmp_path: Path) -> None:
+def test_header_named_like_column_can_be_renamed(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     directory.mkdir()
     messages = [lh.Message(offset=7, timestamp=1, headers=[("offset", b"12"), ("a:b", b"x")])]
@@ -177,7 +177,7 @@ def test_a_header_with_the_name_of_a_column_can_be_renamed(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("errors", ["raise", "column", "null", "skip", "only"])
-def test_a_condition_on_headers_of_a_valid_table_goes_with_each_policy(
+def test_condition_on_valid_table_accepts_every_error_policy(
     errors: str, run: Run, samples: Path, tmp_path: Path
 ) -> None:
     source, where = samples / "orders-0.parquet", ["--where", "tenant = 'acme'"]
@@ -187,7 +187,7 @@ def test_a_condition_on_headers_of_a_valid_table_goes_with_each_policy(
 
 
 @pytest.mark.parametrize("group_rows", [1, 100, 1000, 5000, 20_000])
-def test_a_table_of_small_row_groups_with_nested_dictionaries_is_read(
+def test_small_row_groups_with_nested_dictionaries_are_read(
     group_rows: int, run: Run, samples: Path, tmp_path: Path
 ) -> None:
     rows = 50 if group_rows == 1 else 10_000
@@ -201,7 +201,7 @@ def test_a_table_of_small_row_groups_with_nested_dictionaries_is_read(
     assert run("read", tmp_path / "t.parquet", "--where", "tenant present", "--count-by", "tenant").code == 0
 
 
-def test_counts_can_rename_headers_and_know_control_records(run: Run, samples: Path) -> None:
+def test_counts_accept_renamed_headers_and_control_records(run: Run, samples: Path) -> None:
     counting = ["--json", "-n", "3"]
     plain = rows_of(run("read", samples / "orders-0", "--count-by", "tenant", *counting))
     renamed = rows_of(run("read", samples / "orders-0", "--count-by", "t=tenant:string", *counting))
@@ -212,7 +212,7 @@ def test_counts_can_rename_headers_and_know_control_records(run: Run, samples: P
     assert (result.code, "error of --errors follows the columns by itself" in result.err) == (2, True)
 
 
-def test_count_by_names_its_functions(run: Run, samples: Path) -> None:
+def test_count_by_lists_its_functions(run: Run, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--count-by", "tenant,sum(amount_cents:int64)")
     assert (result.code, result.err) == (
         2,
@@ -221,7 +221,7 @@ def test_count_by_names_its_functions(run: Run, samples: Path) -> None:
     assert run("read", samples / "orders-0", "--count-by", "tenant, max(amount_cents:int64)").code == 0
 
 
-def test_only_logs_of_kafka_have_batches_to_inspect(run: Run, samples: Path) -> None:
+def test_inspect_needs_kafka_log_for_batches(run: Run, samples: Path) -> None:
     parquet = samples / "orders-0.parquet"
     result = run("inspect", parquet, "--offset", "17")
     assert (result.code, result.err) == (
@@ -230,7 +230,7 @@ def test_only_logs_of_kafka_have_batches_to_inspect(run: Run, samples: Path) -> 
     )
 
 
-def test_a_source_is_not_replaced(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
+def test_output_does_not_replace_source(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
     path = table("jsonl").rename(tmp_path / "orders.jsonl")
     before = path.read_bytes()
     result = run("read", path, "-o", path)
@@ -259,7 +259,7 @@ def test_log_files_of_a_partition_are_one_source(run: Run, samples: Path) -> Non
         (b"\x1f\x8b\x08\0\0\0\0\0\0\0abc", 1, "it is damaged"),
     ],
 )
-def test_what_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, code: int, message: str) -> None:
+def test_file_that_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, code: int, message: str) -> None:
     (tmp_path / "file").write_bytes(data)
     for source, stdin in ((tmp_path / "file", b""), ("-", data)):
         result = run("read", source, "--json", stdin=stdin)
@@ -288,14 +288,14 @@ def test_wrong_options_are_named(run: Run, table: Callable[[str], Path], options
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_named(run: Run, tmp_path: Path) -> None:
+def test_file_without_read_permission_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"{}")
     (tmp_path / "file").chmod(0)
     result = run("read", tmp_path / "file")
     assert (result.code, result.err) == (3, f"letterhead: cannot read {tmp_path / 'file'}: permission denied\n")
 
 
-def test_a_typed_header_that_no_row_has_is_noticed(run: Run, samples: Path) -> None:
+def test_typed_header_absent_from_all_rows_is_noted(run: Run, samples: Path) -> None:
     args = ("read", samples / "orders-0", "--columns", "offset", "--headers", "tenent,tenant")
     result = run(*args, "--end", "100", "--json")
     assert (result.code, result.err) == (0, 'letterhead: none of these records has a value of the header "tenent"\n')
@@ -303,7 +303,7 @@ def test_a_typed_header_that_no_row_has_is_noticed(run: Run, samples: Path) -> N
     assert run(*args, "--json", "-n", "3").err == run(*args, "--last", "1", "--json").err == ""
 
 
-def test_columns_of_the_same_name_are_refused_and_others_are_read(run: Run, tmp_path: Path) -> None:
+def test_duplicate_column_names_are_rejected_unless_unselected(run: Run, tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["a", "b", "a"])
     with pa.ipc.new_file(tmp_path / "t", batch.schema) as file:
         file.write_batch(batch)

@@ -36,19 +36,17 @@ BY_REGISTRY = ("--value", "avro", "--registry", "http://registry:8081")
         ([*BY_REGISTRY, "--registry-settings", "nothing=1"], "unknown registry setting"),
     ],
 )
-def test_options_that_contradict_are_refused(run: Run, options: list[str], error: str) -> None:
+def test_contradictory_options_are_rejected(run: Run, options: list[str], error: str) -> None:
     result = run("read", "tests/samples/orders-0", *options)
     assert (result.code, error in result.err) == (2, True)
 
 
-def test_a_table_has_no_serialized_values(run: Run) -> None:
+def test_table_rejects_serialized_value_options(run: Run) -> None:
     result = run("read", "tests/samples/orders-0.parquet", *BY_REGISTRY)
     assert (result.code, "--value is for topics and log segments" in result.err) == (2, True)
 
 
-def test_messages_of_iggy_have_their_values_in_the_payload(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_iggy_values_are_read_from_payload(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = lh.encode([("__value_schema_id", lh.values.Binary(b"\0\0\0\0\1"))], "iggy")
     stored = batch(
         frame(0, prefixed(1, SCHEMA, {"id": 7})), frame(1, avro(SCHEMA, {"id": 8}), header), timestamp=10**15
@@ -68,7 +66,7 @@ def test_messages_of_iggy_have_their_values_in_the_payload(
 
 
 @pytest.mark.parametrize("format", ["--json", "--csv", "--all", "-o"])
-def test_unions_of_several_types_have_a_field_for_each(
+def test_union_of_several_types_has_field_for_each(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     stored = batch(

@@ -96,7 +96,7 @@ def read_stream(path: Path) -> pa.Table:
         ("o.ARROWS", read_stream),
     ],
 )
-def test_a_file_of_columns_has_every_row(name: str, read: Callable[[Path], pa.Table], tmp_path: Path) -> None:
+def test_columnar_file_has_every_row(name: str, read: Callable[[Path], pa.Table], tmp_path: Path) -> None:
     assert read(write(tmp_path / name)).combine_chunks().to_batches() == [BATCH]
 
 
@@ -144,7 +144,7 @@ def test_epoch_ms_makes_times_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["o.txt", "o", "o.gz", "o.parquet.gz", ".csv"])
-def test_an_ending_that_names_no_form_is_refused_before_a_file_is_made(name: str, tmp_path: Path) -> None:
+def test_unknown_file_extension_is_rejected_before_writing(name: str, tmp_path: Path) -> None:
     with pytest.raises(Failure, match="cannot tell what to write"):
         open_writer(SCHEMA, RowFormat(target=tmp_path / name))
     assert list(tmp_path.iterdir()) == []
@@ -152,7 +152,7 @@ def test_an_ending_that_names_no_form_is_refused_before_a_file_is_made(name: str
 
 @pytest.mark.parametrize("name", ["o.parquet", "o.arrow", "o.arrows", "o.jsonl", "o.csv", "o.csv.gz"])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_leaves_no_file_and_the_one_that_was_there(name: str, error: Any, tmp_path: Path) -> None:
+def test_error_leaves_existing_file_and_no_partial_one(name: str, error: Any, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"before")
 
     def fail() -> None:
@@ -180,7 +180,7 @@ def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
     os.close(reader)
 
 
-def test_a_full_disk_is_one_line() -> None:
+def test_full_disk_prints_one_line() -> None:
     def fill() -> None:
         with open_writer(SCHEMA, RowFormat(Form.JSON, Path("/dev/full"))) as writer:
             for _ in range(1000):
@@ -190,7 +190,7 @@ def test_a_full_disk_is_one_line() -> None:
         fill()
 
 
-def test_two_columns_of_one_name_are_no_object() -> None:
+def test_duplicate_column_names_are_no_json_object() -> None:
     schema = pa.schema([("a", pa.int8()), ("a", pa.int8())])
     with pytest.raises(Failure, match="two columns are named 'a'"):
         open_writer(schema, RowFormat(Form.JSON))
@@ -214,7 +214,7 @@ OTHERS = pa.RecordBatch.from_pydict(
 )
 
 
-def test_columns_of_every_type_are_written_as_json_and_csv_and_shown(tmp_path: Path, capsys: Any) -> None:
+def test_columns_of_every_type_are_written_as_json_csv_and_table(tmp_path: Path, capsys: Any) -> None:
     expected = {
         "date": "2026-01-01",
         "time": "08:30:00.000000",
@@ -243,7 +243,7 @@ def test_columns_of_every_type_are_written_as_json_and_csv_and_shown(tmp_path: P
     assert all(name in shown for name in expected)
 
 
-def test_a_large_batch_is_divided_and_whole(tmp_path: Path) -> None:
+def test_large_batch_is_split_without_loss(tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pydict({"n": pa.array(range(30_000)), "v": pa.array([bytes(500)] * 30_000)})
     with open_writer(rows.schema, RowFormat(target=tmp_path / "o.jsonl")) as writer:
         writer.write(rows)
@@ -267,7 +267,7 @@ def printed(
     return out.buffer.getvalue()  # type: ignore[attr-defined]
 
 
-def test_a_dash_is_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dash_means_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
     dash = Path("-")
     assert json_rows(printed(monkeypatch, RowFormat(Form.JSON, dash))) == JSON
     assert printed(monkeypatch, RowFormat(Form.CSV, dash)).startswith(b'"offset","at","key","value","headers"\n')
@@ -305,7 +305,7 @@ def test_json_has_only_ascii_where_the_encoding_is_not_utf8(encoding: str, monke
 
 
 @pytest.mark.parametrize("form", [Form.JSON, Form.CSV, Form.TABLE])
-def test_rows_before_an_error_are_on_standard_output(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_before_error_reach_stdout(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
 
     def fail() -> None:
@@ -320,7 +320,7 @@ def test_rows_before_an_error_are_on_standard_output(form: Form, monkeypatch: py
     assert b"1152921504606846976" in out.buffer.getvalue()  # type: ignore[attr-defined]
 
 
-def test_an_error_of_an_earlier_batch_is_raised_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_earlier_batch_is_raised_by_next_write(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out, monkeypatch.context() as patch:
@@ -351,7 +351,7 @@ LONG = pa.RecordBatch.from_pydict(
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_table_fits_the_screen_and_says_what_it_cuts(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_fits_screen_and_notes_truncation(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     *lines, last = table(monkeypatch, LONG, width)
     assert max(map(len, lines)) == width
     assert [line.split()[0] for line in lines[2:]] == ["5", "123456"]
@@ -359,11 +359,11 @@ def test_a_table_fits_the_screen_and_says_what_it_cuts(width: int, monkeypatch: 
     assert last == "… marks values that were cut: --all shows them whole"
 
 
-def test_a_table_that_cuts_nothing_does_not_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_table_notes_no_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "…" not in "".join(table(monkeypatch, LONG.slice(1), 80))
 
 
-def test_everything_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_option_shows_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = table(monkeypatch, LONG, 80, everything=True)
     assert "…" not in "".join(lines)
     assert max(map(len, lines)) <= 80
@@ -371,13 +371,13 @@ def test_everything_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None
     assert sum(line.count("v") for line in lines[2:]) == 50
 
 
-def test_wide_characters_keep_columns_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_characters_keep_columns_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"a": ["株式会社", "x" * 8], "b": ["1", "2"]})
     lines = table(monkeypatch, batch, 80)
     assert [line.rstrip() for line in lines] == ["a         b", "────────  ─", "株式会社  1", "xxxxxxxx  2"]
 
 
-def test_a_value_is_cut_only_where_the_screen_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_is_truncated_only_if_screen_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that arrive later, in other batches, may be longer than those before."""
     monkeypatch.setenv("COLUMNS", "80")
     values = ["c", "customer-0001", "customer-" + "1" * 51, "customer-" + "1" * 90]
@@ -396,7 +396,7 @@ def test_many_columns_are_lists_of_fields(monkeypatch: pytest.MonkeyPatch) -> No
     assert lines[10:12] == ["row 1", "  column0  null"]
 
 
-def test_numbers_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_never_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     later = pa.RecordBatch.from_pydict({"n": pa.array([1] * 100 + [10**15]), "v": pa.array(["x" * 90] * 101)})
     assert str(10**15) in table(monkeypatch, later, 30)[-2]
 
@@ -417,16 +417,16 @@ def test_numbers_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"\x1b[31mred", "1b 5b 33 31 6d 72 65 64"),
     ],
 )
-def test_bytes_are_text_or_a_number_and_hex(value: bytes, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_shown_as_text_or_number_and_hex(value: bytes, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([[{"key": "k", "value": value}]], HEADERS)], ["headers"])
     assert table(monkeypatch, batch, 80)[2] == f"k={shown}"
 
 
-def test_a_table_without_rows_has_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_table_shows_column_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table(monkeypatch, LONG.slice(0, 0), 80)[0].split() == ["offset", "value", "headers"]
 
 
-def test_a_table_prints_each_batch_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_prints_each_batch_before_reading_next(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     with open_writer(LONG.schema, RowFormat(Form.TABLE)) as writer:
@@ -434,7 +434,7 @@ def test_a_table_prints_each_batch_before_the_next_is_read(monkeypatch: pytest.M
         assert "xxx" in out.getvalue()
 
 
-def test_files_beside_the_output_are_left_alone(tmp_path: Path) -> None:
+def test_files_beside_output_are_kept(tmp_path: Path) -> None:
     out, own, other = tmp_path / "rows.jsonl", tmp_path / "rows.jsonl.part", tmp_path / "other"
     own.write_text("mine")
     other.write_text("theirs")
@@ -454,7 +454,7 @@ def umask() -> int:
     return mask
 
 
-def test_the_last_of_two_writers_of_a_file_has_its_name(tmp_path: Path) -> None:
+def test_last_of_two_writers_keeps_file_name(tmp_path: Path) -> None:
     out = tmp_path / "rows.arrow"
     with open_writer(SCHEMA, RowFormat(None, out)) as first:
         first.write(BATCH)

@@ -95,7 +95,7 @@ class Page(HTMLParser):
 # On a pipe and on a terminal. ------------------------------------------------------------------------------------------
 
 
-def test_the_table_has_one_row_for_each_key(run, written):
+def test_scan_table_has_one_row_per_key(run, written):
     result = run("scan", written(rows_of(100)))
     assert result.lines == [
         "Scan of 101 rows in kafka: 3 keys",
@@ -110,7 +110,7 @@ def test_the_table_has_one_row_for_each_key(run, written):
     assert (result.code, result.err) == (0, "")
 
 
-def test_a_tied_type_has_a_question_mark(run, written):
+def test_tied_type_has_question_mark(run, written):
     result = run("scan", written([[("balance", bytes(8))]] * 100))
     assert any(line.startswith("balance") and " int64? " in line for line in result.lines)
     assert result.lines[-1] == "? other types fit as well: --explain prints the evidence"
@@ -156,7 +156,7 @@ def test_the_table_fits_a_terminal_of_any_width(samples, columns):
     assert re.search(r"amount_cents +9,700 +0 +~9,700 +int64 +40,229", plain)
 
 
-def test_no_control_character_of_a_key_or_value_gets_out(run, written, tmp_path):
+def test_control_characters_in_key_or_value_are_escaped(run, written, tmp_path):
     path = written([[(HOSTILE, HOSTILE.encode())]] * 3)
     result = run("scan", path, "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -170,14 +170,14 @@ def test_no_control_character_of_a_key_or_value_gets_out(run, written, tmp_path)
 # JSON and the page. ----------------------------------------------------------------------------------------------------
 
 
-def test_json_is_the_scan_of_the_library(run, samples):
+def test_json_equals_library_scan(run, samples):
     result = run("scan", samples / "orders-0.parquet", "--json")
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
     assert json.loads(result.out) == whole.to_dict()
     assert (result.code, result.err) == (0, "")
 
 
-def test_the_page_is_well_formed_and_loads_nothing(run, samples, tmp_path):
+def test_html_page_is_well_formed_and_loads_nothing(run, samples, tmp_path):
     file = tmp_path / "page.html"
     assert run("scan", samples / "orders-0.parquet", "--html", file, "--json").code == 0
     text = file.read_text()
@@ -236,12 +236,12 @@ def test_keys_beyond_max_keys_are_counted(run, written):
     assert "    # 27 more keys" in run("scan", path, "--max-keys", "4", "--code", "arrow").lines
 
 
-def test_no_rows_and_no_headers(run, written):
+def test_scan_of_no_rows_or_no_headers_is_empty(run, written):
     assert run("scan", written([])).lines == ["Scan of 0 rows in kafka: 0 keys"]
     assert run("scan", written([None, []])).lines[1] == "2 of 2 rows have no headers"
 
 
-def test_help(run):
+def test_help_describes_scan(run):
     assert " scan " in run("--help").out
     result = run("scan", "--help")
     assert "Examples:" in result.out
