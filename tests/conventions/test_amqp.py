@@ -37,7 +37,7 @@ def plain(value):
 
 
 @pytest.mark.parametrize(("data", "line"), of_proton("value"), ids=lambda value: repr(value)[:20])
-def test_decode_reads_what_proton_writes(data, line):
+def test_decode_reads_output_of_proton(data, line):
     assert plain(amqp.decode(data).value) == line["value"]
     read = lha.amqp(pa.array([data, None, b"\x40"]), line["type"]).to_pylist()
     assert [plain(value) for value in read] == [line["value"], None, None]
@@ -57,7 +57,7 @@ def test_timestamp_of_proton_becomes_a_timestamp():
 
 
 @pytest.mark.parametrize(("data", "line"), of_proton("code"), ids=lambda value: repr(value)[:20])
-def test_decode_reads_every_code_as_proton_does(data, line):
+def test_decode_reads_every_code_like_proton(data, line):
     read = amqp.decode(data)
     assert (read.type, plain(read.value)) == (line["type"], line["value"])
 
@@ -115,7 +115,7 @@ def test_errors_name_code_byte_and_reason(type, data, code, byte, message):
 
 @given(rows=st.lists(st.none() | amqp_values, max_size=12), type=st.sampled_from([*amqp.READ_AS]),
        dialect=st.sampled_from(["arrow", "spark"]), cut=st.integers(0, 3))  # fmt: skip
-def test_column_agrees_with_the_decoder_of_one_value(rows, type, dialect, cut):
+def test_column_decoder_agrees_with_value_decoder(rows, type, dialect, cut):
     values, details = [], []
     for data in rows[cut:]:
         try:
@@ -246,7 +246,7 @@ def test_missing_dependency_is_named():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_one_invalid_value_among_many_is_found():
+def test_single_invalid_value_among_many_is_found():
     count = 3 * (1 << 16) + 5
     rows = [b"\x55\x01"] * count
     rows[-1] = b"\x55"

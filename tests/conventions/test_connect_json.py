@@ -94,7 +94,7 @@ def test_alternatives_read_a_header_with_its_schema_or_without() -> None:
         ("string", "", "bad_text"),
     ],
 )
-def test_text_that_is_no_value_with_its_schema_is_an_error(type: str, text: str, code: str) -> None:
+def test_malformed_text_for_schema_raises(type: str, text: str, code: str) -> None:
     with pytest.raises(lh.DecodeError) as raised:
         select(f"{type}:connect", text)
     assert raised.value.code == code

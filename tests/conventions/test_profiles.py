@@ -68,7 +68,7 @@ def test_select_accepts_the_columns_of_every_profile(name):
         assert row == dict.fromkeys(columns)
 
 
-def test_changing_a_returned_profile_does_not_change_the_next_one():
+def test_returned_profile_is_a_copy():
     lh.profile("opentelemetry").clear()
     assert list(lh.profile("opentelemetry")) == ["traceparent", "tracestate", "baggage"]
 
@@ -136,7 +136,7 @@ def test_traceparent_agrees_with_opentelemetry(text, wrong):
         lha.traceparent(pa.array([None, text]))
 
 
-def test_traceparent_that_is_not_utf8_is_rejected():
+def test_non_utf8_traceparent_is_rejected():
     rows = pa.array([b"\xff", f"01-{TRACE}-{SPAN}-01-".encode() + b"\xff", None])
     assert lha.traceparent(rows, errors="null").to_pylist()[0] is None
     assert lha.traceparent(rows[2:]).to_pylist() == [None]
@@ -171,7 +171,7 @@ def test_booleans_of_the_cloudevents_sdk_are_read():
     assert lh.select(typed, {"ce_replay": "bool"}, format="iggy") == {"ce_replay": True}
 
 
-def test_the_error_of_a_boolean_names_the_words_and_not_the_value():
+def test_boolean_error_names_valid_words_and_hides_value():
     headers = lh.encode([("flag", b"secret")], "kafka")
     with pytest.raises(lh.DecodeError, match="true, True, TRUE, false, False or FALSE") as raised:
         lh.select(headers, {"flag": "bool:text"})
@@ -241,7 +241,7 @@ def test_rfc3339_cuts_digits_past_the_unit(unit):
 
 @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
 @pytest.mark.parametrize("indexes", [None, [0], [1, 0, 3]])
-def test_schema_id_reads_headers_of_confluents_serializer(field, indexes):
+def test_schema_id_reads_confluent_serializer_headers(field, indexes):
     guid = "89791762-2336-4186-9674-299b90a802e2"
     headers = []
     schema = SchemaId("PROTOBUF" if indexes else "AVRO", 42, guid, indexes)
@@ -331,7 +331,7 @@ def nearly_right(draw, name):
 
 
 @pytest.mark.parametrize("part", ["key", "value"])
-def test_headers_of_apicurios_serializers_are_read(part: str) -> None:
+def test_apicurio_serializer_headers_are_read(part: str) -> None:
     # Written by DefaultHeadersHandler and AvroSerdeHeaders of Apicurio 2.6.13.
     by_id = [(f"apicurio.{part}.globalId", "0000000000000007"), (f"apicurio.{part}.encoding", "42494e415259")]
     by_content = [(f"apicurio.{part}.contentId", "0000000000000005")]
@@ -449,7 +449,7 @@ def test_spring_columns_rejects_json_that_is_not_a_map_of_types():
         lh.spring_columns('["java.lang.Long"]')
 
 
-def test_profile_reads_headers_of_debezium_through_connects_converter():
+def test_profile_reads_debezium_headers_from_connect_converter():
     [headers] = recorded("debezium")
     assert select(headers, "debezium") == {
         "connector_logical_name": "inventory", "connector_name": "postgresql", "task_id": "0", "run_id": None, "op": "u",
@@ -471,7 +471,7 @@ def test_profile_reads_amqp_properties_of_iot_hub():
     assert set(read.values()) == {None}
 
 
-def test_the_page_about_profiles_runs():
+def test_profile_page_runs():
     done = doctest.testfile(str(ROOT / "docs/reference/conventions.md"), module_relative=False)
     assert done.failed == 0
     assert done.attempted > 5

@@ -77,7 +77,7 @@ def topic(count: int = 40) -> tuple[MemoryRegistry, pa.Array, pa.Array, list[dic
     return MemoryRegistry({**known, "orders-value": V2}), pa.array(values), pa.array(headers), orders
 
 
-def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> None:
+def test_how_to_decodes_values_of_confluent_serializers(tmp_path: Any) -> None:
     registry, values, headers, orders = topic()
     names: dict[str, Any] = {"registry": registry, "table": pa.table({"value": values, "headers": headers})}
     names["contextlib"] = contextlib
@@ -103,7 +103,7 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
 
 
 @given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(1, 4)), max_size=30))
-def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]) -> None:
+def test_groups_match_confluent_deserializer(rows: list[tuple[str, int]]) -> None:
     values, headers, expected = [], [], []
     for n, (place, id) in enumerate(rows):
         schema_id = SchemaId("AVRO", id, str(uuid.UUID(int=id)))
@@ -128,13 +128,13 @@ def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]
     assert all(group.rows.to_pylist() == sorted(group.rows.to_pylist()) for group in groups)
 
 
-def test_message_indexes_of_protobuf_are_groups_of_their_own() -> None:
+def test_protobuf_message_indexes_form_own_groups() -> None:
     ids = [SchemaId("PROTOBUF", 7, str(GUID), path).id_to_bytes() for path in ([1], [0], [1])]
     groups = lha.by_schema_id(pa.array([b"a", b"b", b"c"]), encoded(*([(HEADER, id)] for id in ids)))
     assert described(groups) == [(7, [1], [0, 2], [b"a", b"c"]), (7, [0], [1], [b"b"])]
 
 
-def test_keys_and_lists_of_headers_and_other_libraries() -> None:
+def test_keys_lists_of_headers_and_other_libraries_are_accepted() -> None:
     headers = lha.decode(encoded([("__key_schema_id", prefixed(1))], [(HEADER, prefixed(2))]), "kafka")
     values = pa.chunked_array([[prefixed(3, b"a")], [prefixed(4, b"b")]])
     groups = lha.by_schema_id(values, pa.chunked_array([headers]), header="__key_schema_id")
@@ -143,7 +143,7 @@ def test_keys_and_lists_of_headers_and_other_libraries() -> None:
     assert described(lha.by_schema_id(polars.Series([prefixed(3, b"a")]))) == [(3, None, [0], [b"a"])]
 
 
-def test_a_null_header_is_absent_and_a_null_value_is_in_no_group() -> None:
+def test_null_header_is_absent_and_null_value_is_in_no_group() -> None:
     headers = encoded([(HEADER, None)], [(HEADER, prefixed(7))], [])
     assert described(lha.by_schema_id(pa.array([prefixed(1, b"a"), None, None]), headers)) == [(1, None, [0], [b"a"])]
     assert lha.by_schema_id(pa.array([], pa.binary())) == []
@@ -186,7 +186,7 @@ def long(id: int) -> bytes:
     return id.to_bytes(8, "big", signed=True)
 
 
-def test_ids_of_apicurio_have_eight_bytes() -> None:
+def test_apicurio_ids_have_eight_bytes() -> None:
     values = pa.array([b"\0" + long(7) + b"a", b"\0" + long(1 << 40) + b"b", b"\0" + long(7) + b"c"])
     expected = [(7, None, [0, 2], [b"a", b"c"]), (1 << 40, None, [1], [b"b"])]
     assert described(lha.by_schema_id(values, id_bytes=8)) == expected
@@ -213,7 +213,7 @@ def test_ids_of_apicurio_have_eight_bytes() -> None:
         (b"\0" * 8, None, "truncated", f"no header {APICURIO}, and the value has 8 bytes, and a schema id needs 9"),
     ],
 )
-def test_a_wrong_id_of_apicurio_is_rejected(value: bytes, id: bytes | None, code: str, message: str) -> None:
+def test_malformed_apicurio_id_is_rejected(value: bytes, id: bytes | None, code: str, message: str) -> None:
     headers = encoded([] if id is None else [(APICURIO, id)])
     with pytest.raises(lh.DecodeError) as raised:
         lha.by_schema_id(pa.array([value]), headers, header=APICURIO)
@@ -239,14 +239,14 @@ def lengths(group: lha.SchemaGroup) -> Any:
     return pa.record_batch({"length": pa.compute.binary_length(group.values)})
 
 
-def test_damaged_headers_are_errors_and_no_absent_ones() -> None:
+def test_damaged_headers_are_errors_not_absent_ids() -> None:
     values, headers = pa.array([prefixed(1, b"a"), prefixed(1, b"b")]), pa.array([b"\x05", b"\0"])
     with pytest.raises(lh.DecodeError, match=r"header count -3 is negative \(byte 0, row 0\)"):
         lha.by_schema_id(values, headers)
     assert described(lha.by_schema_id(values, headers, errors="null")) == [(1, None, [1], [b"b"])]
 
 
-def test_a_bad_value_does_not_take_its_group_with_it() -> None:
+def test_bad_value_leaves_rest_of_group_decoded() -> None:
     calls = []
 
     def decode(group: lha.SchemaGroup) -> Any:
@@ -287,7 +287,7 @@ def test_an_unknown_schema_is_set_aside() -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionError("no registry"), ModuleNotFoundError("fastavro"), MemoryError()])
-def test_what_is_no_error_of_a_value_is_raised(error: Exception) -> None:
+def test_errors_unrelated_to_values_are_raised(error: Exception) -> None:
     def decode(group: lha.SchemaGroup) -> Any:
         raise error
 
@@ -304,7 +304,7 @@ def test_what_is_no_error_of_a_value_is_raised(error: Exception) -> None:
     ],
     ids=lambda decoder_rows: type(decoder_rows).__name__,
 )  # fmt: skip
-def test_a_decoder_returns_rows_in_any_of_these_forms(decoder_rows: Any) -> None:
+def test_decoder_may_return_rows_in_any_form(decoder_rows: Any) -> None:
     decoded = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: decoder_rows, LENGTHS)
     expected = [None, None] if decoder_rows == [None, {}] else [1, 2]
     assert (decoded.type, decoded.field("length").to_pylist()) == (pa.struct(list(LENGTHS)), expected)
@@ -337,7 +337,7 @@ def test_wrong_arguments_and_results_are_rejected() -> None:
         (["jane.doe"], "the decoder returned rows that are not struct<length: int64>"),
     ],
 )
-def test_the_error_for_a_value_of_another_type_names_the_column_and_not_the_value(returned: Any, message: str) -> None:
+def test_wrong_type_error_names_column_and_hides_value(returned: Any, message: str) -> None:
     schema = pa.schema([("length", pa.int64())])
     with pytest.raises(TypeError, match=message) as raised:
         lha.decode_by_schema(pa.array([prefixed(1)]), lambda group: returned, schema)

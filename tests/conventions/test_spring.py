@@ -118,12 +118,12 @@ def same(left: Any, right: Any) -> bool:
 
 
 @pytest.mark.parametrize(("java", "value", "expected"), [*WRITTEN, *READ])
-def test_a_header_of_a_java_class_is_read_as_spring_reads_it(java: str, value: str, expected: Any) -> None:
+def test_java_class_header_is_read_as_spring_does(java: str, value: str, expected: Any) -> None:
     assert same(read(java, value).field("x")[0].as_py(), expected)
 
 
 @pytest.mark.parametrize(("java", "value"), BYTES)
-def test_a_string_that_is_no_json_is_text_and_a_number_is_an_error(java: str, value: str) -> None:
+def test_invalid_json_is_text_for_string_and_error_for_number(java: str, value: str) -> None:
     row = read(java, value, errors="column")[0].as_py()
     if java == "java.lang.String":
         assert row == {"x": value, "error": None}
@@ -136,7 +136,7 @@ def test_a_string_that_is_no_json_is_text_and_a_number_is_an_error(java: str, va
     ("java", "value"),
     [("java.lang.Integer", "3.7"), ("java.lang.Byte", "255"), ("java.lang.Boolean", "2"), ("java.lang.Integer", "1e2")],
 )
-def test_a_value_that_jackson_would_change_is_an_error(java: str, value: str) -> None:
+def test_value_that_jackson_would_change_raises(java: str, value: str) -> None:
     with pytest.raises(lh.DecodeError) as raised:
         read(java, value)
     assert raised.value.code in ("bad_text", "out_of_range")
@@ -155,7 +155,7 @@ LISTS |= st.text("[]0123456789-, .", max_size=10).map(str.encode)
 
 @pytest.mark.parametrize("name", SELECT_TYPES)
 @given(data=JSON | LISTS)
-def test_json_is_read_as_by_the_reference(name: str, data: bytes) -> None:
+def test_json_decodes_like_reference(name: str, data: bytes) -> None:
     compare(f"{name}:json", data)
 
 
@@ -182,7 +182,7 @@ def test_json_is_read_as_by_the_reference(name: str, data: bytes) -> None:
         ("", "bad_text"),
     ],
 )
-def test_bytes_are_read_from_lists_of_json(text: str, expected: Any) -> None:
+def test_bytes_are_read_from_json_lists(text: str, expected: Any) -> None:
     row = lha.select(pa.array([lh.encode([("x", text)], "kafka")]), {"x": "binary:json"}, errors="column")[0].as_py()
     if isinstance(expected, str):
         assert (row["x"], row["error"][0]["code"]) == (None, expected)
@@ -196,7 +196,7 @@ INTEGERS = [name for name in SELECT_TYPES if name in types.INTEGERS]
 
 @pytest.mark.parametrize("name", INTEGERS)
 @given(data=st.binary(max_size=18) | st.integers(-(1 << 70), 1 << 70).map(lambda n: n.to_bytes(17, "big", signed=True)))
-def test_integers_of_any_length_are_read_as_by_the_reference(name: str, data: bytes) -> None:
+def test_integers_of_any_length_decode_like_reference(name: str, data: bytes) -> None:
     compare(f"{name}:varlen", data)
 
 
@@ -230,7 +230,7 @@ def compare(type: str, data: bytes) -> None:
         ("ffffffffffffffffffff", -1),
     ],
 )
-def test_a_time_of_a_retry_topic_has_the_length_that_java_gives_it(data: str, expected: int) -> None:
+def test_retry_topic_time_has_java_byte_length(data: str, expected: int) -> None:
     block = lh.encode([("retry_topic-original-timestamp", bytes.fromhex(data))], "kafka")
     column = lha.select(pa.array([block]), lh.profile("spring-retry")).field("first_timestamp")
     assert column.cast(pa.int64())[0].as_py() == expected
@@ -251,7 +251,7 @@ def test_attempts_of_a_retry_topic_have_one_byte_or_four(data: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", READ_SUFFIXES)
-def test_values_are_not_converted_from_encodings_that_are_only_read(suffix: str) -> None:
+def test_read_only_encodings_are_not_converted(suffix: str) -> None:
     with pytest.raises(ValueError, match="values are read so, and not converted from it"):
         lh.convert(lh.encode([("x", b"3")], "kafka"), "kafka", target="iggy", types={"x": f"int64:{suffix}"})
 

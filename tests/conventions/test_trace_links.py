@@ -52,7 +52,7 @@ def test_examples_run() -> None:
         assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_a_link_is_what_opentelemetry_extracts() -> None:
+def test_link_matches_opentelemetry_extraction() -> None:
     state = trace.TraceState([("congo", "t61rcWkgMzE"), ("rojo", "00f067aa0ba902b7")])
     context = trace.SpanContext(int(TRACE, 16), int(SPAN, 16), False, trace.TraceFlags(3), state)
     current = trace.set_span_in_context(trace.NonRecordingSpan(context))
@@ -75,12 +75,12 @@ def test_a_link_is_what_opentelemetry_extracts() -> None:
         b"\xff" + PARENT.encode(),
     ],
 )  # fmt: skip
-def test_an_invalid_traceparent_is_no_link(text: Any) -> None:
+def test_invalid_traceparent_yields_no_link(text: Any) -> None:
     # What follows is not parsed, as W3C requires.
     assert link_of([("traceparent", text), ("tracestate", "a=1"), ("baggage", "a=1")]) is None
 
 
-def test_a_message_without_traceparent_has_no_link() -> None:
+def test_message_without_traceparent_yields_no_link() -> None:
     assert link_of([]) is None
     assert link_of([("TraceParent", PARENT), ("tracestate", "a=1")]) is None
 
@@ -92,11 +92,11 @@ def test_a_message_without_traceparent_has_no_link() -> None:
         (f"cc-{TRACE}-{SPAN}-01-what-the-future-will-be-like", 1), (f"01-{TRACE}-{SPAN}-02-", 0),
     ],
 )  # fmt: skip
-def test_versions_to_come_are_read_and_flags_without_a_meaning_are_cleared(text: str, flags: int) -> None:
+def test_future_versions_are_read_and_unknown_flags_cleared(text: str, flags: int) -> None:
     assert link_of([("traceparent", text)]) == (TRACE, SPAN, flags, None, {})
 
 
-def test_the_last_traceparent_counts() -> None:
+def test_last_traceparent_wins() -> None:
     old = f"00-{TRACE[::-1]}-{SPAN}-00"
     assert link_of([("traceparent", old), ("traceparent", PARENT)]).trace_id == TRACE
     assert link_of([("traceparent", PARENT), ("traceparent", None)]) is None
@@ -186,7 +186,7 @@ def test_damaged_headers_are_raised_or_null() -> None:
         lha.trace_links(column, "kafak")
 
 
-def test_links_of_a_topic_are_those_of_its_traceparents(samples: Any) -> None:
+def test_topic_links_match_its_traceparents(samples: Any) -> None:
     headers = pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"]
     links = lha.trace_links(headers)
     texts = lha.select(headers, {"traceparent": "binary"}).combine_chunks().field("traceparent")
@@ -210,7 +210,7 @@ def test_links_of_a_topic_are_those_of_its_traceparents(samples: Any) -> None:
         (f"{TRACE[:16]}-{SPAN}-1", "0" * 16 + TRACE[:16], 1),
     ],
 )
-def test_a_single_header_of_b3_is_a_link(b3: str, trace_id: str, flags: int) -> None:
+def test_single_b3_header_yields_link(b3: str, trace_id: str, flags: int) -> None:
     link = link_of([("b3", b3), ("tracestate", "congo=t61rcWkgMzE"), ("baggage", "tenant=acme")])
     assert link == (trace_id, SPAN, flags, None, {"tenant": "acme"})
 
@@ -222,11 +222,11 @@ def test_a_single_header_of_b3_is_a_link(b3: str, trace_id: str, flags: int) -> 
         f"{TRACE[:20]}-{SPAN}-1", f"{TRACE}-{SPAN}-1\n", f"{TRACE.replace('1', 'A')}-{SPAN}-1", b"\xff",
     ],
 )  # fmt: skip
-def test_b3_without_valid_ids_is_no_link(b3: Any) -> None:
+def test_b3_without_valid_ids_yields_no_link(b3: Any) -> None:
     assert link_of([("b3", b3)]) is None
 
 
-def test_a_valid_traceparent_counts_before_b3() -> None:
+def test_valid_traceparent_takes_precedence_over_b3() -> None:
     b3 = ("b3", f"{'a' * 32}-{SPAN}-0")
     state = ("tracestate", "congo=t61rcWkgMzE")
     assert link_of([b3, ("traceparent", PARENT), state])[:4] == (TRACE, SPAN, 1, "congo=t61rcWkgMzE")

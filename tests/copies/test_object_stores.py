@@ -89,7 +89,7 @@ def offsets(directory: str) -> list[int]:
     return values
 
 
-def test_copy_is_a_table_that_equals_its_log(run: Run, samples: Path, store: fs.FileSystem) -> None:
+def test_copied_table_equals_log(run: Run, samples: Path, store: fs.FileSystem) -> None:
     options = ["--headers", "tenant,retry:int32", "--edit", "drop ce_id", "--where", "offset >= 5", "--verify"]
     for _ in range(2):
         result = run("copy", samples / "orders-0", "s3://backup/exact", *options)
@@ -128,7 +128,7 @@ def test_truncated_last_object_is_set_aside_and_copied_again(samples: Path, stor
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.full)])
-def test_copy_that_is_killed_again_and_again_has_every_record_once(
+def test_repeatedly_killed_copy_has_every_record_once(
     kills: int, run: Run, samples: Path, store: fs.FileSystem
 ) -> None:
     target = f"s3://backup/killed-{kills}"
@@ -150,7 +150,7 @@ def test_copy_that_is_killed_again_and_again_has_every_record_once(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_the_later_of_two_copies_goes_on(samples: Path, store: fs.FileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_of_two_copies_continues(samples: Path, store: fs.FileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     publish = part_files.ObjectFiles.publish
     calls = 0
 
@@ -168,7 +168,7 @@ def test_the_later_of_two_copies_goes_on(samples: Path, store: fs.FileSystem, mo
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_object_that_another_copy_was_uploading_is_reported(
+def test_object_being_uploaded_by_another_copy_is_reported(
     samples: Path, store: fs.FileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = f"part-00000-{3000:020}-{3500:020}.parquet"
@@ -191,7 +191,7 @@ def test_object_that_another_copy_was_uploading_is_reported(
     assert offsets("late") == list(range(10_000))
 
 
-def test_interrupted_upload_is_no_truncated_object(
+def test_interrupted_upload_leaves_no_object(
     samples: Path, store: fs.FileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: Any, **options: Any) -> None:
@@ -211,7 +211,7 @@ def test_copy_without_records_is_a_table(samples: Path, store: fs.FileSystem) ->
         assert "headers" in lh.open("s3://backup/empty").read_all().column_names
 
 
-def test_objects_of_others_are_left_alone(samples: Path, store: fs.FileSystem) -> None:
+def test_foreign_objects_are_left_alone(samples: Path, store: fs.FileSystem) -> None:
     write(store, "other/notes.txt", b"")
     with pytest.raises(ValueError, match=r"s3://backup/other is not empty, and no copy: it has 'notes\.txt'"):
         lh.copy(samples / "orders-0", "s3://backup/other")
@@ -221,7 +221,7 @@ def test_objects_of_others_are_left_alone(samples: Path, store: fs.FileSystem) -
         lh.open("s3://backup/absent")
 
 
-def test_tables_of_any_form_are_read(samples: Path, store: fs.FileSystem) -> None:
+def test_tables_in_any_form_are_read(samples: Path, store: fs.FileSystem) -> None:
     table = lh.open(samples / "orders-0.parquet").read_all()
     pq.write_table(table, "backup/tables/orders.parquet", filesystem=store)
     lines = b'{"offset":1,"headers":[{"key":"a","value":"b"}]}\n' * 3
@@ -235,7 +235,7 @@ def test_tables_of_any_form_are_read(samples: Path, store: fs.FileSystem) -> Non
     assert lh.open("s3://backup/tables/orders.jsonl").read_all()["offset"].to_pylist() == [1] * 3
 
 
-def test_errors_of_a_store_are_no_damage_and_show_no_secret(run: Run, samples: Path, store: fs.FileSystem) -> None:
+def test_store_errors_are_not_damage_and_hide_secrets(run: Run, samples: Path, store: fs.FileSystem) -> None:
     result = run("copy", samples / "orders-0", "s3://nobucket/copy")
     assert result.code == 3
     assert "AWS Error" in result.err
@@ -250,7 +250,7 @@ def test_errors_of_a_store_are_no_damage_and_show_no_secret(run: Run, samples: P
     assert (read.code, "hidden" in read.err) == (0, False)
 
 
-def test_file_systems_of_fsspec_are_copied_to(samples: Path) -> None:
+def test_fsspec_file_systems_are_copied_to(samples: Path) -> None:
     pytest.importorskip("fsspec")
     for rows in (10_000, 0):
         assert lh.copy(samples / "orders-0", "fsspec+memory://copies/orders").rows == rows

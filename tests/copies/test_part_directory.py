@@ -56,7 +56,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_directory, "_PART_ROWS", 3000)
 
 
-def test_copy_equals_its_log_and_has_typed_columns(samples: Path, tmp_path: Path) -> None:
+def test_copy_equals_log_and_has_typed_columns(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     result = lh.copy(samples / "orders-0", target, headers={"tenant": "string", "retry": "int32"})
     assert (result.rows, result.ends) == (10_000, {0: 10_000})
@@ -68,7 +68,7 @@ def test_copy_equals_its_log_and_has_typed_columns(samples: Path, tmp_path: Path
     assert lh.copy(samples / "orders-0", target, headers={"tenant": "string", "retry": "int32"}).rows == 0
 
 
-def test_copy_that_is_killed_has_every_record_once(samples: Path, tmp_path: Path) -> None:
+def test_killed_copy_has_every_record_once(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     for steps in (1, 2, 3, 7, 100):
         process = subprocess.Popen(
@@ -112,7 +112,7 @@ def test_truncated_last_file_is_set_aside_and_copied_again(samples: Path, tmp_pa
         lh.copy(source, target)
 
 
-def test_directory_of_another_copy_is_refused(samples: Path, tmp_path: Path) -> None:
+def test_directory_of_another_copy_is_rejected(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     lh.copy(samples / "orders-0", target, where="offset < 100")
     assert copied(target).num_rows == 100
@@ -125,7 +125,7 @@ def test_directory_of_another_copy_is_refused(samples: Path, tmp_path: Path) -> 
     assert [path.name for path in (tmp_path / "other").iterdir() if not path.name.startswith("_")] == ["notes.txt"]
 
 
-def test_copy_without_records_is_a_table_until_it_has_some(samples: Path, tmp_path: Path) -> None:
+def test_copy_without_records_is_empty_table_until_some_arrive(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     for _ in range(2):
         assert lh.copy(samples / "orders-0", target, where="offset < 0").rows == 0
@@ -136,7 +136,7 @@ def test_copy_without_records_is_a_table_until_it_has_some(samples: Path, tmp_pa
     assert len(parts(target)) == 1
 
 
-def test_two_processes_do_not_copy_to_one_directory(samples: Path, tmp_path: Path) -> None:
+def test_two_processes_cannot_copy_to_one_directory(samples: Path, tmp_path: Path) -> None:
     lh.copy(samples / "orders-0", tmp_path / "copy")
     with (tmp_path / "copy" / "_copy.lock").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -144,7 +144,7 @@ def test_two_processes_do_not_copy_to_one_directory(samples: Path, tmp_path: Pat
             lh.copy(samples / "orders-0", tmp_path / "copy")
 
 
-def test_error_leaves_complete_files_alone(samples: Path, tmp_path: Path) -> None:
+def test_error_keeps_complete_files(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(lh.DecodeError):
         lh.copy(samples / "orders-0", tmp_path / "copy", headers={"tenant": "int32"})
     assert parts(tmp_path / "copy") == []
@@ -160,7 +160,7 @@ def test_error_leaves_complete_files_alone(samples: Path, tmp_path: Path) -> Non
         ("copy", {"create": True}, "create= is for topics"),
     ],
 )
-def test_target_that_is_no_directory_is_refused(
+def test_target_that_is_not_a_directory_is_rejected(
     target: str, options: dict[str, Any], message: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -181,7 +181,7 @@ def test_command_copies_edits_and_verifies(run: Run, samples: Path, tmp_path: Pa
     assert json.loads(run("copy", samples / "orders-0", tmp_path / "copy", *options[:4], "--json").out)["rows"] == 0
 
 
-def test_verification_finds_what_was_changed_afterwards(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_verification_finds_later_changes(run: Run, samples: Path, tmp_path: Path) -> None:
     assert run("copy", samples / "orders-0", tmp_path / "copy").code == 0
     [name] = parts(tmp_path / "copy")
     table = pq.read_table(tmp_path / "copy" / name)
@@ -191,7 +191,7 @@ def test_verification_finds_what_was_changed_afterwards(run: Run, samples: Path,
     assert result.lines[-1] == "1 only in the first source; 9,999 equal"
 
 
-def test_errors_of_values_are_a_column(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_value_errors_are_a_column(run: Run, samples: Path, tmp_path: Path) -> None:
     options = ["--headers", "tenant:int32", "--errors", "column"]
     assert run("copy", samples / "orders-0", tmp_path / "copy", *options).code == 0
     assert copied(tmp_path / "copy")["error"].null_count < 10_000
@@ -199,7 +199,7 @@ def test_errors_of_values_are_a_column(run: Run, samples: Path, tmp_path: Path) 
     assert (refused.code, refused.out) == (2, "")
 
 
-def test_a_copy_is_of_all_records(samples: Path, tmp_path: Path) -> None:
+def test_copy_rejects_last_option(samples: Path, tmp_path: Path) -> None:
     [source] = open_sources([str(samples / "orders-0")])
     from letterhead._row_request import RowRequest
 

@@ -77,9 +77,7 @@ WHOLE_BATCH = {
 
 
 @pytest.mark.parametrize("damaged", WHOLE_BATCH.values(), ids=WHOLE_BATCH)
-def test_one_row_reports_a_damaged_batch_and_reading_continues_after_it(
-    folder: Callable[..., Path], damaged: bytes
-) -> None:
+def test_damaged_batch_is_one_row_and_reading_continues(folder: Callable[..., Path], damaged: bytes) -> None:
     path = folder(three(0) + damaged + b"".join(map(three, range(6, 300, 3))))
     for errors in ("column", "null"):
         with opened(path, errors=errors) as reader:
@@ -100,7 +98,7 @@ def test_one_row_reports_a_damaged_batch_and_reading_continues_after_it(
 @pytest.mark.parametrize(
     "request_", [{"start": 4}, {"start": 5}, {"end": 4}, {"end": 6}, {"where": "offset = 5"}, {"last": 4}], ids=str
 )
-def test_damage_is_reported_wherever_a_message_of_the_batch_is_requested(
+def test_damage_is_reported_if_any_message_in_batch_is_requested(
     folder: Callable[..., Path], damaged: bytes, request_: dict[str, Any]
 ) -> None:
     path = folder(three(0) + damaged + three(6))
@@ -117,9 +115,7 @@ def test_damage_is_reported_wherever_a_message_of_the_batch_is_requested(
 
 
 @pytest.mark.parametrize("damaged", WHOLE_BATCH.values(), ids=WHOLE_BATCH)
-def test_damage_is_not_reported_where_no_message_of_the_batch_is_requested(
-    folder: Callable[..., Path], damaged: bytes
-) -> None:
+def test_damage_is_silent_if_no_message_in_batch_is_requested(folder: Callable[..., Path], damaged: bytes) -> None:
     path = folder(three(0) + damaged + three(6))
     assert offsets(path, start=6) == offsets(path, last=3) == offsets(path, where="offset >= 6") == [6, 7, 8]
     assert offsets(path, end=3) == [0, 1, 2]
@@ -134,7 +130,7 @@ def test_a_damaged_message_has_its_own_row(folder: Callable[..., Path]) -> None:
     assert reader.damaged == []
 
 
-def test_the_byte_of_an_error_does_not_depend_on_what_is_read_before(folder: Callable[..., Path]) -> None:
+def test_error_byte_is_independent_of_rows_read_before(folder: Callable[..., Path]) -> None:
     path = folder(b"".join(map(three, range(0, 30, 3))) + changed(three(30), -1) + three(33))
     requests: list[dict[str, Any]] = [{}, {"start": 31}, {"where": "offset = 32"}, {"start": 3, "end": 33}]
     in_batch, in_file = set(), set()
@@ -153,7 +149,7 @@ def test_the_byte_of_an_error_does_not_depend_on_what_is_read_before(folder: Cal
     [((0, 3, 2), 1, (3, 5)), ((0, 3, 3), 1, (3, 5)), ((0, 9, 3), 1, (3, 11)), ((3, 0), 0, (0, 5))],
     ids=str,
 )
-def test_batches_that_are_not_in_order_are_damage(
+def test_out_of_order_batches_are_damage(
     folder: Callable[..., Path], bases: tuple[int, ...], before: int, missing: tuple[int, int]
 ) -> None:
     path = folder(b"".join(map(three, (*bases, 20))))
@@ -167,7 +163,7 @@ def test_batches_that_are_not_in_order_are_damage(
     assert offsets(path, errors="null") == [row["offset"] for row in result]
 
 
-def test_a_batch_that_two_files_have_is_read_at_most_once(folder: Callable[..., Path]) -> None:
+def test_batch_in_two_files_is_read_at_most_once(folder: Callable[..., Path]) -> None:
     path = folder(three(0) + three(3), three(3), bases=(0, 6))
     with pytest.raises(DecodeError, match="it begins at offset 3, but the least possible is 6") as raised:
         rows(path)
@@ -185,7 +181,7 @@ def test_gaps_between_batches_are_not_damage(folder: Callable[..., Path]) -> Non
 
 
 @pytest.mark.parametrize("tail", [b"\xff" * 300, b"a text, and not a batch of messages " * 9, three(3)[:100]])
-def test_other_bytes_than_a_batch_at_the_end_are_damage(folder: Callable[..., Path], tail: bytes) -> None:
+def test_foreign_bytes_at_end_are_damage(folder: Callable[..., Path], tail: bytes) -> None:
     path = folder(three(0) + three(3) + tail)
     with pytest.raises(DecodeError) as raised:
         rows(path)
@@ -224,7 +220,7 @@ def test_damage_before_a_truncated_end_is_reported_with_it(folder: Callable[...,
     assert (len(reader.damaged), len(reader.truncated)) == (1, 1)
 
 
-def test_a_file_that_is_not_named_by_its_offset_begins_at_its_first_message(tmp_path: Path) -> None:
+def test_file_not_named_by_offset_starts_at_first_message(tmp_path: Path) -> None:
     file = tmp_path / "copy.log"
     file.write_bytes(three(1 << 40) + three((1 << 40) + 3))
     assert offsets(file) == [*range(1 << 40, (1 << 40) + 6)]
@@ -232,7 +228,7 @@ def test_a_file_that_is_not_named_by_its_offset_begins_at_its_first_message(tmp_
     assert offsets(file) == []
 
 
-def test_unreadable_headers_do_not_make_a_part_of_a_batch_damage(folder: Callable[..., Path]) -> None:
+def test_unreadable_headers_do_not_damage_rest_of_batch(folder: Callable[..., Path]) -> None:
     path = folder(three(0) + batch(frame(2, b"x", b"\1\2"), base=3) + three(6))
     with opened(path, columns=["offset", "headers"], errors="column") as reader:
         result = reader.read_all().to_pylist()
@@ -241,7 +237,7 @@ def test_unreadable_headers_do_not_make_a_part_of_a_batch_damage(folder: Callabl
 
 
 @pytest.mark.parametrize("after", [three(6), b""], ids=["before another batch", "at the end"])
-def test_no_changed_bit_hides_a_message_or_changes_one_unnoticed(folder: Callable[..., Path], after: bytes) -> None:
+def test_no_flipped_bit_hides_or_changes_message_unnoticed(folder: Callable[..., Path], after: bytes) -> None:
     whole = {row["offset"]: row for row in rows(folder(three(0) + three(3) + after))}
     for at in range(SIZE):
         path = folder(three(0) + changed(three(3), at, 1 << at % 8) + after)
@@ -256,7 +252,7 @@ def test_no_changed_bit_hides_a_message_or_changes_one_unnoticed(folder: Callabl
         assert len(reader.damaged) == 1 or len(lost) == len(result) - len(good), at
 
 
-def test_a_truncated_file_with_any_name_is_damaged_if_another_file_follows(tmp_path: Path) -> None:
+def test_truncated_file_of_any_name_is_damaged_before_another(tmp_path: Path) -> None:
     (tmp_path / "first.bin").write_bytes(three(0) + three(3)[:-1])
     (tmp_path / "second.bin").write_bytes(three(6))
     files = [tmp_path / "first.bin", tmp_path / "second.bin"]

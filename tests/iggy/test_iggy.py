@@ -59,19 +59,19 @@ maps = st.lists(st.tuples(keys, values), max_size=6).map(HeaderMap)
 text_maps = st.lists(st.tuples(text_keys, values), max_size=6).map(HeaderMap)
 
 
-def test_import_brings_neither_arrow_nor_spark() -> None:
+def test_import_loads_neither_arrow_nor_spark() -> None:
     loaded = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'letterhead.arrow', 'letterhead.spark', 'letterhead._native'}"
     program = f"import sys, letterhead.iggy; print(sorted({loaded} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "[]"
 
 
-def test_every_public_name_is_there_and_documented() -> None:
+def test_every_public_name_exists_and_is_documented() -> None:
     for name in iggy.__all__:
         assert getattr(iggy, name).__doc__, name
 
 
-def test_kinds_are_the_fifteen_with_their_codes() -> None:
+def test_fifteen_kinds_have_their_codes() -> None:
     names = "raw string bool int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64"
     assert [str(kind) for kind in HeaderKind] == names.split()
     assert [kind.as_code() for kind in HeaderKind] == list(range(1, 16))
@@ -81,7 +81,7 @@ def test_kinds_are_the_fifteen_with_their_codes() -> None:
         assert HeaderKind._of_value(kind._value_type) is kind
 
 
-def test_a_kind_without_a_name_is_its_code() -> None:
+def test_kind_without_name_is_its_code() -> None:
     kind = HeaderKind(200)
     assert (str(kind), kind.as_code(), kind._is_named, kind._value_type) == ("kind-200", 200, False, "type-200")
     assert kind == HeaderKind(200) == copy.deepcopy(kind) == pickle.loads(pickle.dumps(kind))
@@ -96,7 +96,7 @@ def test_a_kind_without_a_name_is_its_code() -> None:
 
 
 @given(fields)
-def test_a_field_returns_the_values_it_was_built_from(field: tuple[HeaderKind, Any]) -> None:
+def test_field_returns_its_original_value(field: tuple[HeaderKind, Any]) -> None:
     kind, given_value = field
     for cls in (HeaderKey, HeaderValue):
         result: Any = getattr(cls, f"from_{name_of(kind)}")(given_value)
@@ -127,7 +127,7 @@ def test_numbers_are_little_endian_and_have_bounds(kind: HeaderKind) -> None:
 
 
 @given(fields, st.sampled_from(list(HeaderKind)))
-def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], requested: HeaderKind) -> None:
+def test_wrong_accessor_raises(field: tuple[HeaderKind, Any], requested: HeaderKind) -> None:
     result: Any = getattr(HeaderValue, f"from_{name_of(field[0])}")(field[1])
     if requested is field[0]:
         return
@@ -136,7 +136,7 @@ def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], requested: 
     assert (raised.value.code, iggy_code(raised.value)) == ("wrong_type", 4019)
 
 
-def test_keys_are_case_sensitive_and_lower_case_is_on_request() -> None:
+def test_keys_are_case_sensitive_unless_lowercased() -> None:
     assert HeaderKey("Key") != HeaderKey("key") == HeaderKey.lower("KEY")
     grows = "İ" * 127
     assert len(HeaderKey(grows).value) == 254
@@ -145,7 +145,7 @@ def test_keys_are_case_sensitive_and_lower_case_is_on_request() -> None:
     assert len(HeaderKey.lower(grows, validate=False).value) == 381
 
 
-def test_keys_of_other_kinds_are_other_keys() -> None:
+def test_keys_of_different_kinds_differ() -> None:
     same_bytes = [HeaderKey.from_uint8(1), HeaderKey.from_int8(1), HeaderKey.from_bool(True), HeaderKey.from_raw(b"\1")]
     headers = HeaderMap((key, "x") for key in same_bytes)
     assert headers.keys() == same_bytes
@@ -166,7 +166,7 @@ def test_a_field_has_1_to_255_bytes(cls: Any) -> None:
         assert raised.value.code == "too_long"
 
 
-def test_text_without_a_utf8_form_is_refused() -> None:
+def test_text_without_utf8_form_is_rejected() -> None:
     with pytest.raises(EncodeError) as raised:
         HeaderKey("\ud800")
     assert raised.value.code == "key_not_utf8"
@@ -175,7 +175,7 @@ def test_text_without_a_utf8_form_is_refused() -> None:
     assert raised.value.code == "value_not_utf8"
 
 
-def test_a_size_that_the_kind_does_not_have_is_refused_unless_it_is_only_held() -> None:
+def test_wrong_size_for_kind_is_rejected_unless_unvalidated() -> None:
     with pytest.raises(EncodeError, match=r"^3 bytes where int32 takes 4$"):
         HeaderValue(HeaderKind.INT32, b"abc")
     with pytest.raises(EncodeError, match=r"^key of 3 bytes where int32 takes 4$") as raised:
@@ -188,7 +188,7 @@ def test_a_size_that_the_kind_does_not_have_is_refused_unless_it_is_only_held() 
         kept.as_int32()
 
 
-def test_values_that_are_none_of_their_kind_show_when_they_are_read() -> None:
+def test_values_invalid_for_kind_raise_when_read() -> None:
     for kind, data, code in (("bool", b"\2", "bad_bool"), ("string", b"\xff", "value_not_utf8")):
         value = HeaderValue(kind, data)
         with pytest.raises(DecodeError) as raised:
@@ -198,7 +198,7 @@ def test_values_that_are_none_of_their_kind_show_when_they_are_read() -> None:
     assert [str(HeaderValue("bool", b"\2")), str(HeaderValue("string", b"\xff"))] == ["<malformed bool>", "\ufffd"]
 
 
-def test_the_first_byte_of_several_is_read_on_request() -> None:
+def test_first_byte_of_longer_value_is_read_on_request() -> None:
     assert HeaderValue.from_kind_bytes("bool", b"\1\0", validate=False).as_bool(validate=False) is True
     assert HeaderValue.from_kind_bytes("uint8", b"\7\0", validate=False).as_uint8(validate=False) == 7
     with pytest.raises(DecodeError, match="the value is raw"):
@@ -206,7 +206,7 @@ def test_the_first_byte_of_several_is_read_on_request() -> None:
 
 
 @pytest.mark.parametrize("kind", list(HeaderKind), ids=str)
-def test_bytes_of_any_size_are_held_as_they_are_on_the_wire(kind: HeaderKind) -> None:
+def test_bytes_of_any_size_are_kept_unchanged(kind: HeaderKind) -> None:
     data = b"\1\0abc"
     block = b"\1\0\0\0k" + bytes([kind.as_code()]) + len(data).to_bytes(4, "little") + data
     headers = HeaderMap.from_bytes(block)
@@ -215,13 +215,13 @@ def test_bytes_of_any_size_are_held_as_they_are_on_the_wire(kind: HeaderKind) ->
     assert headers.to_bytes() == block
 
 
-def test_bytes_are_not_made_of_lengths() -> None:
+def test_bytes_are_not_built_from_integers() -> None:
     for make in (HeaderValue.from_raw, lambda n: HeaderValue("raw", n), lambda n: HeaderKey.from_kind_bytes("raw", n)):
         with pytest.raises(TypeError):
             make(5)
 
 
-def test_values_that_iggy_does_not_have_are_refused() -> None:
+def test_values_without_iggy_type_are_rejected() -> None:
     with pytest.raises(EncodeError, match="value kind char is unknown to Iggy"):
         HeaderValue._from_value(lh.Char("x"))
     wrong: Any = "x"
@@ -245,13 +245,13 @@ def test_values_that_iggy_does_not_have_are_refused() -> None:
         ("binary", "1", "unknown_type"),
     ],
 )
-def test_text_that_spells_no_value_is_refused(kind: str, text: str, code: str) -> None:
+def test_text_that_is_no_value_is_rejected(kind: str, text: str, code: str) -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderValue.from_kind_str_and_value_str(kind, text)
     assert raised.value.code == code
 
 
-def test_a_text_is_rounded_once() -> None:
+def test_text_to_float_rounds_once() -> None:
     # Going through 64 bits gives 0x3f800000.
     text = "1.00000005960464477539062500001"
     assert HeaderValue.from_kind_str_and_value_str("float32", text)._typed.bits.hex() == "3f800001"
@@ -260,7 +260,7 @@ def test_a_text_is_rounded_once() -> None:
     assert math.isnan(HeaderValue.from_kind_str_and_value_str("float64", "-nan").as_float64())
 
 
-def test_maps_take_str_wherever_a_key_is_meant() -> None:
+def test_maps_accept_str_as_key() -> None:
     headers = HeaderMap({"a": "text", HeaderKey("b"): b"bytes", "c": True, "d": lh.Int32(3)})
     assert headers["a"] is headers[HeaderKey("a")]
     assert [str(value.kind) for value in headers.values()] == ["string", "raw", "bool", "int32"]
@@ -277,7 +277,7 @@ def test_maps_take_str_wherever_a_key_is_meant() -> None:
     assert repr(HeaderMap()) == "HeaderMap()"
 
 
-def test_a_key_that_no_map_can_hold_is_just_not_there() -> None:
+def test_invalid_key_lookup_finds_nothing() -> None:
     for key in ("", "k" * 256, "\ud800"):
         assert key not in HeaderMap({"k": "v"})
         with pytest.raises(KeyError):
@@ -287,7 +287,7 @@ def test_a_key_that_no_map_can_hold_is_just_not_there() -> None:
         ask[3]
 
 
-def test_the_last_value_stays_where_its_key_first_stood() -> None:
+def test_last_value_keeps_position_of_first_key() -> None:
     headers = HeaderMap([("a", "1"), ("b", "2"), ("a", "3")])
     assert [(str(key), str(value)) for key, value in headers.items()] == [("a", "3"), ("b", "2")]
     block = lh.encode([("a", lh.Int8(1)), ("b", lh.Int8(2)), ("a", lh.Int8(3))], "iggy")
@@ -295,7 +295,7 @@ def test_the_last_value_stays_where_its_key_first_stood() -> None:
     assert list(map(str, HeaderMap.from_bytes(block).values())) == ["3", "2"]
 
 
-def test_what_is_no_header_is_a_type_error() -> None:
+def test_invalid_header_argument_raises_type_error() -> None:
     wrong: list[tuple[Any, str]] = [
         ([("a", 3)], "pass a kind"),
         ([("a", 0.5)], "pass a kind"),
@@ -330,7 +330,7 @@ def test_maps_with_text_keys_survive_the_older_format(headers: HeaderMap) -> Non
     assert headers._value_bytes() == sum(len(value.value) for value in headers.values())
 
 
-def test_keys_of_other_kinds_have_no_place_in_the_older_format() -> None:
+def test_non_string_keys_are_rejected_by_older_format() -> None:
     headers = HeaderMap([("a", "b"), (HeaderKey.from_int32(3), "c")])
     for write in (headers.to_bytes, headers.to_json):
         with pytest.raises(ConversionError, match=r"the key is int32.*\(header 1") as raised:
@@ -338,7 +338,7 @@ def test_keys_of_other_kinds_have_no_place_in_the_older_format() -> None:
         assert (raised.value.code, raised.value.format) == ("key_not_carried", "iggy-2023")
 
 
-def test_kinds_without_a_name_pass_unless_they_are_refused() -> None:
+def test_kinds_without_name_pass_unless_refused() -> None:
     block = bytes.fromhex("c80100000061c90100000062")
     headers = HeaderMap.from_bytes(block)
     assert headers == {HeaderKey.from_kind_bytes(200, b"a"): HeaderValue(201, b"b")}
@@ -355,7 +355,7 @@ def test_kinds_without_a_name_pass_unless_they_are_refused() -> None:
                 write()
 
 
-def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
+def test_headers_of_other_formats_are_imported_by_kind() -> None:
     assert HeaderMap.from_headers(lh.Headers([(3, lh.Int8(1)), (b"x", lh.Bool(True))])) == {
         HeaderKey.from_int32(3): HeaderValue.from_int8(1),
         HeaderKey.from_raw(b"x"): HeaderValue.from_bool(True),
@@ -411,19 +411,19 @@ def test_json_in_another_form_than_the_requested_one_is_rejected() -> None:
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_what_is_no_json_of_headers_is_an_error(text: str | bytes) -> None:
+def test_malformed_headers_json_raises(text: str | bytes) -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json(text)
     assert raised.value.code == "bad_text"
 
 
-def test_half_of_a_surrogate_pair_in_json_is_no_key() -> None:
+def test_lone_surrogate_in_json_key_is_rejected() -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"\\ud800":{"kind":"raw","value":"eA=="}}')
     assert (raised.value.code, raised.value.header) == ("key_not_utf8", 0)
 
 
-def test_an_error_in_json_names_the_place() -> None:
+def test_json_error_names_location() -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"é": x}')
     assert raised.value.byte_offset == 7
@@ -432,7 +432,7 @@ def test_an_error_in_json_names_the_place() -> None:
     assert (raised.value.code, raised.value.header, raised.value.format) == ("empty_key", 1, "iggy-2023")
 
 
-def test_misspelt_formats_are_mistakes_in_the_program() -> None:
+def test_misspelt_format_raises_value_error() -> None:
     headers = HeaderMap({"a": "b"})
     format: Any
     for format in ("tlv", "iggy-auto"):

@@ -56,7 +56,7 @@ def polled(**changes: Any) -> PolledMessage:
     return PolledMessage(**{**source, **changes})
 
 
-def test_the_identity_of_a_message_is_a_number_of_128_bits() -> None:
+def test_message_id_is_128_bit_number() -> None:
     assert [Message().id, Message(7).id, Message(KEY).id] == [0, 7, KEY.int]
     for wrong in (-1, 1 << 128):
         with pytest.raises(EncodeError, match="the id does not fit uint128"):
@@ -67,7 +67,7 @@ def test_the_identity_of_a_message_is_a_number_of_128_bits() -> None:
             Message(source)
 
 
-def test_an_identity_in_json_is_a_number_digits_or_a_uuid() -> None:
+def test_json_id_is_number_digits_or_uuid() -> None:
     for text, number in (
         ('{"payload":""}', 0),
         ('{"id":7,"payload":""}', 7),
@@ -83,14 +83,14 @@ def test_an_identity_in_json_is_a_number_digits_or_a_uuid() -> None:
             Message.from_json(f'{{"id":{wrong},"payload":""}}')
 
 
-def test_an_identity_of_more_than_64_bits_is_text_for_servers_that_read_no_longer_numbers() -> None:
+def test_id_over_64_bits_is_text_in_newer_json() -> None:
     message = Message(KEY, b"x")
     assert message.to_json() == f'{{"id":{KEY.int},"payload":"eA==","headers":null}}'
     assert message.to_json("iggy") == f'{{"id":"{KEY.int}","payload":"eA=="}}'
     assert Message.from_json(message.to_json("iggy")) == message
 
 
-def test_no_headers_are_null_in_the_older_json_and_absent_in_the_newer() -> None:
+def test_absent_headers_are_null_in_older_json_only() -> None:
     none, empty = Message(1, b"x"), Message(1, b"x", {})
     assert [none.to_json(), empty.to_json()] == [
         '{"id":1,"payload":"eA==","headers":null}',
@@ -101,7 +101,7 @@ def test_no_headers_are_null_in_the_older_json_and_absent_in_the_newer() -> None
     assert Message.from_bytes(empty.to_bytes()).headers is None
 
 
-def test_headers_of_the_other_format_are_an_error_and_not_passed_over() -> None:
+def test_headers_of_other_format_raise_instead_of_being_ignored() -> None:
     older, newer = Message(1, b"x", HEADERS).to_json(), Message(1, b"x", HEADERS).to_json("iggy")
     assert Message.from_json(older) == Message.from_json(newer) == Message(1, b"x", HEADERS)
     both = older[:-1] + "," + newer[newer.index('"user_headers"') :]
@@ -110,7 +110,7 @@ def test_headers_of_the_other_format_are_an_error_and_not_passed_over() -> None:
             Message.from_json(text, format)
 
 
-def test_a_payload_wants_its_padding_in_the_newer_json() -> None:
+def test_newer_json_payload_needs_padding() -> None:
     assert Message.from_json('{"payload":"eA"}', "iggy-2023").payload == b"x"
     with pytest.raises(DecodeError, match="the field payload of a message is not base64"):
         Message.from_json('{"payload":"eA"}', "iggy")
@@ -128,13 +128,13 @@ def test_a_payload_wants_its_padding_in_the_newer_json() -> None:
         '{"payload":"eA==","user_headers":[3]}',
     ],
 )
-def test_what_is_no_json_of_a_message_is_an_error(text: str) -> None:
+def test_malformed_message_json_raises(text: str) -> None:
     with pytest.raises(DecodeError) as raised:
         Message.from_json(text)
     assert raised.value.code == "bad_text"
 
 
-def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
+def test_unreadable_headers_are_kept_as_bytes() -> None:
     message = Message(1, b"x", ENCRYPTED)
     assert Message.from_json(message.to_json("iggy")) == message
     assert '"user_headers":"AG5v' in message.to_json("iggy")
@@ -152,7 +152,7 @@ def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
     assert Message.from_json('{"payload":"eA==","user_headers":"AgEAAABhAgEAAABi"}').headers == HeaderMap({"a": "b"})
 
 
-def test_messages_take_what_maps_take() -> None:
+def test_messages_accept_same_headers_as_maps() -> None:
     assert Message(1, b"x", [("a", "b")]) == Message(1, b"x", lh.Headers([("a", lh.String("b"))]))
     with pytest.raises(ConversionError, match="iggy values need a type"):
         Message(1, b"x", lh.Headers([("a", b"b")]))
@@ -179,7 +179,7 @@ def test_requests_survive_bytes_and_json() -> None:
         typed.to_bytes()
 
 
-def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
+def test_truncated_request_raises_or_has_fewer_messages() -> None:
     messages = [Message(1, b"first", HEADERS, origin_timestamp=1), Message(2, b"second", origin_timestamp=2)]
     older, newer = request(*messages).to_bytes(), request(*messages).to_bytes("iggy")
     whole = 0
@@ -200,7 +200,7 @@ def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
                 SendMessages.from_bytes(newer[:end], "iggy", validate=validate)
 
 
-def test_an_error_in_a_message_names_the_message_and_the_byte_of_the_request() -> None:
+def test_message_error_names_message_and_request_byte() -> None:
     body = bytearray(request(Message(1, b"first"), Message(2, b"second", {"k": "v"})).to_bytes())
     kind = body.index(b"k\2") + 1
     body[kind] = 99
@@ -212,7 +212,7 @@ def test_an_error_in_a_message_names_the_message_and_the_byte_of_the_request() -
     assert iggy_code(error) == 3
 
 
-def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> None:
+def test_wrong_checksum_is_rejected_unless_unvalidated() -> None:
     body = bytearray(request(Message(1, b"first", origin_timestamp=0)).to_bytes("iggy"))
     body[-1] ^= 1
     with pytest.raises(DecodeError) as raised:
@@ -223,7 +223,7 @@ def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> No
     assert SendMessages.from_bytes(bytes(body), "iggy", validate=False).messages[0].payload == b"firsu"
 
 
-def test_the_lengths_in_a_request_must_match_its_content() -> None:
+def test_request_lengths_must_match_content() -> None:
     body = request(Message(1, b"x", origin_timestamp=0)).to_bytes("iggy")
     metadata = int.from_bytes(body[:4], "little")
     longer = (metadata + 1).to_bytes(4, "little") + body[4:]
@@ -235,7 +235,7 @@ def test_the_lengths_in_a_request_must_match_its_content() -> None:
     assert raised.value.byte_offset == metadata
 
 
-def test_requests_that_servers_refuse_are_refused() -> None:
+def test_requests_that_servers_reject_are_rejected() -> None:
     cases: list[tuple[SendMessages, str, str, int]] = [
         (request(), "iggy-2023", "empty_value", 4009),
         (request(), "iggy", "empty_value", 4009),
@@ -259,7 +259,7 @@ def test_requests_that_servers_refuse_are_refused() -> None:
     assert request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))).to_bytes("iggy")
 
 
-def test_messages_of_a_batch_are_made_within_71_minutes() -> None:
+def test_messages_of_batch_span_at_most_71_minutes() -> None:
     most = (1 << 32) - 1
     fits = request(Message(1, b"x", origin_timestamp=most), Message(1, b"x", origin_timestamp=0))
     assert SendMessages.from_bytes(fits.to_bytes("iggy"), "iggy") == fits
@@ -293,7 +293,7 @@ def test_identifiers_are_numbers_or_names() -> None:
             Identifier.named(wrong)
 
 
-def test_partitionings_have_the_value_that_their_kind_has() -> None:
+def test_partitioning_value_matches_its_kind() -> None:
     assert Partitioning.balanced().to_bytes() == b"\1\0"
     assert Partitioning.messages_key("é") == Partitioning.messages_key(b"\xc3\xa9")
     for make, code in (
@@ -326,7 +326,7 @@ def test_partitionings_have_the_value_that_their_kind_has() -> None:
         ("0104010000000201610300", "empty_value", 10),
     ],
 )
-def test_a_request_to_nowhere_is_refused(routing: str, code: str, byte: int) -> None:
+def test_request_without_destination_is_rejected(routing: str, code: str, byte: int) -> None:
     data = bytes.fromhex(routing)
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(data)
@@ -348,14 +348,14 @@ def test_a_request_to_nowhere_is_refused(routing: str, code: str, byte: int) -> 
         '{"partitioning":{"kind":"balanced","value":""},"messages":[{}]}',
     ],
 )
-def test_what_is_no_json_of_a_request_is_an_error(text: str) -> None:
+def test_malformed_request_json_raises(text: str) -> None:
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_json(text, stream_id=1, topic_id=1)
     assert raised.value.code == "bad_text"
     assert raised.value.message.startswith("message 0: ") == text.endswith("[{}]}")
 
 
-def test_polled_messages_of_every_release_of_the_older_format_are_read() -> None:
+def test_polled_messages_of_all_older_releases_are_read() -> None:
     first = [polled(), polled(offset=6, headers=None)]
     later = [polled(state=MessageState.AVAILABLE, checksum=zlib.crc32(b"hello")), polled(offset=6, headers=None)]
     later[1].state, later[1].checksum = MessageState.POISONED, zlib.crc32(b"hello")
@@ -382,9 +382,7 @@ def test_polled_messages_of_every_release_of_the_older_format_are_read() -> None
 
 @pytest.mark.parametrize("prefix", [struct.pack("<I", 2), struct.pack("<IQI", 3, 6, 2)])
 @pytest.mark.parametrize("state", [None, MessageState.POISONED])
-def test_polled_messages_with_or_without_state_are_read_without_validation(
-    prefix: bytes, state: MessageState | None
-) -> None:
+def test_polled_messages_with_or_without_state_skip_validation(prefix: bytes, state: MessageState | None) -> None:
     checksum = None if state is None else zlib.crc32(b"hello")
     messages = [polled(state=state, checksum=checksum), polled(offset=6, headers=None, state=state, checksum=checksum)]
     body = b"".join(message.to_bytes() for message in messages)
@@ -393,13 +391,13 @@ def test_polled_messages_with_or_without_state_are_read_without_validation(
     assert PolledMessage.from_bytes(messages[0].to_bytes(), validate=False) == messages[0]
 
 
-def test_a_wrong_checksum_is_kept_without_validation_in_every_message() -> None:
+def test_wrong_checksum_is_kept_without_validation() -> None:
     messages = [polled(state=MessageState.AVAILABLE, checksum=number, headers=None) for number in (1, 2)]
     body = struct.pack("<I", 2) + b"".join(message.to_bytes() for message in messages)
     assert PolledMessages.from_bytes(body, validate=False).messages == messages
 
 
-def test_a_message_that_could_have_a_state_has_one_only_if_its_checksum_is_right() -> None:
+def test_message_has_state_only_if_checksum_matches() -> None:
     without = polled(timestamp=MessageState.AVAILABLE.as_code(), headers=None, payload=bytes(5))
     for validate in (True, False):
         assert PolledMessage.from_bytes(without.to_bytes(), validate=validate) == without
@@ -418,9 +416,7 @@ def test_replies_are_read_equally_with_and_without_validation(data: bytes, prefi
 @pytest.mark.parametrize("validate", [True, False])
 @pytest.mark.parametrize("prefix", [struct.pack("<I", 1), struct.pack("<IQI", 3, 6, 1)])
 @pytest.mark.parametrize("state", [None, MessageState.AVAILABLE])
-def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
-    state: MessageState | None, prefix: bytes, validate: bool
-) -> None:
+def test_error_byte_counts_from_start_of_reply(state: MessageState | None, prefix: bytes, validate: bool) -> None:
     body = bytearray(prefix + polled(state=state).to_bytes())
     body[body.index(b"key 1") + 5] = 99
     with pytest.raises(DecodeError) as raised:
@@ -439,7 +435,7 @@ def test_a_missing_checksum_is_computed() -> None:
     assert PolledMessage.from_bytes(wrong.to_bytes(), validate=False) == wrong
 
 
-def test_a_state_that_does_not_exist_is_refused() -> None:
+def test_unknown_state_is_rejected() -> None:
     data = bytearray(polled(state=MessageState.AVAILABLE).to_bytes())
     data[8] = 2
     with pytest.raises(DecodeError, match="message 0: state 2 is unknown") as raised:
@@ -447,7 +443,7 @@ def test_a_state_that_does_not_exist_is_refused() -> None:
     assert (raised.value.code, raised.value.byte_offset) == ("bad_attributes", 8)
 
 
-def test_one_message_is_one() -> None:
+def test_zero_or_several_messages_where_one_expected_raise() -> None:
     for data in (b"", polled().to_bytes() * 2):
         with pytest.raises(DecodeError, match="messages where one was expected"):
             PolledMessage.from_bytes(data)
@@ -467,19 +463,19 @@ def test_replies_survive_bytes() -> None:
     assert PolledMessages([], None, 6).to_bytes() == PolledMessages([], 0, 6).to_bytes()
 
 
-def test_a_reply_of_2023_without_a_partition_begins_with_the_number_of_messages() -> None:
+def test_reply_of_2023_without_partition_starts_with_count() -> None:
     first, second = polled(), polled(offset=6)
     assert PolledMessages([first, second]).to_bytes() == struct.pack("<I", 2) + first.to_bytes() + second.to_bytes()
     assert PolledMessages([first, second]).to_json() == f"[{first.to_json()},{second.to_json()}]"
 
 
 @pytest.mark.parametrize("timestamp", [0, 1 << 32])
-def test_a_reply_of_2023_without_a_partition_can_have_zeros_where_a_prefix_has_the_number(timestamp: int) -> None:
+def test_reply_of_2023_without_partition_may_have_zero_count(timestamp: int) -> None:
     reply = PolledMessages([polled(timestamp=timestamp)])
     assert PolledMessages.from_bytes(reply.to_bytes()) == reply
 
 
-def test_messages_of_one_time_and_consecutive_offsets_share_a_batch() -> None:
+def test_messages_of_same_time_and_next_offset_share_batch() -> None:
     def at(offset: int, timestamp: int, origin: int | None = None) -> PolledMessage:
         return polled(offset=offset, timestamp=timestamp, origin_timestamp=origin, headers=TYPED)
 
@@ -504,20 +500,20 @@ def test_messages_of_one_time_and_consecutive_offsets_share_a_batch() -> None:
             assert reply.to_bytes("iggy") == body
 
 
-def test_a_reply_with_headers_as_bytes_is_rewritten_byte_for_byte() -> None:
+def test_reply_with_headers_as_bytes_is_rewritten_exactly() -> None:
     for data in (stored(), stored(ENCRYPTED)):
         assert PolledMessages.from_bytes(data, "iggy", validate=False).to_bytes("iggy") == data
 
 
 @pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
-def test_a_partition_or_current_offset_that_does_not_fit_its_field_is_not_written(format: Any) -> None:
+def test_partition_or_current_offset_out_of_range_is_not_written(format: Any) -> None:
     for wrong in (PolledMessages([], 1 << 32, 0), PolledMessages([], 0, 1 << 64), PolledMessages([], -1, 0)):
         with pytest.raises(EncodeError) as raised:
             wrong.to_bytes(format)
         assert raised.value.code == "out_of_range"
 
 
-def test_a_reply_in_which_only_some_messages_have_a_state_is_refused() -> None:
+def test_reply_with_state_in_only_some_messages_is_rejected() -> None:
     reply = PolledMessages([polled(state=MessageState.AVAILABLE), polled()])
     with pytest.raises(EncodeError, match="all or none") as raised:
         reply.to_bytes()
@@ -543,7 +539,7 @@ def stored(headers: Any = TYPED, *, prefix: int = 16) -> bytes:
 
 @pytest.mark.parametrize("validate", [True, False])
 @pytest.mark.parametrize("prefix", [16, 40])
-def test_replies_of_today_are_read(prefix: int, validate: bool) -> None:
+def test_current_replies_are_read(prefix: int, validate: bool) -> None:
     reply = PolledMessages.from_bytes(stored(prefix=prefix), "iggy", validate=validate)
     assert (reply.partition_id, reply.current_offset) == (3, 101)
     assert [(m.offset, m.id, m.payload, m.headers) for m in reply.messages] == [
@@ -556,12 +552,12 @@ def test_replies_of_today_are_read(prefix: int, validate: bool) -> None:
 
 
 @pytest.mark.parametrize("validate", [True, False])
-def test_every_message_of_a_batch_has_the_time_at_which_the_server_got_it(validate: bool) -> None:
+def test_every_message_in_batch_has_server_receive_time(validate: bool) -> None:
     reply = PolledMessages.from_bytes(stored(), "iggy", validate=validate)
     assert [message.timestamp for message in reply.messages] == [7000, 7000]
 
 
-def test_one_message_that_cannot_be_read_does_not_hide_the_others() -> None:
+def test_unreadable_message_does_not_hide_others() -> None:
     with pytest.raises(DecodeError, match="message 0: "):
         PolledMessages.from_bytes(stored(ENCRYPTED), "iggy")
     reply = PolledMessages.from_bytes(stored(ENCRYPTED), "iggy", validate=False)
@@ -570,7 +566,7 @@ def test_one_message_that_cannot_be_read_does_not_hide_the_others() -> None:
     assert again == reply
 
 
-def test_a_reply_of_today_that_is_cut_off_is_an_error() -> None:
+def test_truncated_current_reply_raises() -> None:
     data = stored()
     for end in range(len(data)):
         for validate in (True, False):
@@ -578,7 +574,7 @@ def test_a_reply_of_today_that_is_cut_off_is_an_error() -> None:
                 PolledMessages.from_bytes(data[:end], "iggy", validate=validate)
 
 
-def test_a_batch_that_is_longer_than_the_reply_is_named_by_the_byte_of_its_length() -> None:
+def test_batch_longer_than_reply_names_byte_of_its_length() -> None:
     data = bytearray(stored())
     start = next(at for at in range(len(data)) if data[at + 32 : at + 40] == (len(data) - at).to_bytes(8, "little"))
     data[start + 32] += 1
@@ -587,7 +583,7 @@ def test_a_batch_that_is_longer_than_the_reply_is_named_by_the_byte_of_its_lengt
     assert (raised.value.code, raised.value.byte_offset) == ("truncated", start + 32)
 
 
-def test_messages_with_the_header_of_64_bytes_are_read_and_written() -> None:
+def test_messages_with_64_byte_header_are_read_and_written() -> None:
     message = polled(headers=TYPED, checksum=1 << 63, origin_timestamp=4)
     assert PolledMessage.from_bytes(message.to_bytes("iggy"), "iggy") == message
     assert len(message.to_bytes("iggy")) == 64 + len(b"hello") + TYPED.size_bytes("iggy")
@@ -627,7 +623,7 @@ def test_polled_json_without_a_partition_is_read() -> None:
     assert PolledMessages.from_json("[]", "iggy") == PolledMessages([])
 
 
-def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
+def test_numbers_out_of_field_range_are_rejected() -> None:
     for changes in (
         {"offset": -1},
         {"timestamp": 1 << 64},
@@ -643,7 +639,7 @@ def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
 @pytest.mark.parametrize(
     ("field", "bits"), [("offset", 63), ("timestamp", 63), ("origin_timestamp", 63), ("checksum", 64)]
 )
-def test_numbers_of_json_that_do_not_fit_their_field_are_refused(field: str, bits: int) -> None:
+def test_json_numbers_out_of_field_range_are_rejected(field: str, bits: int) -> None:
     text = polled(origin_timestamp=1, checksum=1).to_json("iggy")
     assert f'"{field}":' in text
 
@@ -674,7 +670,7 @@ INT64_MAX = (1 << 63) - 1
 
 
 @pytest.mark.parametrize("state", [None, MessageState.AVAILABLE], ids=["0.0.30", "0.0.40"])
-def test_the_largest_offset_and_timestamp_that_are_written_are_read(state: MessageState | None) -> None:
+def test_largest_written_offset_and_timestamp_are_read(state: MessageState | None) -> None:
     message = polled(offset=INT64_MAX, timestamp=INT64_MAX, state=state, checksum=None)
     data = message.to_bytes()
     if state is not None:
@@ -686,7 +682,7 @@ def test_the_largest_offset_and_timestamp_that_are_written_are_read(state: Messa
 
 
 @pytest.mark.parametrize("field", ["offset", "timestamp", "origin_timestamp"])
-def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_written(field: str) -> None:
+def test_offset_or_timestamp_over_int64_is_not_written(field: str) -> None:
     for wrong in (INT64_MAX + 1, (1 << 64) - 1):
         with pytest.raises(EncodeError, match=f"the {field.replace('_', ' ')} does not fit int64") as raised:
             polled(**{field: wrong})
@@ -702,7 +698,7 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_written(field: st
 
 
 @pytest.mark.parametrize(("field", "byte"), [("offset", 0), ("timestamp", 9)])
-def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_read(field: str, byte: int) -> None:
+def test_offset_or_timestamp_over_int64_is_not_read(field: str, byte: int) -> None:
     data = bytearray(polled(state=MessageState.AVAILABLE).to_bytes())
     data[byte + 7] |= 0x80
     expected = ("out_of_range", f"message 0: {field} does not fit int64", byte)
@@ -721,7 +717,7 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_read(field: str, 
 
 
 @pytest.mark.parametrize(("field", "at"), [("offset", 8), ("timestamp", 16), ("origin timestamp", 24)])
-def test_sums_of_a_batch_that_do_not_fit_int64_are_not_read(field: str, at: int) -> None:
+def test_batch_sums_over_int64_are_not_read(field: str, at: int) -> None:
     data = bytearray(stored())
     data[16 + at + 7] |= 0x80
     with pytest.raises(DecodeError, match=f"message 0: {field} does not fit int64") as raised:
@@ -729,7 +725,7 @@ def test_sums_of_a_batch_that_do_not_fit_int64_are_not_read(field: str, at: int)
     assert (raised.value.code, raised.value.byte_offset) == ("out_of_range", 16 + 256)
 
 
-def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:
+def test_unnamed_kinds_are_base64_in_message_json() -> None:
     headers = HeaderMap({"a": HeaderValue(200, b"b")})
     message = Message(1, b"x", headers)
     assert '"user_headers":"AgEAAABhyAEAAABi"' in message.to_json("iggy")
@@ -747,14 +743,14 @@ STRATEGIES = [
 
 
 @pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
-def test_requests_to_poll_survive_bytes(format: Any) -> None:
+def test_poll_requests_survive_bytes(format: Any) -> None:
     for consumer, strategy, partition, commit in itertools.product(CONSUMERS, STRATEGIES, (None, 7), (True, False)):
         request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=commit)
         assert PollMessages.from_bytes(request.to_bytes(format), format) == request
 
 
 @pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
-def test_requests_of_single_consumers_survive_json(format: Any) -> None:
+def test_poll_requests_of_single_consumers_survive_json(format: Any) -> None:
     for consumer, strategy, partition in itertools.product(CONSUMERS[:2], STRATEGIES, (None, 7)):
         request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=True)
         text = request.to_json(format)
@@ -762,7 +758,7 @@ def test_requests_of_single_consumers_survive_json(format: Any) -> None:
             assert PollMessages.from_json(text, stream_id=1, topic_id="sample", format=reading) == request
 
 
-def test_requests_to_poll_are_written_as_each_release_reads_them() -> None:
+def test_poll_requests_are_written_for_each_release() -> None:
     # Bytes that client 0.9.0 sent to server 0.9.0-edge.5, and which the server answered.
     request = PollMessages(Consumer.new("c1"), "s", "t", 1, PollingStrategy.offset(2), 10, auto_commit=True)
     assert request.to_bytes("iggy").hex() == "010202633102017302017401010000000102000000000000000a00000001"
@@ -776,7 +772,7 @@ def test_requests_to_poll_are_written_as_each_release_reads_them() -> None:
     assert none.to_json("iggy") == none.to_json().replace('"id"', '"consumer_id"', 1)
 
 
-def test_partition_0_is_none_before_partitions_were_counted_from_0() -> None:
+def test_partition_0_means_none_in_one_based_releases() -> None:
     first = PollMessages(1, 1, 1, 0)
     assert PollMessages.from_bytes(first.to_bytes("iggy"), "iggy") == first
     for request in (first, PollMessages(0, 1, 1), PollMessages(1, 0, 1), PollMessages(1, 1, 0)):
@@ -787,7 +783,7 @@ def test_partition_0_is_none_before_partitions_were_counted_from_0() -> None:
         request.to_bytes("iggy")
 
 
-def test_fields_that_json_of_a_request_to_poll_leaves_out_have_the_defaults_of_iggy() -> None:
+def test_poll_request_json_defaults_match_iggy() -> None:
     where = {"stream_id": "s", "topic_id": "t"}
     for format, partition in (("iggy-2023", 1), ("iggy", 0)):
         assert PollMessages.from_json("{}", format=format, **where) == PollMessages(1, "s", "t", partition)
@@ -818,14 +814,14 @@ def test_fields_that_json_of_a_request_to_poll_leaves_out_have_the_defaults_of_i
         ('{"count":1,"count":1}', "iggy-auto"),
     ],
 )
-def test_json_that_is_not_a_request_to_poll_is_refused(text: str, format: Any) -> None:
+def test_malformed_poll_request_json_is_rejected(text: str, format: Any) -> None:
     with pytest.raises(DecodeError) as raised:
         PollMessages.from_json(text, stream_id=1, topic_id=1, format=format)
     assert raised.value.code in ("bad_text", "out_of_range")
 
 
 @pytest.mark.parametrize("consumer", [Consumer.group(1), Consumer.new("7"), Consumer.new("+7")])
-def test_a_consumer_that_json_cannot_name_is_refused(consumer: Consumer) -> None:
+def test_consumer_without_json_name_is_rejected(consumer: Consumer) -> None:
     for format in ("iggy-2023", "iggy"):
         with pytest.raises(ConversionError, match="is not carried") as raised:
             PollMessages(consumer, 1, 1).to_json(format)
@@ -848,7 +844,7 @@ POLL = "0101040100000002017302017401070000000100000000000000000a00000000"
         (31, 2, "bad_attributes", None, "auto-commit flag 2 is neither 0 nor 1"),
     ],
 )
-def test_a_request_to_poll_with_an_unknown_code_is_refused(
+def test_poll_request_with_unknown_code_is_rejected(
     at: int, byte: int, code: str, iggy: int | None, message: str
 ) -> None:
     data = bytearray.fromhex(POLL)
@@ -860,7 +856,7 @@ def test_a_request_to_poll_with_an_unknown_code_is_refused(
 
 
 @pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
-def test_a_request_to_poll_ends_where_its_last_field_does(format: Any) -> None:
+def test_truncated_or_overlong_poll_request_is_rejected(format: Any) -> None:
     data = PollMessages(1, "s", "t", 7).to_bytes(format)
     for end in range(len(data)):
         with pytest.raises(DecodeError) as raised:
@@ -871,7 +867,7 @@ def test_a_request_to_poll_ends_where_its_last_field_does(format: Any) -> None:
     assert (raised.value.code, raised.value.byte_offset) == ("trailing_bytes", len(data))
 
 
-def test_arguments_of_a_request_to_poll_are_checked() -> None:
+def test_poll_request_arguments_are_checked() -> None:
     wrong: Any
     for wrong in ("other", None):
         for kind in (Consumer, PollingStrategy):

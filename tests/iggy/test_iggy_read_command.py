@@ -40,7 +40,7 @@ def login(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGGY_PASSWORD", unquote(parts.password or ""))
 
 
-def test_messages_are_shown_with_the_values_of_their_headers(run: Run, url: str) -> None:
+def test_messages_are_shown_with_header_values(run: Run, url: str) -> None:
     result = run("read", url, "--limit", "2")
     assert (result.code, result.err) == (0, "")
     head, _, first, _, second, _, last = result.lines
@@ -64,7 +64,7 @@ def test_open_reads_a_topic(server: Server, url: str, monkeypatch: pytest.Monkey
     assert lh.open(f"{server.address}/shown/orders%2Fnew").read_all() == expected
 
 
-def test_json_has_everything_of_the_selected_messages(run: Run, server: Server, url: str) -> None:
+def test_json_has_all_fields_of_selected_messages(run: Run, server: Server, url: str) -> None:
     result = run(
         "read", url, "--json", "--where", "retry::int32 > 20 and tenant = 'acme'", "--start", "5", "--end", "24"
     )
@@ -82,7 +82,7 @@ def test_json_has_everything_of_the_selected_messages(run: Run, server: Server, 
         assert (retry["key"], retry["value"]["type"]) == ("retry", "int32")
 
 
-def test_times_bound_the_messages(run: Run, url: str) -> None:
+def test_times_limit_messages(run: Run, url: str) -> None:
     def count(*options: str) -> int:
         return len(run("read", url, "--json", *options).lines)
 
@@ -97,7 +97,7 @@ def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: st
         assert pq.read_table(out) == reader.read_all()
 
 
-def test_what_cannot_be_read_ends_the_command(run: Run, server: Server, url: str) -> None:
+def test_unreadable_source_ends_command(run: Run, server: Server, url: str) -> None:
     refused = {
         server.address: (2, "does not name a topic"),
         f"{server.address}/shown/nothing": (3, "stream 'shown' has no topic 'nothing'"),
@@ -111,13 +111,13 @@ def test_what_cannot_be_read_ends_the_command(run: Run, server: Server, url: str
     assert "--batches is for topics and log segments of Kafka" in run("read", url, "--batches").err
 
 
-def test_a_password_in_an_argument_works_and_warns(run: Run, server: Server) -> None:
+def test_password_in_argument_works_and_warns(run: Run, server: Server) -> None:
     result = run("read", f"{server.address}/shown/orders%2Fnew/0", "-n", "1", "--json")
     assert (result.code, len(result.lines)) == (0, 1)
     assert "a password in an argument is visible to other users" in result.err
 
 
-def test_without_a_login_the_variables_are_named(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_name_environment_variables(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IGGY_PASSWORD")
     result = run("read", url)
     assert (result.code, "set IGGY_USERNAME and IGGY_PASSWORD" in result.err) == (2, True)
@@ -144,7 +144,7 @@ def test_json_reaches_a_file_while_errors_go_to_a_terminal(
     assert (tmp_path / "out").read_text() == expected
 
 
-def test_a_header_that_no_message_has_is_a_warning(run: Run, url: str) -> None:
+def test_header_absent_from_all_messages_warns(run: Run, url: str) -> None:
     result = run("read", url, "--json", "--where", "tenent = 'acme' or tenant = 'acme'")
     assert (result.code, len(result.lines) > 0) == (0, True)
     assert 'no record had a header "tenent"; names of fields are stream, ' in result.err
@@ -158,7 +158,7 @@ def test_second_read_of_a_topic_raises(server: Server, url: str) -> None:
         reader.read_all()
 
 
-def test_the_command_asks_for_the_login_that_neither_address_nor_environment_has(server: Server, url: str) -> None:
+def test_command_prompts_for_credentials_missing_everywhere(server: Server, url: str) -> None:
     parts = urlsplit(server.address)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     command = [sys.executable, "-m", "letterhead", "read", url, "--columns", "offset", "--csv", "-n", "1"]

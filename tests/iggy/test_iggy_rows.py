@@ -27,7 +27,7 @@ def mapped(time: int) -> bytes:
     return kafka_gateway._encode([("kafka.v", 1, b"\1"), ("kafka.ts", 7, struct.pack("<q", time))])
 
 
-def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
+def test_message_errors_name_offset_and_can_be_grouped() -> None:
     data = batch(*(frame(at, b"x", b"\1\2" if at in (2, 4) else b"") for at in range(6)), base=40)
     rows = IggyRowReader(RowRequest(("offset",)))
     with pytest.raises(DecodeError) as raised:
@@ -41,7 +41,7 @@ def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])
-def test_a_time_that_no_timestamp_holds_follows_errors(dialect: Any) -> None:
+def test_time_out_of_timestamp_range_follows_errors(dialect: Any) -> None:
     data = batch(frame(0)) + batch(frame(0), base=1, timestamp=(1 << 64) - 1) + batch(frame(0), base=2)
     columns = ("offset", "timestamp")
     rows = IggyRowReader(RowRequest(columns), dialect=dialect)
@@ -55,7 +55,7 @@ def test_a_time_that_no_timestamp_holds_follows_errors(dialect: Any) -> None:
     assert [row["error"] and row["error"][0]["code"] for row in result.to_pylist()] == [None, "out_of_range", None]
 
 
-def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place() -> None:
+def test_kafka_record_time_out_of_spark_range_names_offset() -> None:
     times = (1000, 1_700_000_000_000_000_000, 2000)
     data = batch(*(frame(at, b"v", mapped(time)) for at, time in enumerate(times)), base=7)
     with pytest.raises(DecodeError, match=r"does not fit .* \(topic shop/orders, partition 3, offset 8\)"):

@@ -32,9 +32,7 @@ def action(request: pytest.FixtureRequest) -> Callable[[str], object]:
 
 
 @pytest.mark.parametrize(("begin", "drips"), [(b"", False), (b"", True), (HALF_A_REPLY, False), (HALF_A_REPLY, True)])
-def test_a_server_that_sends_no_whole_reply_times_out(
-    action: Callable[[str], object], begin: bytes, drips: bool
-) -> None:
+def test_server_with_incomplete_reply_times_out(action: Callable[[str], object], begin: bytes, drips: bool) -> None:
     with (
         SilentServer(begin, drips=drips) as server,
         pytest.raises(TimeoutError, match=rf"127\.0\.0\.1:{server.port} did not answer in 0\.4 s"),
@@ -47,7 +45,7 @@ def test_a_server_without_tls_times_out(action: Callable[[str], object]) -> None
         action(f"iggy://u:p@127.0.0.1:{server.port}?tls=true")
 
 
-def test_a_host_whose_name_is_not_looked_up_times_out() -> None:
+def test_unresolved_host_lookup_times_out() -> None:
     program = """
 import letterhead as lh
 try:
@@ -60,7 +58,7 @@ except TimeoutError as error:
     )
 
 
-def test_an_acknowledgement_that_does_not_come_times_out_and_says_that_the_batch_can_arrive() -> None:
+def test_missing_acknowledgement_times_out_and_warns_of_append() -> None:
     """The server takes the batch, and answers no question about it afterwards."""
     sent = []
 
@@ -108,7 +106,7 @@ def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create:
         assert client.end_offset(place) == 2
 
 
-def test_an_interrupt_while_it_connects_leaves_no_socket_open(
+def test_interrupt_while_connecting_closes_socket(
     action: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sockets = []

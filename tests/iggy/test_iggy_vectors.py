@@ -501,7 +501,7 @@ CHECKS: dict[str, Callable[[Line], str | None]] = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_every_line_of_the_vectors_holds(vectors: Path, name: str) -> None:
+def test_every_vector_matches(vectors: Path, name: str) -> None:
     lines = [json.loads(line) for line in (vectors / f"{name}.jsonl").read_text().splitlines()]
     assert len(lines) == LINES[name]
     failures: list[str] = []

@@ -74,7 +74,7 @@ LOST = [
 
 @pytest.mark.parametrize("record", ODD)
 @pytest.mark.parametrize("lossless", [False, True])
-def test_records_that_iggy_cannot_hold_come_back(record: KafkaRecord, lossless: bool) -> None:
+def test_records_outside_iggy_limits_survive_mapping(record: KafkaRecord, lossless: bool) -> None:
     assert back(record, lossless=lossless) == record
 
 
@@ -83,12 +83,12 @@ def test_the_lossless_mapping_keeps_order_repeats_and_no_time(record: KafkaRecor
     assert back(record, lossless=True) == record
 
 
-def test_a_repeated_name_is_rejected_by_the_mapping_of_the_gateway() -> None:
+def test_gateway_mapping_rejects_repeated_name() -> None:
     with pytest.raises(ConversionError, match="use mapping='kafka-gateway-lossless'"):
         to_message(LOST[1], lossless=False)
 
 
-def test_the_mapping_of_the_gateway_has_its_names() -> None:
+def test_gateway_mapping_uses_gateway_names() -> None:
     message = to_message(KafkaRecord(b"k", b"", [("trace", b"t")], NOW), lossless=False)
     assert fields(message.headers) == [
         (b"kafka.h.trace", b"t"), (b"kafka.key", b"k"), (b"kafka.v", b"\1"), (b"kafka.value", b"empty"),
@@ -109,12 +109,12 @@ def test_the_mapping_of_the_gateway_has_its_names() -> None:
         ([(b"\xff", b"1")], b"v", "not UTF-8"),
     ],
 )
-def test_what_the_mapping_did_not_write_is_rejected(headers: Any, payload: bytes, why: str) -> None:
+def test_record_not_written_by_mapping_is_rejected(headers: Any, payload: bytes, why: str) -> None:
     with pytest.raises(DecodeError, match=why):
         to_record(headers, payload, 0, 1000)
 
 
-def test_a_message_of_another_client_is_a_record_without_a_key() -> None:
+def test_message_of_another_client_is_record_without_key() -> None:
     assert to_record([(b"tenant", b"acme"), (b"kafka.key", b"k")], b"v", 0, 5000) == KafkaRecord(
         None, b"v", [("tenant", b"acme"), ("kafka.key", b"k")], 5
     )
@@ -137,7 +137,7 @@ def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])
-def test_a_condition_compares_milliseconds_whatever_the_column_counts(dialect: Dialect) -> None:
+def test_condition_compares_milliseconds_for_any_column_unit(dialect: Dialect) -> None:
     reader = MappedRowReader(RowRequest(("timestamp",), where="timestamp = 5000"), dialect=dialect)
     data = batch(frame(0), frame(1, later=1000), origin=5_000_000)
     rows = reader(data, partition_values={"stream": "s", "topic": "t", "partition": 0})
@@ -146,7 +146,7 @@ def test_a_condition_compares_milliseconds_whatever_the_column_counts(dialect: D
 
 
 @pytest.mark.iggy_server
-def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callable[..., str], samples: Path) -> None:
+def test_whole_sample_topic_survives_round_trip(server: Server, create: Callable[..., str], samples: Path) -> None:
     topic = create()
     with lh.read.segments(samples / "orders-0") as reader:
         table = reader.read_all()
@@ -162,7 +162,7 @@ def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callabl
 
 
 @pytest.mark.iggy_server
-def test_odd_records_come_back_through_the_server(server: Server, create: Callable[..., str]) -> None:
+def test_odd_records_survive_server_round_trip(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     records = [*ODD, *LOST]
     table = pa.table(

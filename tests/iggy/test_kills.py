@@ -39,7 +39,7 @@ SCHEMA = pa.schema(
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
 @pytest.mark.full
-def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
+def test_killed_server_loses_and_repeats_no_acknowledged_row(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written with a flush and fsync for each batch; ``server`` is another one, and skips this test if there is none."""

@@ -137,9 +137,7 @@ def stored(name: str, value: Any) -> bytes:
     return int(value).to_bytes(bits // 8, "little", signed=name.startswith("int"))
 
 
-def test_extremes_and_keys_of_every_kind_written_by_the_client_are_read(
-    server: Server, create: Callable[..., str]
-) -> None:
+def test_extremes_and_keys_of_every_kind_from_client_are_read(server: Server, create: Callable[..., str]) -> None:
     topic = create()
 
     async def send() -> None:
@@ -172,9 +170,7 @@ def test_extremes_and_keys_of_every_kind_written_by_the_client_are_read(
         assert sorted(headers) == sorted(expected)
 
 
-def test_extremes_and_keys_of_every_kind_written_here_are_read_by_the_client_and_as_json(
-    server: Server, create: Callable[..., str]
-) -> None:
+def test_client_and_json_read_our_extreme_values_and_keys(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     blocks = []
     for row in range(ROWS):

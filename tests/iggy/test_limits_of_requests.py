@@ -52,7 +52,7 @@ def test_a_connection_is_encrypted_only_if_the_address_says_so() -> None:
         Address.parse("iggy://u:p@h?tls=yes")
 
 
-def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_before_1_2_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interpreters that are built for the suites of their system have other defaults."""
     contexts = []
 
@@ -88,7 +88,7 @@ def test_an_invalid_stream_is_rejected(value: object) -> None:
         lh.read.iggy("iggy://u:p@h", stream=value, topic="t")
 
 
-def test_the_longest_names_and_the_largest_numbers_identify_a_topic() -> None:
+def test_longest_names_and_largest_numbers_identify_topic() -> None:
     assert IggyTopic("x" * 255, (1 << 32) - 1).identifiers == b"\2\xff" + b"x" * 255 + b"\1\4\xff\xff\xff\xff"
 
 
@@ -109,7 +109,7 @@ def rows_of(*messages: MessageFields) -> list[int]:
     return [len(batch.checksums) for batch in batches_of(messages)]
 
 
-def test_a_batch_ends_at_its_rows_its_bytes_or_its_time() -> None:
+def test_batch_ends_at_row_byte_or_time_limit() -> None:
     assert rows_of(*[message()] * (2 * BATCH_ROWS + 1)) == [BATCH_ROWS, BATCH_ROWS, 1]
     assert rows_of(message(0, BATCH_BYTES - 1), message(), message()) == [2, 1]
     assert rows_of(message(0, BATCH_BYTES), message()) == [1, 1]
@@ -153,13 +153,13 @@ def test_a_payload_has_at_most_64_000_000_bytes(address: str) -> None:
         write(address, pa.table({"payload": [b"x", bytes(64_000_001)]}))
 
 
-def test_a_row_is_counted_over_all_chunks(address: str) -> None:
+def test_row_number_counts_over_all_chunks(address: str) -> None:
     chunks = pa.chunked_array([["a", "b", "c"], ["d", None]])
     with pytest.raises(EncodeError, match=r"the payload is null or empty.*row 4"):
         write(address, pa.table({"payload": chunks}), partition=1)
 
 
-def test_a_message_can_be_made_in_1970_and_not_before(address: str) -> None:
+def test_message_time_is_1970_or_later(address: str) -> None:
     def table(time: int) -> pa.Table:
         return pa.table({"payload": ["x"], "origin_timestamp": pa.array([time], pa.timestamp("us", "UTC"))})
 
@@ -186,12 +186,12 @@ def test_partitions_are_written_in_order(address: str) -> None:
     assert parts(address, table, partition="to") == [(0, [b"b"]), (1, [b"a", b"c"])]
 
 
-def test_rows_without_a_key_go_to_partitions_in_turn(address: str) -> None:
+def test_rows_without_key_rotate_over_partitions(address: str) -> None:
     table = pa.table({"payload": ["a", "b", "c", "d"], "key": pa.array([None] * 4, pa.string())})
     assert parts(address, table, partition_key="key") == [(0, [b"a", b"c"]), (1, [b"b", b"d"])]
 
 
-def test_large_rows_are_made_objects_one_at_a_time(address: str) -> None:
+def test_large_rows_become_objects_one_at_a_time(address: str) -> None:
     from letterhead.iggy.topic_writer import _yield_messages
 
     large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], MessageFields._fields)
@@ -208,7 +208,7 @@ def read(address: str, **options: object) -> list[int]:
         return reader.read_all()["offset"].to_pylist()
 
 
-def test_a_start_before_the_first_message_is_gone() -> None:
+def test_start_before_first_message_raises() -> None:
     later = at(BATCH + HEADER_LEN + 24, u32(2))
     with (
         LyingServer(lies_about(FIRST_POLLS, later)) as server,
@@ -217,7 +217,7 @@ def test_a_start_before_the_first_message_is_gone() -> None:
         read(server.address, partitions=[0], start={0: 1})
 
 
-def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
+def test_offset_may_equal_end_but_not_exceed_it(address: str) -> None:
     assert read(address, partitions=[0], start={0: 5}) == []
     for option in ("start", "end"):
         with pytest.raises(ValueError, match=f"tests/lies-0: {option} is offset 6, but the partition ends at 5"):
@@ -227,9 +227,7 @@ def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
     assert TopicPartition(IggyTopic("tests", "lies"), 0) < TopicPartition(IggyTopic("tests", "lies"), 1)
 
 
-def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_appended_while_opening_do_not_move_end(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end is looked up after the first message, and before the message of a time, which can be after it."""
     later = at(BATCH + HEADER_LEN + 24, u32(6))
     error = pytest.raises(ProtocolError, match="tests/lies-0 begins at offset 6 and ends at 5")

@@ -52,7 +52,7 @@ def read(path: Path, **options: Any) -> pa.Table:
 KEPT = ["partition", "offset", "timestamp", "origin_timestamp", "id", "headers", "payload"]
 
 
-def test_files_have_what_the_server_returned(stopped: tuple[Path, pa.Table]) -> None:
+def test_files_match_server_replies(stopped: tuple[Path, pa.Table]) -> None:
     path, expected = stopped
     assert len(list(path.rglob("*.log"))) > 2
     result = read(path)
@@ -60,9 +60,7 @@ def test_files_have_what_the_server_returned(stopped: tuple[Path, pa.Table]) -> 
     assert result["stream"].unique().to_pylist() == result["topic"].unique().to_pylist() == ["0"]
 
 
-def test_offsets_and_times_are_bounded_with_and_without_an_index(
-    stopped: tuple[Path, pa.Table], tmp_path: Path
-) -> None:
+def test_offsets_and_times_are_limited_with_or_without_index(stopped: tuple[Path, pa.Table], tmp_path: Path) -> None:
     path, expected = stopped
     for index in (True, False):
         copy = tmp_path / str(index) / "streams"
@@ -79,9 +77,7 @@ def test_offsets_and_times_are_bounded_with_and_without_an_index(
         assert result["id"].to_pylist() == expected["id"].take(later).to_pylist()
 
 
-def test_a_truncated_end_is_reported_and_damage_before_it_is_rejected(
-    stopped: tuple[Path, pa.Table], tmp_path: Path
-) -> None:
+def test_truncated_end_is_reported_and_earlier_damage_rejected(stopped: tuple[Path, pa.Table], tmp_path: Path) -> None:
     path, expected = stopped
     shutil.copytree(path, tmp_path / "copy")
     last = max((tmp_path / "copy").rglob("1/*.log"))

@@ -105,7 +105,7 @@ DATA_POLLS = "2 100 010104010000000205746573747302046c696573010000000001"
         (DATA_POLLS, at(BATCH + HEADER_LEN + 24, u32(0)), "sent batches that are not the next messages of tests/lies-0"),
     ],
 )  # fmt: skip
-def test_an_invalid_reply_is_an_error_that_names_the_server(
+def test_invalid_reply_raises_and_names_server(
     request_key: str, change: Callable[[bytes], bytes], message: str
 ) -> None:
     with LyingServer(lies_about(request_key, change)) as server:
@@ -127,7 +127,7 @@ def test_an_invalid_reply_is_an_error_that_names_the_server(
         (ME, at(48, u32(0xFFFFFFFF)), "announces a reply of 4294967039 bytes"),
     ],
 )
-def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
+def test_invalid_acknowledgement_raises_and_names_server(
     request_key: str, change: Callable[[bytes], bytes], message: str
 ) -> None:
     with LyingServer(lies_about(request_key, change)) as server:
@@ -136,13 +136,13 @@ def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
         assert str(raised.value).startswith(server.place)
 
 
-def test_partitions_are_sorted_whatever_their_order_in_the_reply() -> None:
+def test_partitions_are_sorted_in_any_reply_order() -> None:
     swap = resized(lambda body: body[:-80] + body[-40:] + body[-80:-40])
     with LyingServer(lies_about(TOPIC, swap)) as server, IggyClient(Address.parse(server.address), 60_000) as client:
         assert [place.partition for place in client.partitions(IggyTopic("tests", "lies"))] == [0, 1]
 
 
-def test_connections_that_a_user_may_not_list_are_unknown() -> None:
+def test_unlistable_connections_are_unknown() -> None:
     unauthorized = resized(lambda body: b"")
     with (
         LyingServer(lies_about("2 22", lambda reply: at(216, u32(41))(unauthorized(reply)))) as server,
@@ -176,15 +176,13 @@ def evicted(reason: int) -> Callable[[bytes], bytes]:
         (3, TimeoutError, r"did not answer in 3 s: 127.* ended the session \(reason 3\)"),
     ],
 )
-def test_a_login_that_the_server_ends_is_reported_by_its_reason(
-    reason: int, error: type[Exception], message: str
-) -> None:
+def test_rejected_authentication_reports_reason(reason: int, error: type[Exception], message: str) -> None:
     with LyingServer(lies_about(LOGIN, evicted(reason))) as server, pytest.raises(error, match=message):
         read(server.address, timeout_ms=3000)
 
 
 @pytest.mark.parametrize("status", [57, 58])
-def test_a_request_that_the_server_does_not_accept_yet_is_repeated(status: int) -> None:
+def test_request_not_yet_accepted_is_repeated(status: int) -> None:
     refused = []
 
     def lie(key: str, reply: bytes) -> bytes:
@@ -198,7 +196,7 @@ def test_a_request_that_the_server_does_not_accept_yet_is_repeated(status: int) 
     assert len(refused) == 2
 
 
-def test_an_error_of_the_server_is_raised_at_once_with_its_number() -> None:
+def test_server_error_is_raised_at_once_with_its_number() -> None:
     refused = []
 
     def lie(key: str, reply: bytes) -> bytes:
@@ -212,7 +210,7 @@ def test_an_error_of_the_server_is_raised_at_once_with_its_number() -> None:
     assert (raised.value.status, len(refused)) == (1234, 1)
 
 
-def test_a_topic_without_messages_ends_after_its_last_one() -> None:
+def test_empty_poll_reply_ends_after_last_offset() -> None:
     """The reply to a poll without messages names the last offset, and 0 in a partition that never had one."""
     for current, end in ((0, 0), (7, 8)):
         empty = resized(lambda body, current=current: body[:4] + u64(current) + u32(0))
@@ -223,7 +221,7 @@ def test_a_topic_without_messages_ends_after_its_last_one() -> None:
             assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == end
 
 
-def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
+def test_recorded_replies_are_read_and_rewritten_unchanged() -> None:
     with LyingServer() as server:
         table = read(server.address)
         assert table["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
@@ -240,7 +238,7 @@ def test_requests_share_a_connection() -> None:
         assert server.connections == 1
 
 
-def test_a_reply_that_is_outstanding_is_not_read_as_the_reply_to_another_request() -> None:
+def test_outstanding_reply_is_not_used_for_another_request() -> None:
     topic = IggyTopic("tests", "lies")
     with LyingServer() as server, IggyClient(Address.parse(server.address), 60_000) as client:
         place = TopicPartition(topic, 0)
@@ -250,7 +248,7 @@ def test_a_reply_that_is_outstanding_is_not_read_as_the_reply_to_another_request
         assert server.connections == 2
 
 
-def test_a_short_reply_of_more_than_fetch_bytes_is_not_requested_again() -> None:
+def test_short_reply_over_fetch_bytes_is_not_requested_again() -> None:
     # The server has no other replies.
     with LyingServer() as server:
         assert read(server.address, fetch_bytes=1, timeout_ms=60_000)["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
@@ -293,18 +291,18 @@ def outcomes(changes: list[tuple[str, int, int]]) -> list[str]:
     return wrong
 
 
-def test_a_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+def test_sampled_byte_changes_yield_rows_or_documented_error() -> None:
     changes = changed_replies(lambda position: iter([0xFF, 0x80, 0x01]))
     assert outcomes(random.Random(35).sample(changes, 250)) == []
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_any_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+def test_all_byte_changes_yield_rows_or_documented_error() -> None:
     assert outcomes(changed_replies(lambda position: iter([0xFF, 0x80, 0x01, 0x10]))) == []
 
 
-def test_a_reply_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
+def test_reply_takes_memory_of_received_bytes_not_claimed_length() -> None:
     """In a process of its own, which may not have more than 256 MiB more."""
     program = """
 import resource

@@ -56,14 +56,14 @@ class GatedServer(LyingServer):
         ("0.11.2", "0.12.0", ["0.11.0", "0.11.2"]),
     ],
 )
-def test_a_login_has_a_version_that_the_server_accepts(oldest: str, newest: str, logins: list[str]) -> None:
+def test_authentication_sends_version_that_server_accepts(oldest: str, newest: str, logins: list[str]) -> None:
     with GatedServer(oldest, newest) as server:
         assert read(server.address).num_rows == 6
         assert server.logins == [packed(version) for version in logins]
 
 
 @pytest.mark.parametrize(("oldest", "newest"), [("0.12.0", "0.12.0"), ("0.9.0", "0.10.7"), ("1.11.0", "1.11.0")])
-def test_a_server_without_a_known_version_is_an_error_that_names_all_versions(oldest: str, newest: str) -> None:
+def test_unknown_server_version_error_names_all_versions(oldest: str, newest: str) -> None:
     message = rf"accepts the protocol from {oldest} to {newest}, and the login has 0\.11\.0: this version of letterhead writes"
     for use in (read, write):
         with GatedServer(oldest, newest) as server:
@@ -74,7 +74,7 @@ def test_a_server_without_a_known_version_is_an_error_that_names_all_versions(ol
         assert raised.value.status == 14
 
 
-def test_a_version_in_the_address_is_the_one_of_the_login() -> None:
+def test_version_in_address_is_sent_for_authentication() -> None:
     with GatedServer("0.12.0", "0.12.0") as server:
         assert read(f"{server.address}?protocol_version=0.12.0").num_rows == 6
         with pytest.raises(ServerError, match=r"the login has 0\.13\.1"):
@@ -83,6 +83,6 @@ def test_a_version_in_the_address_is_the_one_of_the_login() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0.12", "0.12.1024", "0.12.x", "0.12.0.0", "-1.0.0"])
-def test_a_version_that_is_none_is_refused(version: str) -> None:
+def test_malformed_version_is_rejected(version: str) -> None:
     with pytest.raises(ValueError, match=r"the option protocol_version of the address is three numbers below 1024"):
         Address.parse(f"iggy://u:p@h?protocol_version={version}")

@@ -55,7 +55,7 @@ def read(server: Server, topic: str, **options: object) -> pa.Table:
         return reader.read_all()
 
 
-def test_rows_come_by_partition_and_offset(server: Server, create: Callable[..., str]) -> None:
+def test_rows_are_ordered_by_partition_and_offset(server: Server, create: Callable[..., str]) -> None:
     topic = create(2)
     fill(server, topic, 0, numbered(700), 90)
     fill(server, topic, 1, numbered(50))
@@ -95,7 +95,7 @@ def test_batches_follow_fetch_bytes(server: Server, create: Callable[..., str], 
     assert all(len(batch) <= max(1, fetch_bytes // 100) for batch in batches[2:])
 
 
-def test_start_and_end_are_offsets_or_times(server: Server, create: Callable[..., str]) -> None:
+def test_start_and_end_accept_offsets_or_times(server: Server, create: Callable[..., str]) -> None:
     topic = create(2)
     fill(server, topic, 0, numbered(10))
     fill(server, topic, 1, numbered(10))
@@ -133,7 +133,7 @@ def test_an_offset_after_the_end_is_rejected(server: Server, create: Callable[..
         read(server, topic, start={0: 3})
 
 
-def test_missing_things_are_named(server: Server, create: Callable[..., str]) -> None:
+def test_missing_stream_topic_or_partition_is_named(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     with pytest.raises(ValueError, match="stream 'nowhere' does not exist"):
         lh.read.iggy(server.address, stream="nowhere", topic=topic).read_all()
@@ -151,7 +151,7 @@ def test_wrong_credentials_are_rejected_at_once(server: Server, create: Callable
         assert "iggy:wrong" not in str(raised.value)
 
 
-def test_a_personal_access_token_logs_in(server: Server, create: Callable[..., str]) -> None:
+def test_personal_access_token_authenticates(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(3))
     token = server.call("POST", "/personal-access-tokens", {"name": "reader", "expiry": 0})["token"]
@@ -180,7 +180,7 @@ def test_a_server_that_accepts_and_is_silent_times_out() -> None:
             lh.read.iggy(address, stream="s", topic="t", options=lh.ReadOptions(timeout_ms=300)).read_all()
 
 
-def test_a_server_that_stops_answering_times_out_and_is_read_on(server: Server, create: Callable[..., str]) -> None:
+def test_unresponsive_server_times_out_and_reading_resumes(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(1000))
     options = {"stream": "tests", "topic": topic, "columns": ["offset"], "fetch_bytes": 1000}
@@ -201,7 +201,7 @@ def test_a_server_that_stops_answering_times_out_and_is_read_on(server: Server, 
 
 
 @pytest.mark.full
-def test_a_partition_whose_only_message_expired_looks_empty(server: Server, tmp_path: Path) -> None:
+def test_partition_with_only_expired_messages_looks_empty(server: Server, tmp_path: Path) -> None:
     """No reply of the server tells the next offset, so the reader takes the smaller one and skips nothing."""
     other = Server(tmp_path / "server", {"IGGY_DATA_MAINTENANCE_MESSAGES_INTERVAL": "1 s"})
     other.start()
@@ -330,7 +330,7 @@ def write_certificate(directory: Path, name: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.full
-def test_a_reader_that_is_killed_twenty_times_skips_and_repeats_nothing(
+def test_reader_killed_twenty_times_skips_and_repeats_nothing(
     server: Server, create: Callable[..., str], tmp_path: Path
 ) -> None:
     """A process that stores rows and the next offset together, as a consumer does."""
@@ -378,7 +378,7 @@ with lh.read.iggy(
         "stream = 'other'",
     ],
 )
-def test_a_condition_selects_what_a_filter_of_the_whole_topic_does(
+def test_condition_selects_same_rows_as_filtering_whole_topic(
     server: Server, create: Callable[..., str], where: str
 ) -> None:
     topic = create(2)
@@ -416,9 +416,7 @@ def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, c
     assert min(polled) == 500
 
 
-def test_messages_that_are_suddenly_large_are_polled_in_smaller_parts(
-    server: Server, create: Callable[..., str]
-) -> None:
+def test_sudden_large_messages_are_polled_in_smaller_parts(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     payloads = [b"small"] * 300 + [b"x" * 20_000] * 50 + [b"x" * 3_000_000] + [b"small"] * 10
     lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
@@ -430,7 +428,7 @@ def test_messages_that_are_suddenly_large_are_polled_in_smaller_parts(
     assert max(batch.nbytes for batch in batches if len(batch) > 1) < 5 * 65_536
 
 
-def test_more_than_a_reply_can_hold_is_read(server: Server, create: Callable[..., str]) -> None:
+def test_topic_larger_than_one_reply_is_read(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     payloads = [b"%d" % row for row in range(300)] + [b"x" * 1_000_000] * 90
     lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)

@@ -21,7 +21,7 @@ SAIL = Path(os.environ.get("PYTHON_SAIL", HERE.parents[1] / ".venv-sail" / "bin"
 HEADERS = {"tenant": "string", "retry": "int32"}
 
 
-def test_a_topic_is_read_on_sail_as_without_spark(server: Server, create: Callable[..., str]) -> None:
+def test_sail_reads_topic_like_python(server: Server, create: Callable[..., str]) -> None:
     topic = create(2)
     lh.write.iggy(table(2000).drop_columns("key"), server.address, stream="tests", topic=topic)
     with lh.read.iggy(

@@ -42,7 +42,7 @@ def with_length(length: int) -> bytes:
         "empty",
     ],
 )
-def test_a_log_of_iggy_begins_with_a_whole_batch(tmp_path: Path, name: str, data: bytes, expected: bool) -> None:
+def test_iggy_log_starts_with_complete_batch(tmp_path: Path, name: str, data: bytes, expected: bool) -> None:
     (tmp_path / name).write_bytes(data)
     assert is_iggy_log(tmp_path / name) is expected
 

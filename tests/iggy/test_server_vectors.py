@@ -79,9 +79,7 @@ def as_json(entries: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def test_headers_of_the_crates_come_back_and_are_the_servers_json(
-    server: Server, sent: Callable[[list[bytes]], str]
-) -> None:
+def test_crate_headers_round_trip_and_match_server_json(server: Server, sent: Callable[[list[bytes]], str]) -> None:
     cases = lines("iggy_tlv_headers")
     blocks = [bytes.fromhex(case["bytes"]) for case in cases]
     topic = sent(blocks)
@@ -98,9 +96,7 @@ def test_headers_of_the_crates_come_back_and_are_the_servers_json(
         assert decoded == as_json(case["entries"]), case["id"]
 
 
-def test_malformed_headers_are_stored_and_make_the_errors_of_their_rows(
-    server: Server, sent: Callable[[list[bytes]], str]
-) -> None:
+def test_malformed_headers_are_stored_and_become_row_errors(server: Server, sent: Callable[[list[bytes]], str]) -> None:
     """The server checks no headers: what a client sends reaches readers."""
     blocks = [bytes.fromhex(case["bytes"]) for case in lines("iggy_tlv_malformed")]
     topic = sent(blocks)
@@ -121,7 +117,7 @@ def test_malformed_headers_are_stored_and_make_the_errors_of_their_rows(
     assert kept.equals(lha.decode(pa.array([blocks[row] for row in good]), "iggy"))
 
 
-def test_batches_of_the_crates_are_appended_as_they_are(server: Server, create: Callable[..., str]) -> None:
+def test_crate_batches_are_appended_unchanged(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     cases = [case for case in lines("iggy_tlv_messages") if case["op"] == "send_messages_batch"]
     expected = [message for case in cases for message in case["messages"]]
@@ -148,7 +144,7 @@ def test_batches_of_the_crates_are_appended_as_they_are(server: Server, create: 
     assert table["headers"].combine_chunks().equals(lha.decode(pa.array(blocks), "iggy"))
 
 
-def test_headers_beyond_the_limit_of_the_crates_are_stored(server: Server, sent: Callable[[list[bytes]], str]) -> None:
+def test_headers_over_crate_limit_are_stored(server: Server, sent: Callable[[list[bytes]], str]) -> None:
     """The server has no limit of its own; letterhead writes what the crates build."""
     cases = [case for case in lines("iggy_limits") if case["op"].startswith("tlv")]
     blocks = [recipe(case) for case in cases]

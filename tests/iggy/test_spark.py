@@ -150,7 +150,7 @@ def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Calla
 
 @pytest.mark.full
 @pytest.mark.timeout(300 + 120 * KILLS)
-def test_a_driver_that_is_killed_loses_and_repeats_nothing(
+def test_killed_driver_loses_and_repeats_nothing(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
     count = 10_000 + 10_000 * KILLS
@@ -180,7 +180,7 @@ def started(server: Server, topic: str, directory: Path, rows: str) -> subproces
         )  # fmt: skip
 
 
-def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..., str]) -> None:
+def test_spark_columns_match_arrow(server: Server, create: Callable[..., str]) -> None:
     from letterhead.spark.sources.iggy import IggySource
 
     source = IggySource(options(server, create()))
@@ -188,7 +188,7 @@ def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..
     assert source.schema()["id"].dataType.simpleString() == "binary"
 
 
-def test_a_mapping_with_errors_is_refused() -> None:
+def test_mapping_with_errors_is_rejected() -> None:
     from letterhead.spark.sources.iggy import IggySource
 
     where = {"address": "iggy://u:p@h", "stream": "s", "topic": "t", "mapping": "kafka-gateway"}
@@ -198,7 +198,7 @@ def test_a_mapping_with_errors_is_refused() -> None:
         IggySource(where | {"errors": "null"}).arrow_schema()
 
 
-def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_password_is_in_no_plan_or_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
     secret = "never-to-be-seen"
     where = {"address": f"iggy://a:{secret}@127.0.0.1:1", "stream": "s", "topic": "t", "timeoutMs": "200"}
     frame = spark.read.format("letterhead-iggy").options(**where).load()
@@ -243,7 +243,7 @@ def pairs(*counts: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.full
-def test_a_partition_added_under_a_checkpoint_is_read_from_its_beginning(
+def test_partition_added_under_checkpoint_is_read_from_start(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
     topic = create()
@@ -256,7 +256,7 @@ def test_a_partition_added_under_a_checkpoint_is_read_from_its_beginning(
 
 
 @pytest.mark.full
-def test_purged_messages_fail_a_stream_unless_data_loss_is_accepted(
+def test_purged_messages_fail_stream_unless_loss_is_accepted(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
     topic = create()

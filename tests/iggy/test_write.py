@@ -53,7 +53,7 @@ def test_rows_are_appended_in_order(server: Server, create: Callable[..., str]) 
     assert len(result["id"].unique()) == 2500
 
 
-def test_a_table_that_was_read_is_written_as_it_is(server: Server, create: Callable[..., str]) -> None:
+def test_table_that_was_read_is_written_unchanged(server: Server, create: Callable[..., str]) -> None:
     first, second = create(3), create(3)
     lh.write.iggy(table(3000).drop_columns("key"), server.address, stream="tests", topic=first)
     result = read(server, first)
@@ -64,7 +64,7 @@ def test_a_table_that_was_read_is_written_as_it_is(server: Server, create: Calla
     assert again.select(kept).equals(result.select(kept))
 
 
-def test_a_key_goes_to_the_partition_that_the_server_chooses(server: Server, create: Callable[..., str]) -> None:
+def test_key_selects_partition_that_server_would(server: Server, create: Callable[..., str]) -> None:
     from letterhead.iggy import Partitioning
 
     ours, theirs = create(5), create(5)
@@ -81,7 +81,7 @@ def test_a_key_goes_to_the_partition_that_the_server_chooses(server: Server, cre
     ]
 
 
-def test_times_further_apart_than_a_batch_spans_are_kept(server: Server, create: Callable[..., str]) -> None:
+def test_times_further_apart_than_batch_span_are_kept(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     times = pa.array([0, 10**15, 5, None, 10**15 + 1], pa.timestamp("us", "UTC"))
     data = pa.table({"payload": ["a", "b", "c", "d", "e"], "origin_timestamp": times})
@@ -103,7 +103,7 @@ def test_times_further_apart_than_a_batch_spans_are_kept(server: Server, create:
         ({"payload": ["a", "b"], "partition": [0, 9]}, ValueError, "has no partition 9: it has 1"),
     ],
 )
-def test_invalid_rows_are_rejected_before_any_is_sent(
+def test_invalid_rows_are_rejected_before_sending(
     server: Server, create: Callable[..., str], columns: dict[str, list[object]], error: type[Exception], message: str
 ) -> None:
     topic = create()
@@ -140,9 +140,7 @@ def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, c
     assert sum(batch.rows for batch in written.batches) == 8000
 
 
-def test_a_batch_without_an_acknowledgement_is_found_among_those_of_another_writer(
-    server: Server, create: Callable[..., str]
-) -> None:
+def test_unacknowledged_batch_is_found_among_another_writers(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     others = pa.table({"payload": [f"other {number}" for number in range(50)]})
 
