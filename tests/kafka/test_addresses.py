@@ -56,14 +56,12 @@ def test_topics_of_a_broker_are_listed(run: Run, broker: str, topic: str) -> Non
         (["--errors", "null"], "--errors is for a table with --headers"),
     ],
 )
-def test_options_of_records_are_refused_for_a_list_of_topics(
-    run: Run, broker: str, options: list[str], message: str
-) -> None:
+def test_record_options_are_rejected_for_topic_list(run: Run, broker: str, options: list[str], message: str) -> None:
     result = run("read", "-b", broker, *options)
     assert (result.code, message in result.err) == (2, True), result.err
 
 
-def test_brokers_and_the_name_of_a_topic_are_an_address(run: Run, broker: str, topic: str) -> None:
+def test_brokers_and_topic_name_form_address(run: Run, broker: str, topic: str) -> None:
     address = f"kafka://{broker}/{topic}"
     expected = run("read", address, "--json").out
     for brokers in (["-b", broker], ["--bootstrap-server", broker]):
@@ -100,7 +98,7 @@ def test_a_profile_reads_the_headers_of_a_convention(run: Run, broker: str, topi
     ]
 
 
-def test_the_commands_of_state_take_addresses(run: Run, broker: str, tmp_path: Path) -> None:
+def test_state_commands_accept_addresses(run: Run, broker: str, tmp_path: Path) -> None:
     task = stored(broker, tmp_path, "addressed-kv", "key-value")
     changelog = "addressed-kv-store-changelog"
     lists = [
@@ -128,7 +126,7 @@ def test_the_commands_of_state_take_addresses(run: Run, broker: str, tmp_path: P
         (["diff", "{task}", "kafka:///t"], "no brokers are named"),
     ],
 )
-def test_addresses_that_the_commands_of_state_cannot_use_are_refused(
+def test_addresses_unusable_by_state_commands_are_rejected(
     run: Run, broker: str, samples: Path, arguments: list[str], message: str
 ) -> None:
     task = samples / "streams-state-0_0"
@@ -136,7 +134,7 @@ def test_addresses_that_the_commands_of_state_cannot_use_are_refused(
     assert (result.code, message in result.err) == (2, True), result.err
 
 
-def test_a_changelog_that_a_broker_lacks_is_named(run: Run, broker: str, tmp_path: Path) -> None:
+def test_changelog_missing_from_broker_is_named(run: Run, broker: str, tmp_path: Path) -> None:
     changelog_of(broker, "unused", "key-value")
     result = run("state", "restore", f"kafka://{broker}/no-such-changelog", tmp_path / "0_0", "-s", "store")
     assert (result.code, "there is no topic 'no-such-changelog'" in result.err) == (3, True)

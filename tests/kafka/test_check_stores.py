@@ -45,7 +45,7 @@ def check(capsys: pytest.CaptureFixture[str], address: str, task: Path, *argumen
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_records_after_the_offset_of_a_store_are_not_restored(
+def test_records_after_store_offset_are_not_restored(
     broker: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task = stored(broker, tmp_path, "checked-kv", "key-value")
@@ -56,7 +56,7 @@ def test_records_after_the_offset_of_a_store_are_not_restored(
 
 
 @pytest.mark.parametrize(("store_type", "layout"), [("window", "timestamped"), ("session", "plain")])
-def test_only_4_4_leaves_rows_of_the_oldest_segments_out(
+def test_only_4_4_omits_rows_of_oldest_segments(
     broker: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], store_type: str, layout: str
 ) -> None:
     task = stored(broker, tmp_path, f"checked-{store_type}", store_type)
@@ -70,7 +70,7 @@ def test_only_4_4_leaves_rows_of_the_oldest_segments_out(
     assert after.endswith(" left out; no other row differs")
 
 
-def test_a_changelog_that_does_not_exist_is_a_failure_of_its_store_alone(
+def test_missing_changelog_fails_only_its_store(
     broker: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], samples: Path
 ) -> None:
     task = shutil.copytree(samples / "streams-state-0_0", tmp_path / "orders-app" / "0_0")

@@ -98,7 +98,7 @@ def test_a_reader_follows_the_leader(cluster: Cluster) -> None:
     assert rows(pa.Table.from_batches(batches)) == expected
 
 
-def test_a_leader_that_came_back_is_asked_in_its_new_epoch(cluster: Cluster) -> None:
+def test_returning_leader_is_fetched_in_new_epoch(cluster: Cluster) -> None:
     cluster.create("back")
     send(producer(cluster.address), "back", numbered(50))
     place = TopicPartition("back", 0)
@@ -117,7 +117,7 @@ def test_a_leader_that_came_back_is_asked_in_its_new_epoch(cluster: Cluster) -> 
             assert (client._leaders[place], client._epochs[place]) == (1, epoch + 2)
 
 
-def test_a_reader_goes_on_when_its_leader_hangs(cluster: Cluster) -> None:
+def test_reader_continues_when_leader_hangs(cluster: Cluster) -> None:
     cluster.create("hung")
     send(producer(cluster.address, batch_num_messages=20), "hung", numbered(1000))
     expected = read(cluster.address, "hung")
@@ -152,9 +152,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_a_client_with_a_rack_reads_from_the_replica_there(
-    cluster: Cluster, fetches: list[int], isolation: str
-) -> None:
+def test_client_with_rack_reads_from_its_replica(cluster: Cluster, fetches: list[int], isolation: str) -> None:
     topic = f"near-{isolation}"
     cluster.create(topic)
     send(producer(cluster.address, batch_num_messages=20, acks="all"), topic, numbered(1000))
@@ -168,7 +166,7 @@ def test_a_client_with_a_rack_reads_from_the_replica_there(
         assert fetches.count(node) >= len(fetches) - 2
 
 
-def test_a_replica_that_hangs_or_ends_loses_and_repeats_nothing(
+def test_replica_that_hangs_or_ends_loses_and_repeats_nothing(
     cluster: Cluster, fetches: list[int], caplog: Any
 ) -> None:
     cluster.create("faults")
@@ -204,7 +202,7 @@ def test_a_replica_that_hangs_or_ends_loses_and_repeats_nothing(
     cluster.move("faults", 1)
 
 
-def test_offsets_are_committed_while_their_coordinator_is_replaced(cluster: Cluster) -> None:
+def test_offsets_are_committed_while_coordinator_is_replaced(cluster: Cluster) -> None:
     cluster.create("committed")
     send(producer(cluster.address, batch_num_messages=20, acks="all"), "committed", numbered(1000))
 
@@ -225,7 +223,7 @@ def test_offsets_are_committed_while_their_coordinator_is_replaced(cluster: Clus
         assert GroupOffsets(client, "replaced").committed([place]) == {place: 1007}
 
 
-def test_segments_of_a_truncated_follower_are_those_of_its_leader(cluster: Cluster) -> None:
+def test_truncated_follower_segments_match_leader(cluster: Cluster) -> None:
     cluster.create("cut", segment_bytes="1048576")
     send(producer(cluster.address, acks="all"), "cut", large(80, b"kept"))
     for other in (2, 3):
@@ -269,7 +267,7 @@ def read_on(reader: Any, position: dict[str, int], name: str, until: int | None 
             return
 
 
-def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, caplog: Any) -> None:
+def test_replaced_records_raise(cluster: Cluster, caplog: Any) -> None:
     cluster.create("unclean", nodes=(1, 2), min_insync_replicas="1", unclean_leader_election_enable="true")
     send(producer(cluster.address, acks="all", batch_num_messages=5), "unclean", numbered(23))
     cluster.pause(2)
@@ -468,7 +466,7 @@ def short(rows_read: list[Row]) -> list[tuple[int, int, bytes, bytes]]:
 
 
 @pytest.mark.timeout(900)
-def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster) -> None:
+def test_killed_brokers_lose_and_repeat_nothing(cluster: Cluster) -> None:
     for topic in ("plain", "transactions"):
         cluster.create(topic, 2)
     plain, transactions = Plain(cluster.address), Transactions(cluster.address)

@@ -69,7 +69,7 @@ SECRETS = {
 }
 
 
-def test_each_block_is_run():
+def test_page_code_blocks_run():
     assert BLOCKS.keys() == STAND_INS.keys() | {"kerberos"}  # which test_kerberos.py runs
 
 

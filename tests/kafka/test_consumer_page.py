@@ -15,7 +15,7 @@ from tests.kafka.topics import create, damage, orders, place, produce
 pytestmark = pytest.mark.broker
 
 
-def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, samples: Path) -> None:
+def test_consumer_on_page_sets_damaged_records_aside(broker: str, samples: Path) -> None:
     records, harmed = damage(orders(samples, 1_000))
     create(broker, "orders-consumer")
     produce(broker, "orders-consumer", records)
@@ -39,7 +39,7 @@ def test_the_consumer_of_the_page_sets_aside_what_is_damaged(broker: str, sample
         assert raised.value.column == error[0]["column"]
 
 
-def test_the_producer_of_the_page_writes_typed_headers(broker: str) -> None:
+def test_producer_on_page_writes_typed_headers(broker: str) -> None:
     create(broker, "orders-produced")
     there = {"127.0.0.1:9092": broker, '"orders-clean"': '"orders-produced"'}
     pages.run("docs/how-to/consumer-loop.md", {}, "python produce", there=there)
@@ -50,7 +50,7 @@ def test_the_producer_of_the_page_writes_typed_headers(broker: str) -> None:
         ]
 
 
-def test_a_producer_to_no_topic_fails(broker: str) -> None:
+def test_producer_without_topic_fails(broker: str) -> None:
     there = {"127.0.0.1:9092": broker, '"orders-clean"': '"no-such-topic"'}
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
         pages.run("docs/how-to/consumer-loop.md", {}, "python produce", there=there)

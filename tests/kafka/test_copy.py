@@ -53,7 +53,7 @@ def test_topic_is_copied_exactly_to_files_and_back(topic: str, run: Run, odd: st
     assert "0 rows copied" in run("copy", directory, restored).err
 
 
-def test_committed_records_alone_are_copied(run: Run, odd: str, broker: str) -> None:
+def test_only_committed_records_are_copied(run: Run, odd: str, broker: str) -> None:
     source, target = f"{odd}transactions", f"kafka://{broker}/copied-committed"
     assert run("copy", source, target, "--committed", "--create", "--verify").code == 0
     committed = lh.open(source, options=lh.ReadOptions(isolation_level="read_committed")).read_all()
@@ -61,7 +61,7 @@ def test_committed_records_alone_are_copied(run: Run, odd: str, broker: str) -> 
     assert lh.open(target).read_all()["value"].equals(committed["value"])
 
 
-def test_internal_topic_is_copied_as_it_is(run: Run, broker: str, tmp_path: Path) -> None:
+def test_internal_topic_is_copied_unchanged(run: Run, broker: str, tmp_path: Path) -> None:
     create_with(broker, "copy-grouped", 1)
     send(producer(broker), "copy-grouped", numbered(3))
     assert run("read", f"kafka://{broker}/copy-grouped", "--commit-group", "copied", "--json").code == 0
@@ -72,7 +72,7 @@ def test_internal_topic_is_copied_as_it_is(run: Run, broker: str, tmp_path: Path
     assert {"key", "value", "headers"} <= {*table.column_names}
 
 
-def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) -> None:
+def test_same_call_copies_new_records(broker: str, tmp_path: Path) -> None:
     create_with(broker, "copy-growing", 2)
     source, target, directory = f"kafka://{broker}/copy-growing", f"kafka://{broker}/copy-grown", tmp_path / "copy"
     for turn, partition in enumerate((0, 1, 0)):
@@ -84,7 +84,7 @@ def test_new_records_are_copied_by_the_same_call(broker: str, tmp_path: Path) ->
     assert first == second == 3 * len(numbered(20))
 
 
-def test_verification_compares_partitions_without_new_records(run: Run, broker: str) -> None:
+def test_verification_covers_partitions_without_new_records(run: Run, broker: str) -> None:
     create_with(broker, "copy-uneven", 2)
     source, target = f"kafka://{broker}/copy-uneven", f"kafka://{broker}/copy-uneven-again"
     for partition in (0, 1):
@@ -97,7 +97,7 @@ def test_verification_compares_partitions_without_new_records(run: Run, broker: 
     assert result.code == 0, result.out
 
 
-def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, broker: str) -> None:
+def test_topic_that_is_not_a_copy_needs_append_option(run: Run, broker: str) -> None:
     create_with(broker, "copy-one", 1)
     create_with(broker, "copy-two", 1)
     send(producer(broker), "copy-one", numbered(5))
@@ -116,7 +116,7 @@ def test_topic_that_is_no_copy_is_refused_and_appended_to_on_request(run: Run, b
     assert appended == [record.value for record in numbered(5)]
 
 
-def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, broker: str) -> None:
+def test_record_rejected_by_broker_ends_copy_without_gap(run: Run, broker: str) -> None:
     create_with(broker, "copy-large", 1)
     records = [*numbered(5), Record(b"large", random.Random(1).randbytes(200_000), []), *ODD]
     send(producer(broker), "copy-large", records)
@@ -137,7 +137,7 @@ def test_record_that_a_broker_refuses_ends_the_copy_without_a_gap(run: Run, brok
     assert run("copy", source, target, "--verify").code == 0
 
 
-def test_records_of_another_writer_are_noticed(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_another_writer_are_detected(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("copy-alone", "copy-shared"):
         create_with(broker, name, 1)
     send(producer(broker), "copy-alone", numbered(20))
@@ -229,9 +229,7 @@ def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Pat
 
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.full)])
 @pytest.mark.parametrize("form", ["files", "topic"])
-def test_copy_that_is_killed_again_and_again_has_every_record_once(
-    form: str, kills: int, broker: str, tmp_path: Path
-) -> None:
+def test_repeatedly_killed_copy_has_every_record_once(form: str, kills: int, broker: str, tmp_path: Path) -> None:
     topic = f"killed-{form}-{kills}"
     source = f"kafka://{broker}/{topic}"
     create_with(broker, topic, 2)
@@ -313,7 +311,7 @@ def set_topic(broker: str, topic: str, **settings: str) -> None:
 
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.full)])
 @pytest.mark.parametrize("form", ["files", "topic"])
-def test_copy_has_every_record_once_though_its_broker_is_killed(form: str, kills: int, tmp_path: Path) -> None:
+def test_copy_with_killed_broker_has_every_record_once(form: str, kills: int, tmp_path: Path) -> None:
     total = int(KILLS or kills)
     own = Broker(tmp_path / "broker")
     own.start()

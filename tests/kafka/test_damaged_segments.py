@@ -53,7 +53,7 @@ def rows(path: Any, **options: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("missing", [1, 12, len(ten(0)) - 1])
-def test_an_incomplete_batch_at_the_end_of_a_record_set_is_left_out(missing: int) -> None:
+def test_incomplete_batch_at_end_of_record_set_is_dropped(missing: int) -> None:
     batches, end = batches_of(ten(0) + ten(10)[:-missing])
     assert ([batch.base_offset for batch in batches], end) == ([0], len(ten(0)))
 
@@ -63,7 +63,7 @@ def test_an_incomplete_batch_at_the_end_of_a_record_set_is_left_out(missing: int
 
 @pytest.mark.parametrize("codec", [None, "zstd"])
 @pytest.mark.parametrize("before", [b"", ten(0)])
-def test_a_changed_bit_in_the_last_whole_batch_is_damage(
+def test_flipped_bit_in_last_complete_batch_is_damage(
     folder: Callable[..., Path], before: bytes, codec: str | None
 ) -> None:
     first = 10 if before else 0
@@ -99,7 +99,7 @@ LEAST = batch(*(record(at, key=None, value=None) for at in range(10)), base_offs
         LEAST[: 61 + 3 * 7] + bytes(4096),
     ],
 )  # fmt: skip
-def test_an_incomplete_batch_or_zeros_are_a_truncated_tail(folder: Callable[..., Path], tail: bytes) -> None:
+def test_incomplete_batch_or_zeros_at_end_are_truncation(folder: Callable[..., Path], tail: bytes) -> None:
     path = folder(ten(0) + tail)
     with pytest.warns(TruncatedTailWarning), opened(path, errors="column") as reader:
         assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(10))
@@ -118,7 +118,7 @@ def test_an_incomplete_batch_or_zeros_are_a_truncated_tail(folder: Callable[...,
     ],
     ids=["foreign bytes", "foreign bytes of a length", "an earlier offset", "a batch before zeros", "a value of zeros"],
 )
-def test_other_bytes_at_the_end_are_damage(folder: Callable[..., Path], tail: bytes, code: str) -> None:
+def test_foreign_bytes_at_end_are_damage(folder: Callable[..., Path], tail: bytes, code: str) -> None:
     path = folder(ten(0) + tail)
     with warnings.catch_warnings(action="error"), pytest.raises(DecodeError) as raised:
         rows(path)
@@ -146,7 +146,7 @@ OF_UNKNOWN_OFFSETS = {
 @pytest.mark.parametrize(
     "request_", [{"last": 2}, {"start": -2}, {"start": 12}, {"start": 3000}, {"last": 20}], ids=str
 )
-def test_damage_at_the_end_is_met_by_whatever_asks_for_the_last_rows(
+def test_requests_for_last_rows_report_damage_at_end(
     folder: Callable[..., Path], files: tuple[bytes, ...], request_: dict[str, int]
 ) -> None:
     path = folder(*files, bases=(0, 10)[: len(files)])
@@ -165,7 +165,7 @@ def test_damage_at_the_end_is_met_by_whatever_asks_for_the_last_rows(
         assert [row["offset"] for row in reader.read_all().to_pylist()] == [8, 9]
 
 
-def test_a_start_after_a_truncated_end_says_that_it_is_truncated(folder: Callable[..., Path]) -> None:
+def test_start_after_truncated_end_reports_truncation(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:-1])
     for start in (12, {3: 12}):
         with pytest.raises(ValueError, match=rf"ends at (offset )?10: .*{NAME}: truncated at byte {len(ten(0))}"):
@@ -176,7 +176,7 @@ def test_a_start_after_a_truncated_end_says_that_it_is_truncated(folder: Callabl
     ("damaged", "time", "after", "ends_before"),
     [(1, 1000, 0, True), (1, 2000, 20, False), (1, 3000, 20, False), (2, 2000, 10, True), (2, 3000, 30, False)],
 )
-def test_damage_in_which_the_first_record_of_a_time_may_be_is_met(
+def test_damage_that_may_hide_first_record_of_time_is_reported(
     folder: Callable[..., Path], damaged: int, time: int, after: int, ends_before: bool
 ) -> None:
     batches = [ten(10 * at, times=(1000 * (at + 1),) * 2) for at in range(3)]
@@ -196,7 +196,7 @@ def test_damage_in_which_the_first_record_of_a_time_may_be_is_met(
 # --- how many records are missing -------------------------------------------------------------------------------------
 
 
-def test_a_damaged_batch_says_how_many_records_it_hides(folder: Callable[..., Path]) -> None:
+def test_damaged_batch_reports_number_of_hidden_records(folder: Callable[..., Path]) -> None:
     damaged = ten(10)[:-1] + b"\1"
     path = folder(ten(0) + damaged + ten(20))
     with pytest.raises(DecodeError, match="offsets 10 to 19 are missing, at most 10 records") as raised:
@@ -227,7 +227,7 @@ def test_batches_that_exceed_an_arrow_column_are_read_in_halves(
         rows(path)
 
 
-def test_the_missing_offsets_are_those_of_all_batches_up_to_the_next_valid_one(folder: Callable[..., Path]) -> None:
+def test_missing_offsets_span_damaged_batches_to_next_valid_one(folder: Callable[..., Path]) -> None:
     two = ten(10)[:-1] + b"\1" + bytes(100) + ten(20)[30:]
     for files, bases in (((ten(0) + two + ten(30),), (0,)), ((ten(0) + two, ten(30)), (0, 30))):
         path = folder(*files, bases=bases)
@@ -240,7 +240,7 @@ def test_the_missing_offsets_are_those_of_all_batches_up_to_the_next_valid_one(f
     ("start", "end", "missing"),
     [(0, 10, None), (0, 11, (10, 10)), (15, 18, (15, 17)), (19, 30, (19, 19)), (20, 30, None), (12, 30, (12, 19))],
 )
-def test_only_missing_offsets_within_the_bounds_are_reported(
+def test_only_missing_offsets_within_bounds_are_reported(
     folder: Callable[..., Path], start: int, end: int, missing: tuple[int, int] | None
 ) -> None:
     path = folder(ten(0) + ten(10)[:50] + ten(20))
@@ -252,7 +252,7 @@ def test_only_missing_offsets_within_the_bounds_are_reported(
     assert [row["offset"] for row in rows_read if not row["error"]] == expected
 
 
-def test_the_last_rows_report_all_of_the_damage_that_they_begin_in(folder: Callable[..., Path]) -> None:
+def test_last_rows_starting_in_damage_report_all_of_it(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:-1] + b"\1" + ten(20))
     for last in (11, 12, 15):
         with opened(path, errors="column", last=last) as reader:
@@ -264,7 +264,7 @@ def test_the_last_rows_report_all_of_the_damage_that_they_begin_in(folder: Calla
 # --- errors of records ------------------------------------------------------------------------------------------------
 
 
-def test_errors_of_records_can_be_grouped_and_name_their_place(folder: Callable[..., Path]) -> None:
+def test_record_errors_name_offset_and_can_be_grouped(folder: Callable[..., Path]) -> None:
     broken = [record(at, block=b"\2\2" if at % 3 else b"\0") for at in range(9)]
     path = folder(ten(0) + batch(*broken, base_offset=10) + batch(*broken, base_offset=20))
     bad = [row for row in rows(path, errors="column") if row["error"]]
@@ -277,7 +277,7 @@ def test_errors_of_records_can_be_grouped_and_name_their_place(folder: Callable[
         assert (error.topic, error.partition, error.offset, error.row) == ("orders", 3, 11, None)
 
 
-def test_several_damaged_batches_at_the_end_are_all_missing(folder: Callable[..., Path]) -> None:
+def test_consecutive_damaged_batches_at_end_are_all_missing(folder: Callable[..., Path]) -> None:
     damaged = [with_byte(ten(first), 70, 0x55) for first in (10, 20)]
     path = folder(ten(0) + b"".join(damaged))
     read = rows(path, errors="column")
@@ -286,7 +286,7 @@ def test_several_damaged_batches_at_the_end_are_all_missing(folder: Callable[...
 
 
 @pytest.mark.parametrize("log", ["kafka", "iggy"])
-def test_nulls_for_broken_headers_keep_the_other_fields_of_a_record(
+def test_broken_headers_become_null_and_other_fields_stay(
     folder: Callable[..., Path], iggy: Callable[..., Path], log: str
 ) -> None:
     if log == "kafka":
@@ -314,7 +314,7 @@ def test_nulls_for_broken_headers_keep_the_other_fields_of_a_record(
         assert [row["offset"] for row in rows(path, where=where, **options)] == offsets
 
 
-def test_the_offset_of_an_unreadable_record_follows_from_the_one_before(folder: Callable[..., Path]) -> None:
+def test_unreadable_record_offset_follows_previous_record(folder: Callable[..., Path]) -> None:
     unreadable = b"\x04\0\0"  # a record of two bytes
     path = folder(batch(record(), record(1), unreadable, base_offset=40), bases=(40,))
     with pytest.raises(DecodeError) as raised:
@@ -326,7 +326,7 @@ def test_the_offset_of_an_unreadable_record_follows_from_the_one_before(folder: 
     assert (raised.value.code, raised.value.offset, raised.value.column) == ("missing_key", 40, "tenant")
 
 
-def test_the_texts_of_damaged_batches_begin_with_the_reason(folder: Callable[..., Path]) -> None:
+def test_damaged_batch_message_starts_with_reason(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:50], ten(20) + ten(30)[:50], ten(40), bases=(0, 20, 40))
     texts = [row["error"][0]["message"] for row in rows(path, errors="column") if row["error"]]
     assert len(texts) == 2
@@ -339,7 +339,7 @@ def test_the_texts_of_damaged_batches_begin_with_the_reason(folder: Callable[...
 # --- null timestamps --------------------------------------------------------------------------------------------------
 
 
-def test_a_condition_that_rejects_nulls_hides_the_row_of_a_damaged_batch(folder: Callable[..., Path]) -> None:
+def test_condition_rejecting_nulls_hides_damaged_batch_row(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:50] + ten(20))
     everything = lh.col("offset") >= 0
     assert [row["offset"] for row in rows(path, errors="null", where=everything)] == [*range(10), *range(20, 30)]
@@ -348,7 +348,7 @@ def test_a_condition_that_rejects_nulls_hides_the_row_of_a_damaged_batch(folder:
     assert len(rows(path, errors="column", where=everything)) == 21
 
 
-def test_a_damaged_first_batch_is_an_error(folder: Callable[..., Path]) -> None:
+def test_damaged_first_batch_raises(folder: Callable[..., Path]) -> None:
     path = folder(ten(0)[:-1] + b"\1" + ten(10))
     with pytest.raises(DecodeError, match="the batch at offset 0: the checksum is ") as raised:
         rows(path)
@@ -359,7 +359,7 @@ def test_a_damaged_first_batch_is_an_error(folder: Callable[..., Path]) -> None:
 # --- open transactions ------------------------------------------------------------------------------------------------
 
 
-def test_a_record_outside_of_the_range_is_not_read(folder: Callable[..., Path]) -> None:
+def test_record_outside_requested_range_is_not_read(folder: Callable[..., Path]) -> None:
     bad = record(5, block=lh.encode([("tenant", b"\xff")], "kafka"))
     good = [record(at, block=lh.encode([("tenant", b"a")], "kafka")) for at in range(10)]
     path = folder(batch(*good[:5], bad, *good[6:], base_offset=0) + ten(10))
@@ -376,7 +376,7 @@ def test_a_record_outside_of_the_range_is_not_read(folder: Callable[..., Path]) 
         assert raised.value.offset == 5
 
 
-def test_committed_records_end_at_a_transaction_that_began_before_the_start(folder: Callable[..., Path]) -> None:
+def test_read_committed_ends_at_transaction_open_before_start(folder: Callable[..., Path]) -> None:
     def of(producer: int, first: int) -> bytes:
         return batch(record(0), record(1), base_offset=first, producer=(producer, 0, 0), attributes=TRANSACTIONAL)
 
@@ -393,7 +393,7 @@ def test_committed_records_end_at_a_transaction_that_began_before_the_start(fold
     assert read == [*range(5, 17), *range(18, 38)]
 
 
-def test_an_open_transaction_that_begins_in_a_damaged_batch_is_an_error(folder: Callable[..., Path]) -> None:
+def test_open_transaction_starting_in_damaged_batch_raises(folder: Callable[..., Path]) -> None:
     damaged = ten(10, attributes=TRANSACTIONAL, producer=(7, 0, 0))[:-1] + b"\1"
     path = folder(ten(0) + damaged + ten(20))
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
@@ -425,14 +425,12 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_file, "PIECE_LEN", 1000)
 
 
-def test_a_segment_that_is_deleted_while_it_is_read_is_read_to_its_end(
-    folder: Callable[..., Path], pieces: None
-) -> None:
+def test_segment_deleted_during_read_is_read_to_end(folder: Callable[..., Path], pieces: None) -> None:
     path = folder(b"".join(map(ten, range(0, 1000, 10))))
     assert read_slowly(path, (path / NAME).unlink) == list(range(1000))
 
 
-def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callable[..., Path], pieces: None) -> None:
+def test_segment_truncated_during_read_ends_there(folder: Callable[..., Path], pieces: None) -> None:
     data = b"".join(map(ten, range(0, 1000, 10)))
     path, size = folder(data), len(data) // 100
     with warnings.catch_warnings(action="error"):
@@ -445,7 +443,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
     assert offsets_read == [*range(500), None, *range(1000, 1010)]
 
 
-def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_over_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     from letterhead.offsets.file_window import FileWindow
 
     large = batch(record(value=bytes(5 << 20)), base_offset=10)
@@ -466,7 +464,7 @@ def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeyp
     assert max(most) <= 8 << 20
 
 
-def test_a_log_can_end_with_several_batches_over_the_limit(folder: Callable[..., Path]) -> None:
+def test_log_may_end_with_several_batches_over_limit(folder: Callable[..., Path]) -> None:
     large = [batch(record(value=bytes(5 << 20)), base_offset=offset) for offset in (10, 11, 12)]
     path, limits = folder(ten(0) + b"".join(large)), lh.Limits(message_bytes=1000)
     with pytest.raises(ValueError, match=r"start is offset 20, but the partition ends at 13$"):
@@ -479,7 +477,7 @@ def test_a_log_can_end_with_several_batches_over_the_limit(folder: Callable[...,
         assert [(damaged.first, damaged.last) for damaged in reader.damaged] == [(10, 12)]
 
 
-def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Path]) -> None:
+def test_batch_limit_applies_to_rows_of_batches(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + batch(record(value=bytes(5 << 20)), base_offset=10) + ten(11))
     [segments] = partitions(path)
     bounds = OffsetBounds.parse("earliest", "latest")
@@ -491,7 +489,7 @@ def test_the_limit_of_a_batch_holds_for_rows_of_batches(folder: Callable[..., Pa
 
 
 @pytest.mark.timeout(240)
-def test_bytes_that_claim_to_be_many_large_batches_are_not_all_read(
+def test_bytes_claiming_many_large_batches_are_not_all_read(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letterhead.offsets.segment_file import SegmentFile
@@ -525,7 +523,7 @@ def iggy(tmp_path: Path) -> Callable[..., Path]:
     return lambda *files, bases=(0,): write_segments(tmp_path / "streams/1/topics/2/partitions/3", files, bases)
 
 
-def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., Path]) -> None:
+def test_flipped_bit_in_last_iggy_batch_is_damage(iggy: Callable[..., Path]) -> None:
     last = five(5)
     for place in (32, 34, 40, 48, 256, 300, len(last) - 1):
         data = bytearray(last)
@@ -543,9 +541,7 @@ def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., P
 
 
 @pytest.mark.parametrize("tail", [five(5)[:-1], five(5)[:100], five(5)[:300], bytes(1000)])
-def test_an_incomplete_batch_of_iggy_is_a_truncated_tail_in_the_last_file_only(
-    iggy: Callable[..., Path], tail: bytes
-) -> None:
+def test_incomplete_iggy_batch_is_truncation_only_in_last_file(iggy: Callable[..., Path], tail: bytes) -> None:
     path = iggy(five(0) + tail)
     with pytest.warns(TruncatedTailWarning), opened(path, format="iggy-batch", errors="column") as reader:
         assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(5))
@@ -561,7 +557,7 @@ def test_an_incomplete_batch_of_iggy_is_a_truncated_tail_in_the_last_file_only(
 
 
 @pytest.mark.parametrize("request_", [{"last": 2}, {"start": -2}, {"start": 7}, {"start": 3000}], ids=str)
-def test_damage_at_the_end_of_iggy_is_met_by_whatever_asks_for_the_last_messages(
+def test_requests_for_last_iggy_messages_report_damage_at_end(
     iggy: Callable[..., Path], request_: dict[str, int]
 ) -> None:
     short = five(5)[:BATCH_LENGTH_AT] + struct.pack("<Q", 1) + five(5)[BATCH_LENGTH_AT + 8 :]
@@ -580,7 +576,7 @@ def test_damage_at_the_end_of_iggy_is_met_by_whatever_asks_for_the_last_messages
             assert [row["offset"] for row in rows(path, **options)] == [3, 4]
 
 
-def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(
+def test_iggy_segment_cut_or_deleted_during_read_ends_there(
     iggy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letterhead.offsets import segment_file
@@ -593,7 +589,7 @@ def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_th
     assert read_slowly(path, lambda: os.truncate(path / NAME, len(data) // 2), format="iggy-batch") == list(range(50))
 
 
-def test_errors_of_messages_of_iggy_can_be_grouped(iggy: Callable[..., Path]) -> None:
+def test_iggy_message_errors_can_be_grouped(iggy: Callable[..., Path]) -> None:
     messages = iggy_batch(*(frame(at, b"x", b"\1\2" if at % 2 else b"") for at in range(8)), base=0)
     path = iggy(messages)
     bad = [row for row in rows(path, format="iggy-batch", errors="column") if row["error"]]

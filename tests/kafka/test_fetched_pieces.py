@@ -22,7 +22,7 @@ STARTS, END = [1000, 1100, 1200, 1400], 1900
         (900, [4]),
     ],
 )
-def test_batches_are_read_up_to_a_number_of_bytes_but_at_least_one(size: int, counts: list[int]) -> None:
+def test_batches_are_grouped_up_to_byte_limit_but_at_least_one(size: int, counts: list[int]) -> None:
     ends = [*STARTS[1:], END]
     batches = [BatchHeader(start, end - start, 0, 0, 2, 0, -1, -1, 1) for start, end in zip(STARTS, ends, strict=True)]
     groups = []

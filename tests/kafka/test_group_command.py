@@ -65,9 +65,7 @@ def document(result: Result) -> Any:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_groups_are_listed_and_described_as_librdkafka_sees_them(
-    run: Run, broker: str, topic: str, protocol: str
-) -> None:
+def test_groups_are_listed_and_described_like_librdkafka(run: Run, broker: str, topic: str, protocol: str) -> None:
     name = f"described-{protocol}"
     with reading(broker, name, topic, protocol) as consumer:
         consumer.commit(offsets=[TopicPartition(topic, 0, 7)], asynchronous=False)
@@ -95,7 +93,7 @@ def test_groups_are_listed_and_described_as_librdkafka_sees_them(
         assert committed(broker, name, topic, 1)[0] == 7
 
 
-def test_a_reset_is_only_shown_unless_it_is_executed(run: Run, broker: str, topic: str) -> None:
+def test_reset_is_previewed_unless_executed(run: Run, broker: str, topic: str) -> None:
     commit(broker, "reset", topic, {0: 7, 1: 4})
     for options in ([], ["--dry-run"]):
         result = run("group", "reset", "reset", "--to", "earliest", "-b", broker, *options)
@@ -122,7 +120,7 @@ def test_a_reset_is_only_shown_unless_it_is_executed(run: Run, broker: str, topi
         (["--to", "latest", "--topic", "grouped"], {0: 10, 1: 4, 2: 0}),
     ],
 )
-def test_points_are_those_of_readers(
+def test_reset_points_match_reader_positions(
     run: Run, broker: str, topic: str, options: list[str], expected: dict[int, int]
 ) -> None:
     commit(broker, "points", topic, {0: 7, 1: 3})
@@ -132,14 +130,14 @@ def test_points_are_those_of_readers(
     assert {row["partition"]: row["new"] for row in plan["offsets"]} == expected
 
 
-def test_an_offset_that_a_partition_lacks_is_named(run: Run, broker: str, topic: str) -> None:
+def test_offset_missing_from_partition_is_named(run: Run, broker: str, topic: str) -> None:
     commit(broker, "nearest", topic, {0: 7, 1: 3})
     result = run("group", "reset", "nearest", "-b", broker, "--to", "6", "--json")
     assert [row["new"] for row in document(result)["offsets"]] == [6, 4]
     assert "grouped-1 has no offset 6: 4 is the nearest" in result.err
 
 
-def test_a_new_group_gets_the_offsets_of_another_one(run: Run, broker: str, topic: str) -> None:
+def test_new_group_copies_offsets_of_another(run: Run, broker: str, topic: str) -> None:
     commit(broker, "original", topic, {0: 5, 1: 1})
     command = ["group", "reset", "copy", "-b", broker, "--to", "group:original", "--topic", f"{topic}:0-1", "--execute"]
     assert run(*command).code == 0
@@ -166,14 +164,14 @@ def test_a_new_group_gets_the_offsets_of_another_one(run: Run, broker: str, topi
         (["reset", "new", "--to", "1", "--execute", "--dry-run"], 2, "exclude each other"),
     ],
 )
-def test_what_cannot_be_described_or_reset_is_named(
+def test_group_that_cannot_be_described_or_reset_is_named(
     run: Run, broker: str, topic: str, options: list[str], code: int, message: str
 ) -> None:
     result = run("group", *options, "-b", broker)
     assert (result.code, message in result.err) == (code, True), result.err
 
 
-def test_groups_need_brokers(run: Run) -> None:
+def test_group_commands_need_brokers(run: Run) -> None:
     result = run("group", "list")
     assert (result.code, "no brokers are named: pass" in result.err) == (2, True)
     assert run("group", "list", "-b", "127.0.0.1:1", "--timeout", "0.3").code == 3

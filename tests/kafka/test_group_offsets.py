@@ -42,7 +42,7 @@ def offsets(broker: str, topic: str, **options: Any) -> list[int]:
         return reader.read_all()["offset"].to_pylist()
 
 
-def test_a_group_gets_the_ends_of_all_partitions_and_the_next_run_begins_there(broker):
+def test_group_commits_all_partition_ends_and_next_run_resumes(broker):
     create_with(broker, "groups-ends", 3)
     for partition in (0, 1):
         send(producer(broker), "groups-ends", numbered(20 * partition), partition)
@@ -72,7 +72,7 @@ def test_offsets_are_committed_only_after_their_rows_were_read(broker):
     assert sorted({*rows, *rest}) == [*range(100)]
 
 
-def test_an_early_end_commits_the_batches_before_and_the_rows_that_were_used(broker):
+def test_early_end_commits_completed_batches_and_used_rows(broker):
     create_with(broker, "groups-used", 2)
     for partition in (0, 1):
         send(producer(broker, batch_num_messages=10), "groups-used", numbered(93), partition)
@@ -97,7 +97,7 @@ def test_the_columns_of_positions_are_not_returned(broker):
     assert committed(broker, "columns", "groups-columns") == [8]
 
 
-def test_an_error_in_a_row_leaves_its_offset_uncommitted(broker):
+def test_row_error_leaves_its_offset_uncommitted(broker):
     create_with(broker, "groups-bad", 1)
     for retry in (b"\0\0\0\1", b"bad"):
         sender = producer(broker)
@@ -108,7 +108,7 @@ def test_an_error_in_a_row_leaves_its_offset_uncommitted(broker):
     assert committed(broker, "bad", "groups-bad")[0] <= 1
 
 
-def test_records_that_a_condition_leaves_out_count_as_read(broker):
+def test_records_excluded_by_condition_count_as_read(broker):
     create_with(broker, "groups-where", 2)
     for partition in (0, 1):
         send(producer(broker), "groups-where", numbered(10), partition)
@@ -119,7 +119,7 @@ def test_records_that_a_condition_leaves_out_count_as_read(broker):
     assert committed(broker, "part", "groups-where", 2) == [9, -1001]
 
 
-def test_a_group_of_another_client_is_where_reading_begins(broker):
+def test_reading_starts_at_offsets_of_another_clients_group(broker):
     create_with(broker, "groups-other", 2)
     send(producer(broker), "groups-other", numbered(20))
     consumer = Consumer({"bootstrap.servers": broker, "group.id": "other", "log_level": 3})
@@ -131,7 +131,7 @@ def test_a_group_of_another_client_is_where_reading_begins(broker):
     assert committed(broker, "other", "groups-other", 2) == [15, -1001]
 
 
-def test_groups_that_are_unknown_or_too_old_are_errors(broker):
+def test_group_without_offset_or_with_deleted_one_raises(broker):
     create_with(broker, "groups-wrong", 1)
     send(producer(broker), "groups-wrong", numbered(20))
     with pytest.raises(
@@ -147,7 +147,7 @@ def test_groups_that_are_unknown_or_too_old_are_errors(broker):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_with_consumers_is_an_error_until_they_have_left(broker, protocol):
+def test_group_with_active_consumers_raises(broker, protocol):
     topic = f"groups-{protocol}"
     create_with(broker, topic, 1)
     send(producer(broker), topic, numbered(20))
@@ -165,7 +165,7 @@ def test_a_group_with_consumers_is_an_error_until_they_have_left(broker, protoco
     assert committed(broker, topic, topic) == [27]
 
 
-def test_names_that_are_no_group_are_rejected(broker):
+def test_invalid_group_names_are_rejected(broker):
     with pytest.raises(ValueError, match="start names no consumer group: its name is empty"):
         opened(broker, "any", start="group:")
     with pytest.raises(ValueError, match="commit_group names no consumer group"):
@@ -188,7 +188,7 @@ def test_offsets_of_several_topics_are_committed_at_once(broker):
     assert committed(broker, "several", "groups-b", 2) == [3, 4]
 
 
-def test_a_stream_commits_each_batch_to_a_group_and_another_begins_there(broker, spark, tmp_path):
+def test_stream_commits_batches_and_another_resumes_from_group(broker, spark, tmp_path):
     lhs.register(spark)
     create_with(broker, "groups-stream", 2)
     send_both(broker, "groups-stream", 0, 50)

@@ -61,7 +61,7 @@ def signed_at(monkeypatch: pytest.MonkeyPatch, request: dict[str, Any], time: st
 
 
 @pytest.mark.parametrize("request_", [request for request in REQUESTS if "payload" in request])
-def test_a_payload_is_the_one_of_aws(monkeypatch, request_):
+def test_payload_matches_aws(monkeypatch, request_):
     payload = request_["payload"]
     identity = signed_at(monkeypatch, request_, payload["x-amz-date"], f"{request_['host']}:9098")
     message = identity.payload(request_["host"])
@@ -74,7 +74,7 @@ def canonical(payload: dict[str, str]) -> bytes:
 
 
 @pytest.mark.parametrize("request_", [request for request in REQUESTS if "url" in request])
-def test_a_token_is_the_one_of_aws(monkeypatch, request_):
+def test_token_matches_aws(monkeypatch, request_):
     url = urlsplit(request_["url"])
     parameters = dict(parse_qsl(url.query))
     servers = f"b-1.orders.a1b2c3.c2.kafka.{request_['region']}.amazonaws.com:9098"
@@ -117,11 +117,11 @@ def write_and_read(settings: dict[str, str]) -> None:
     assert count() == before + 1
 
 
-def test_keys_of_the_environment_open_a_topic(safe, keys):
+def test_environment_keys_open_topic(safe, keys):
     write_and_read(iam(safe))
 
 
-def test_tokens_of_oauthbearer_open_a_topic(safe, keys):
+def test_oauthbearer_tokens_open_topic(safe, keys):
     handler = "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"
     write_and_read(iam(safe) | {
         "sasl.mechanism": "OAUTHBEARER",
@@ -132,7 +132,7 @@ def test_tokens_of_oauthbearer_open_a_topic(safe, keys):
     })  # fmt: skip
 
 
-def test_a_profile_opens_a_topic(safe, tmp_path):
+def test_profile_opens_topic(safe, tmp_path):
     (tmp_path / "credentials").write_text(
         f"[letters]\naws_access_key_id={secured.ACCESS_KEY}\naws_secret_access_key={secured.SECRET_KEY}\n"
     )
@@ -179,7 +179,7 @@ def sts(monkeypatch) -> Iterator[type[Sts]]:
     server.server_close()
 
 
-def test_a_role_opens_a_topic(safe, keys, sts):
+def test_role_opens_topic(safe, keys, sts):
     options = ' awsRoleArn="arn:aws:iam::123456789012:role/letters" awsRoleSessionName="job" awsRoleExternalId="77"'
     write_and_read(iam(safe, f'{options} awsStsRegion="{secured.REGION}"'))
     assert {(form["RoleArn"][0], form["RoleSessionName"][0], form["ExternalId"][0]) for form in sts.requests} == {
@@ -190,7 +190,7 @@ def test_a_role_opens_a_topic(safe, keys, sts):
         write_and_read(iam(safe, options))
 
 
-def test_a_wrong_key_is_rejected_with_a_remedy(safe, keys, monkeypatch):
+def test_wrong_key_is_rejected_with_remedy(safe, keys, monkeypatch):
     secret = "never-to-be-seen/3"
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     for call in (
@@ -206,7 +206,7 @@ def test_a_wrong_key_is_rejected_with_a_remedy(safe, keys, monkeypatch):
         assert secret not in str(raised.value)
 
 
-def test_missing_credentials_and_regions_are_errors_before_the_login(safe, keys, monkeypatch):
+def test_missing_credentials_or_region_raise_before_connecting(safe, keys, monkeypatch):
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(ValueError, match=r"no AWS region: .*AWS_REGION or AWS_DEFAULT_REGION"):
         write_and_read(iam(safe))
@@ -234,7 +234,7 @@ def test_an_identity_without_secrets_goes_to_executors(monkeypatch):
     assert pickle.loads(pickled).payload(request["host"]) == identity.payload(request["host"])
 
 
-def test_options_that_the_login_module_lacks_are_rejected():
+def test_options_missing_from_login_module_are_rejected():
     settings = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
     assert reader_settings(None, settings).login.iam is not None
     with pytest.raises(ValueError, match=r"option of sasl\.jaas\.config 'awsRoleArm': did you mean 'awsRoleArn'"):

@@ -105,7 +105,7 @@ def test_transactions_are_columns(run: Run, broker: str, topic: str) -> None:
         (["--columns", "grup"], "grup"),
     ],
 )
-def test_what_internal_topics_lack_is_named(
+def test_invalid_options_for_internal_topic_are_named(
     run: Run, broker: str, topic: str, options: list[str], message: str
 ) -> None:
     commit(broker, "watcher", topic, {0: 5})
@@ -113,7 +113,7 @@ def test_what_internal_topics_lack_is_named(
     assert (result.code, message in result.err) == (2, True), result.err
 
 
-def test_records_that_cannot_be_read_keep_their_bytes() -> None:
+def test_unreadable_records_keep_their_bytes() -> None:
     offsets, transactions = internal_topic("__consumer_offsets"), internal_topic("__transaction_state")
     assert offsets is not None
     assert transactions is not None

@@ -78,12 +78,12 @@ WHERE = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
         (WHERE | {"kafka.isolation.level": "committed"}, "read_committed"),
     ],
 )  # fmt: skip
-def test_options_that_make_no_sense_are_refused(options, message):
+def test_meaningless_options_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         KafkaSource(options).schema()
 
 
-def test_options_of_sparks_own_source_without_a_meaning_here_are_taken():
+def test_spark_source_options_without_effect_are_accepted():
     more = {
         "kafkaConsumer.pollTimeoutMs": "1",
         "fetchOffset.numRetries": "1",
@@ -121,7 +121,7 @@ def test_columns_are_written_as_options_and_read_back():
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_every_row_is_the_one_of_sparks_own_source(broker, written, spark, isolation):
+def test_every_row_matches_spark_source(broker, written, spark, isolation):
     rows = same(spark, servers=broker, subscribePattern=f"{written}.*", includeHeaders=True, isolation=isolation)
     assert {row.topic for row in rows} == {written + topic for topic in TOPICS}
     assert {row.timestampType for row in rows} == {0, 1}
@@ -137,7 +137,7 @@ def test_every_row_is_the_one_of_sparks_own_source(broker, written, spark, isola
     assert ours.dtypes == own.dtypes
 
 
-def test_offsets_partitions_and_assignments_are_those_of_sparks_own_source(broker, written, spark):
+def test_offsets_partitions_and_assignments_match_spark_source(broker, written, spark):
     topic = f"{written}codecs"
     starts = {str(partition): 10 * partition for partition in range(6)} | {"0": -2, "5": 0}
     ends = {str(partition): 10 * partition + 31 for partition in range(6)} | {"1": -1, "5": 0}
@@ -161,7 +161,7 @@ def test_offsets_partitions_and_assignments_are_those_of_sparks_own_source(broke
 
 
 @pytest.mark.full
-def test_times_are_those_of_sparks_own_source(broker, spark):
+def test_times_match_spark_source(broker, spark):
     create_with(broker, "source-times", 2)
     sender = producer(broker)
     zero = 1_700_000_000_000
@@ -180,7 +180,7 @@ def test_times_are_those_of_sparks_own_source(broker, spark):
 
 
 @pytest.mark.full
-def test_headers_become_columns_without_the_rest_being_built(broker, written, spark):
+def test_headers_become_columns_without_building_other_columns(broker, written, spark):
     options = lhs.options(
         columns=["partition", "offset"], headers={"tenant": "string", "retry": "int32", "route": "array<string>"}
     )
@@ -197,7 +197,7 @@ def test_headers_become_columns_without_the_rest_being_built(broker, written, sp
 
 
 @pytest.mark.full
-def test_conditions_select_the_rows_that_spark_selects(broker, written, spark):
+def test_conditions_select_same_rows_as_spark(broker, written, spark):
     pytest.importorskip("sqlglot")
     options = lhs.options(columns=["partition", "offset"], headers={"tenant": "string", "retry": "int32"})
     where = {"kafka.bootstrap.servers": broker, "subscribe": f"{written}codecs"}
@@ -219,7 +219,7 @@ def test_conditions_select_the_rows_that_spark_selects(broker, written, spark):
 
 
 @pytest.mark.full
-def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written, spark):
+def test_missing_topic_or_partition_lists_existing_ones(broker, written, spark):
     topic = f"{written}headless"
     with pytest.raises(Exception, match="there is no topic 'nothing' at"):
         collected(spark, OURS, servers=broker, subscribe="nothing")
@@ -242,7 +242,7 @@ def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broke
         collected(spark, OURS, servers=broker, subscribe=topic, startingOffsets="latest")
 
 
-def test_a_password_is_in_no_plan_and_in_no_error(spark, capfd):
+def test_password_is_in_no_plan_or_error(spark, capfd):
     secret = "never-to-be-seen"
     login = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="{secret}";'
     frame = (
@@ -326,7 +326,7 @@ def send_both(broker: str, topic: str, first: int, count: int) -> None:
         send(producer(broker), topic, [Record(None, b"%d" % n, []) for n in range(first, first + count)], partition)
 
 
-def test_a_stream_goes_on_from_its_checkpoint_row_for_row(broker, spark, tmp_path):
+def test_stream_continues_from_checkpoint_row_for_row(broker, spark, tmp_path):
     create_with(broker, "stream", 2)
     send_both(broker, "stream", 0, 500)
     stream = Stream(spark, tmp_path, servers=broker, subscribe="stream", startingOffsets="earliest")
@@ -338,7 +338,7 @@ def test_a_stream_goes_on_from_its_checkpoint_row_for_row(broker, spark, tmp_pat
 
 
 @pytest.mark.full
-def test_a_job_of_sparks_own_source_moves_over_with_its_checkpoint(broker, spark, tmp_path):
+def test_job_of_spark_source_migrates_with_checkpoint(broker, spark, tmp_path):
     create_with(broker, "moved", 2)
     send_both(broker, "moved", 0, 30)
     stream = Stream(spark, tmp_path, servers=broker, subscribe="moved", startingOffsets="earliest")
@@ -351,7 +351,7 @@ def test_a_job_of_sparks_own_source_moves_over_with_its_checkpoint(broker, spark
 
 
 @pytest.mark.full
-def test_a_stream_that_is_running_takes_what_arrives_and_new_partitions(broker, spark, tmp_path):
+def test_running_stream_reads_new_records_and_partitions(broker, spark, tmp_path):
     from confluent_kafka.admin import NewPartitions
 
     create_with(broker, "running", 1)
@@ -378,7 +378,7 @@ def test_a_stream_that_is_running_takes_what_arrives_and_new_partitions(broker, 
 
 
 @pytest.mark.full
-def test_a_stream_whose_records_were_deleted_fails_and_can_go_on(broker, spark, tmp_path):
+def test_stream_with_deleted_records_fails_and_can_continue(broker, spark, tmp_path):
     create_with(broker, "lossy", 1)
     send(producer(broker), "lossy", [Record(None, b"%d" % n, []) for n in range(50)])
     stream = Stream(spark, tmp_path, servers=broker, subscribe="lossy", startingOffsets="earliest")
@@ -394,7 +394,7 @@ def test_a_stream_whose_records_were_deleted_fails_and_can_go_on(broker, spark, 
 
 
 @pytest.mark.full
-def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(broker, spark, tmp_path):
+def test_recreated_topic_is_not_taken_for_old_one(broker, spark, tmp_path):
     create_with(broker, "anew", 1)
     send(producer(broker), "anew", [Record(None, b"%d" % n, []) for n in range(50)])
     stream = Stream(spark, tmp_path, servers=broker, subscribe="anew", startingOffsets="earliest")
@@ -414,7 +414,7 @@ def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(broker, spark, 
 
 
 @pytest.mark.full
-def test_many_rows_of_every_type_match_sparks_own_source(broker, spark):
+def test_many_rows_of_every_type_match_spark_source(broker, spark):
     keeps_open = write_all(broker, "many-", 5_000)
     for isolation in ISOLATIONS:
         for parts in (1, 13):
@@ -431,7 +431,7 @@ def test_many_rows_of_every_type_match_sparks_own_source(broker, spark):
 
 
 @pytest.mark.full
-def test_a_broker_that_is_started_again_in_between_loses_nothing(spark, tmp_path):
+def test_restarted_broker_loses_nothing(spark, tmp_path):
     own = Broker(tmp_path / "broker")
     own.start()
     try:

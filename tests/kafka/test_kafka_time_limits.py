@@ -21,7 +21,7 @@ SASL = {
 
 @pytest.mark.parametrize(("begin", "drips"), [(b"", False), (HALF_A_RESPONSE, False), (HALF_A_RESPONSE, True)])
 @pytest.mark.parametrize("settings", [{}, SASL], ids=["plain", "sasl"])
-def test_a_broker_that_sends_no_whole_response_times_out(begin: bytes, drips: bool, settings: dict[str, str]) -> None:
+def test_broker_with_incomplete_response_times_out(begin: bytes, drips: bool, settings: dict[str, str]) -> None:
     with SilentServer(begin, drips=drips) as server:
         reader = lh.read.topic(
             "t", bootstrap_servers=f"127.0.0.1:{server.port}", options=lh.ReadOptions(timeout_ms=400), settings=settings
@@ -60,7 +60,7 @@ def test_a_broker_that_stops_answering_times_out(silent_about: int) -> None:
 
 
 @pytest.mark.parametrize("error", [5, 6, 3])  # leader not available, not the leader, unknown topic or partition
-def test_a_temporary_error_that_does_not_end_times_out(error: int) -> None:
+def test_persistent_temporary_error_times_out(error: int) -> None:
     def without_leader(api_key: int, frame: bytes) -> bytes:
         place = frame.find(b"lies") + 5 + 4
         return frame[:place] + error.to_bytes(2, "big") + frame[place + 2 :] if api_key in (1, 2) else frame
@@ -70,13 +70,13 @@ def test_a_temporary_error_that_does_not_end_times_out(error: int) -> None:
         read(broker.address, timeout_ms=3000)
 
 
-def test_a_silent_broker_does_not_keep_the_next_one_from_answering() -> None:
+def test_silent_broker_does_not_block_next_one() -> None:
     with SilentServer() as silent, LyingBroker() as broker:
         for _ in range(4):  # the order of brokers is random
             assert read(f"127.0.0.1:{silent.port},{broker.address}", timeout_ms=12_000).num_rows == 8
 
 
-def test_a_host_whose_name_is_not_looked_up_times_out() -> None:
+def test_unresolved_host_lookup_times_out() -> None:
     program = """
 import letterhead as lh
 try:
@@ -87,7 +87,7 @@ except TimeoutError as error:
     assert without_a_name_server(program).startswith("no answer from kafka.test:9092 in 0.4 s: ")
 
 
-def test_a_broker_whose_advertised_name_is_unknown_is_an_error_before_the_time_limit(monkeypatch) -> None:
+def test_unknown_advertised_name_raises_before_time_limit(monkeypatch) -> None:
     lie: Lie = lambda api_key, frame: frame.replace(b"127.0.0.1", b"x.invalid") if api_key == METADATA else frame  # noqa: E731
     monkeypatch.setattr(reachability, "_UNKNOWN_SECONDS", 1.0)
     with (
@@ -99,7 +99,7 @@ def test_a_broker_whose_advertised_name_is_unknown_is_an_error_before_the_time_l
         read(broker.address, timeout_ms=60_000)
 
 
-def test_a_host_that_only_a_proxy_can_look_up_is_reached() -> None:
+def test_host_resolvable_only_by_proxy_is_reached() -> None:
     with SilentServer() as proxy:
         program = f"""
 import letterhead as lh
