@@ -131,7 +131,7 @@ lh.write.topic(pa.table({"value": ["x"]}), "t", bootstrap_servers=sys.argv[1])
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
+def test_writer_with_silent_broker_times_out(drips: bool) -> None:
     with (
         SilentServer(HALF_A_RESPONSE if drips else b"", drips=drips) as server,
         pytest.raises(TimeoutError, match=r"no answer from 127\.0\.0\.1:\d+ in 0\.4 s"),
@@ -141,13 +141,13 @@ def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
         )
 
 
-def test_a_writer_without_metadata_times_out() -> None:
+def test_writer_without_metadata_times_out() -> None:
     lie: Lie = lambda api_key, frame: b"" if api_key == METADATA else frame  # noqa: E731
     with LyingBroker(lie) as broker, pytest.raises(TimeoutError, match="does not respond"):
         lh.write.topic(pa.table({"value": ["x"]}), "lies", bootstrap_servers=broker.address, timeout_ms=400)
 
 
-def test_rows_that_a_broker_does_not_acknowledge_in_time_are_named() -> None:
+def test_rows_not_acknowledged_in_time_are_named() -> None:
     lie: Lie = lambda api_key, frame: b"" if api_key == PRODUCE else frame  # noqa: E731
     message = "rows? 0 and 1 more not delivered: .*does not respond.*whether the record is written is not known"
     with LyingBroker(lie) as broker, pytest.raises(lh.write.DeliveryError, match=message) as raised:

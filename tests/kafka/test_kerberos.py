@@ -153,11 +153,11 @@ def read(settings: SettingsLike) -> pa.Table:
         return reader.read_all()
 
 
-def test_a_keytab_opens_a_topic(settings):
+def test_keytab_opens_topic(settings):
     assert len(read(settings)) == 1
 
 
-def test_the_keytab_of_the_page_opens_a_topic(settings, kerberos, monkeypatch):
+def test_keytab_of_page_opens_topic(settings, kerberos, monkeypatch):
     monkeypatch.delenv("KRB5_CLIENT_KTNAME")
     values = read_properties(settings)
     settings.write_text(BLOCKS["kerberos"])
@@ -170,14 +170,14 @@ def test_the_keytab_of_the_page_opens_a_topic(settings, kerberos, monkeypatch):
     assert len(read(values | names_of_librdkafka)) == 1
 
 
-def test_a_ticket_of_kinit_opens_a_topic(settings, kerberos, monkeypatch):
+def test_kinit_ticket_opens_topic(settings, kerberos, monkeypatch):
     monkeypatch.delenv("KRB5_CLIENT_KTNAME")
     command = [tool("kinit"), "-k", "-t", str(kerberos.keytab), "alice"]
     subprocess.run(command, check=True, env=os.environ | {"LD_LIBRARY_PATH": str(LIBRARIES)}, timeout=60)
     assert len(read(settings)) == 1
 
 
-def test_the_command_line_reads(settings, tmp_path, capsys):
+def test_command_line_reads(settings, tmp_path, capsys):
     restore = ["state", "restore", "orders", str(tmp_path / "app" / "0_0"), "-s", "orders", "--force", "--json"]
     assert main([*restore, "--config", str(settings)]) == 0
     assert capsys.readouterr().out
@@ -207,7 +207,7 @@ def test_spark_reads(settings):
     assert ran.stdout == "rows: 1\n", ran.stderr[-2000:]
 
 
-def test_a_missing_ticket_is_an_error_with_a_remedy(settings, kerberos, monkeypatch):
+def test_missing_ticket_raises_with_remedy(settings, kerberos, monkeypatch):
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", "/nowhere.keytab")
     begun = time.monotonic()
     with pytest.raises(
@@ -217,7 +217,7 @@ def test_a_missing_ticket_is_an_error_with_a_remedy(settings, kerberos, monkeypa
     assert time.monotonic() - begun < 20
 
 
-def test_a_wrong_service_is_an_error_with_a_remedy(settings, kerberos):
+def test_wrong_service_raises_with_remedy(settings, kerberos):
     with settings.open("a") as out:
         out.write("sasl.kerberos.service.name=others\n")
     with pytest.raises(

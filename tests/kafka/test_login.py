@@ -95,11 +95,11 @@ def jaas(provider: Identity) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("how", [credentials, jaas])
-def test_client_credentials_open_a_topic(oauth_broker, provider, how):
+def test_client_credentials_open_topic(oauth_broker, provider, how):
     written_and_read(bearer(oauth_broker, provider, **how(provider)))
 
 
-def test_a_function_a_file_and_a_setting_open_a_topic_with_a_token(oauth_broker, provider, tmp_path):
+def test_token_from_function_file_or_setting_opens_topic(oauth_broker, provider, tmp_path):
     tokens = iter([provider.token(), provider.token(), provider.token()])
     written_and_read(bearer(oauth_broker, provider), token_provider=lambda: next(tokens))
     (tmp_path / "token").write_text(f"{provider.token()}\n")
@@ -110,7 +110,7 @@ def test_a_function_a_file_and_a_setting_open_a_topic_with_a_token(oauth_broker,
 
 
 @pytest.mark.slow
-def test_a_reader_that_outlives_its_token_renews_it(oauth_broker, provider):
+def test_reader_renews_expired_token(oauth_broker, provider):
     """The broker ends a connection whose token has expired, unless the client logs in again."""
     settings = bearer(oauth_broker, provider, **credentials(provider))
     lh.write.topic(pa.concat_tables([TABLE] * 10), "orders", settings=settings)
@@ -137,7 +137,7 @@ def test_a_token_for_another_audience_is_rejected_by_the_broker(oauth_broker, pr
         lh.write.topic(TABLE, "orders", settings=settings, timeout_ms=30_000)
 
 
-def test_an_expired_token_is_an_error_before_the_login(oauth_broker, provider):
+def test_expired_token_raises_before_connecting(oauth_broker, provider):
     token = provider.token()
     time.sleep(identity.LIFETIME)
     for call in (read, lambda settings: lh.write.topic(TABLE, "orders", settings=settings)):
@@ -154,7 +154,7 @@ def test_a_provider_with_an_unknown_authority_is_not_trusted(oauth_broker, provi
         read(settings)
 
 
-def test_errors_of_a_token_provider_are_raised(oauth_broker, provider):
+def test_token_provider_errors_are_raised(oauth_broker, provider):
     def fails() -> str:
         raise LookupError("no vault")
 
@@ -240,7 +240,7 @@ GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode(
         ([(451, b"")], ConnectionError, "no token from .*: HTTP 451"),
     ],
 )
-def test_answers_of_a_provider(answering, answers, error, message):
+def test_token_provider_responses_are_parsed_or_rejected(answering, answers, error, message):
     answering.RequestHandlerClass.answers[:] = answers
     if error is None:
         assert tokens_of(answering).current().text
@@ -256,7 +256,7 @@ def test_answers_of_a_provider(answering, answers, error, message):
 @pytest.mark.parametrize("part", ["status", "headers", "body"])
 @pytest.mark.parametrize("status", [200, 401, 503])
 @pytest.mark.parametrize("through_a_proxy", [False, True])
-def test_a_response_that_arrives_byte_by_byte_ends_in_time(status, part, through_a_proxy, monkeypatch):
+def test_response_sent_byte_by_byte_times_out(status, part, through_a_proxy, monkeypatch):
     whole = f"HTTP/1.1 {status} OK\r\nContent-Length: 40\r\n\r\n".encode() + b" " * 39
     sent_at_once = {"status": 0, "headers": 17, "body": 41}[part]
     stopped = threading.Event()
@@ -291,7 +291,7 @@ def test_a_response_that_arrives_byte_by_byte_ends_in_time(status, part, through
     assert threading.active_count() <= threads
 
 
-def test_an_error_whose_body_cannot_be_read_is_that_error():
+def test_error_with_unreadable_body_keeps_its_status():
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def respond() -> None:
@@ -305,7 +305,7 @@ def test_an_error_whose_body_cannot_be_read_is_that_error():
             Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET)).current()
 
 
-def test_a_secret_in_clear_text_is_warned_of():
+def test_plaintext_secret_warns():
     settings = {"client_id": "letters", "client_secret": SECRET}
     with pytest.warns(UserWarning, match="client id and secret are sent in clear text: use https:") as warned:
         OAuthSettings(endpoint="http://idp.test/token", **settings)
@@ -316,7 +316,7 @@ def test_a_secret_in_clear_text_is_warned_of():
         OAuthSettings(endpoint="http://localhost:9/token", **settings)
 
 
-def test_a_token_is_requested_once_while_it_is_fresh_and_kept_if_it_cannot_be_renewed(answering):
+def test_token_is_reused_while_fresh_and_kept_if_renewal_fails(answering):
     handler = answering.RequestHandlerClass
     handler.answers[:] = [GRANTED, (401, b""), GRANTED]
     tokens = tokens_of(answering)
@@ -329,7 +329,7 @@ def test_a_token_is_requested_once_while_it_is_fresh_and_kept_if_it_cannot_be_re
     assert not tokens.is_due
 
 
-def test_a_token_is_requested_for_the_scope_if_there_is_one(answering):
+def test_token_request_includes_scope_if_set(answering):
     handler = answering.RequestHandlerClass
     handler.answers[:] = [GRANTED, GRANTED]
     tokens_of(answering, scope="orders read").current()
@@ -380,7 +380,7 @@ def test_a_property_file_refers_to_a_password(safe, tmp_path):
     written_and_read(file)
 
 
-def test_a_wrong_password_is_rejected_with_a_remedy(safe):
+def test_wrong_password_is_rejected_with_remedy(safe):
     failures(
         password(safe, **{"sasl.password": SECRET}),
         PermissionError,
@@ -438,7 +438,7 @@ def test_the_first_rejection_of_a_password_is_reported(safe, counted, protocol, 
         assert len(connections) == 1
 
 
-def test_the_end_of_a_connection_is_reported_after_its_last_bytes():
+def test_connection_end_is_reported_after_last_bytes():
     ours, theirs = (LargeReads(fileno=end.detach()) for end in socket.socketpair())
     theirs.sendall(b"reason")
     theirs.close()
@@ -449,21 +449,21 @@ def test_the_end_of_a_connection_is_reported_after_its_last_bytes():
     ours.close()
 
 
-def test_a_login_where_none_is_taken_is_an_error_that_says_so(safe):
+def test_authentication_where_none_is_accepted_raises(safe):
     settings = password(safe, **{"bootstrap.servers": safe.plain, "security.protocol": "SASL_PLAINTEXT"})
     with pytest.raises(ConnectionError, match=f"^{safe.plain} takes no login: set security.protocol to PLAINTEXT"):
         read(settings)
     assert len(read({"bootstrap.servers": safe.plain})) > 0
 
 
-def test_a_port_that_wants_a_login_is_named(safe):
+def test_port_that_requires_authentication_is_named(safe):
     with pytest.raises(ConnectionError, match=r"its port may expect a login: set security.protocol to SASL_PLAINTEXT"):
         read({"bootstrap.servers": safe.open}, timeout_ms=60_000)
     settings = password(safe, **{"bootstrap.servers": safe.open, "security.protocol": "SASL_PLAINTEXT"})
     assert len(read(settings)) > 0
 
 
-def test_a_mechanism_that_is_not_enabled_is_rejected(safe):
+def test_disabled_mechanism_is_rejected(safe):
     settings = password(safe, **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token": "token"})
     failures(settings, PermissionError, f"^{safe.secure} rejected the login by OAUTHBEARER: .* mechanisms.*; set sasl")
 
@@ -482,12 +482,12 @@ def test_a_certificate_for_another_host_is_rejected(safe):
     )
 
 
-def test_a_broker_that_wants_a_certificate_says_so(safe):
+def test_broker_requiring_certificate_is_reported(safe):
     settings = password(safe, **{"bootstrap.servers": safe.mutual, "security.protocol": "SSL"})
     failures(settings, ConnectionError, f"^{safe.mutual} rejected the client's certificate, or needs one: .*keystore")
 
 
-def test_a_protocol_that_is_not_the_one_of_the_port_is_an_error_that_says_so(safe):
+def test_protocol_mismatch_with_port_raises_with_reason(safe):
     failures(
         {"bootstrap.servers": safe.secure},
         ConnectionError,
@@ -497,21 +497,21 @@ def test_a_protocol_that_is_not_the_one_of_the_port_is_an_error_that_says_so(saf
     failures(settings, ConnectionError, f"^no broker can be reached \\({safe.plain}: .*(security.protocol|PLAINTEXT)")
 
 
-def test_brokers_that_refuse_connections_fail_after_a_few_tries():
+def test_brokers_refusing_connections_fail_after_few_tries():
     servers = {"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"}
     failures(
         servers, ConnectionError, r"^no broker can be reached \(.*127\.0\.0\.1:[12].*refused.*\).*: check bootstrap"
     )
 
 
-def test_brokers_whose_name_is_unknown_fail_after_a_few_tries():
+def test_unresolvable_brokers_fail_after_few_tries():
     servers = {"bootstrap.servers": "no-such-host.invalid:9092"}
     failures(
         servers, ConnectionError, r"^no broker can be reached \(no-such-host\.invalid:9092: .*\).*: check bootstrap"
     )
 
 
-def test_a_certificate_that_has_expired_is_named(safe):
+def test_expired_certificate_is_named(safe):
     settings = password(safe, **{"bootstrap.servers": safe.expired, "security.protocol": "SSL"})
     failures(settings, ConnectionError, f"^the certificate of {safe.expired}, or of an authority, has expired: ")
 
@@ -521,7 +521,7 @@ ANY_ACL = AclBindingFilter(
 )
 
 
-def test_a_user_without_an_acl_is_told_which(safe):
+def test_missing_acl_is_named_to_user(safe):
     admin = AdminClient({"bootstrap.servers": safe.plain, "log_level": 3})
     for topic in ("private", "listed"):
         create_with(safe.plain, topic, 1)
@@ -558,7 +558,7 @@ def test_a_user_without_an_acl_is_told_which(safe):
             read(password(safe), **options)
 
 
-def test_an_unknown_topic_is_named(safe):
+def test_unknown_topic_is_named(safe):
     with pytest.raises(ValueError, match=f"there is no topic 'nothing' at {safe.secure}: check its name"):
         lh.read.topic("nothing", settings=password(safe)).read_all()
     with pytest.raises(TopicNotFoundError, match=f"there is no topic 'nothing' at {safe.secure}: check its name"):
@@ -568,7 +568,7 @@ def test_an_unknown_topic_is_named(safe):
 # Stores ---------------------------------------------------------------------------------------------------------------
 
 
-def test_pkcs12_stores_open_a_topic(safe, tmp_path):
+def test_pkcs12_stores_open_topic(safe, tmp_path):
     """The client's store is written by Python, and the trusted one by Java's keytool."""
     (tmp_path / "client.p12").write_bytes(secured.pkcs12(safe.client, "store-password"))
     keytool("-importcert", "-noprompt", "-alias", "ca", "-file", safe.authority, "-keystore", tmp_path / "trust.p12")
@@ -591,7 +591,7 @@ def test_pkcs12_stores_open_a_topic(safe, tmp_path):
             assert SECRET not in str(raised.value)
 
 
-def test_a_java_store_is_rejected_with_the_command_that_converts_it(safe, tmp_path):
+def test_java_store_is_rejected_with_conversion_command(safe, tmp_path):
     store = tmp_path / "trust.jks"
     keytool(
         "-importcert", "-noprompt", "-alias", "ca", "-file", safe.authority, "-keystore", store, "-storetype", "JKS"
@@ -617,7 +617,7 @@ def keytool(*arguments: object) -> None:
 # The command line -----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_line_reads_with_a_login(safe, oauth_broker, provider, tmp_path, capsys, monkeypatch):
+def test_command_line_reads_with_authentication(safe, oauth_broker, provider, tmp_path, capsys, monkeypatch):
     file = tmp_path / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in password(safe).items() if name != "sasl.password"))
     monkeypatch.setenv("KAFKA_PASSWORD", secured.PASSWORD)
@@ -640,7 +640,7 @@ def test_the_command_line_reads_with_a_login(safe, oauth_broker, provider, tmp_p
 # A prompt ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_asks_for_a_password_that_the_settings_lack(safe: secured.Secured) -> None:
+def test_command_prompts_for_password_missing_from_settings(safe: secured.Secured) -> None:
     settings = {
         "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": secured.PLAIN_USER,
         "ssl.truststore.location": str(safe.authority),

@@ -127,7 +127,7 @@ def test_spark_reads(spark, mechanism, settings, property_file):
     assert len(rows) == count(property_file)
 
 
-def test_the_command_line_reads(property_file, tmp_path, capsys):
+def test_command_line_reads(property_file, tmp_path, capsys):
     restore = ["state", "restore", "orders", str(tmp_path / "app" / "0_0"), "-s", "orders", "--force", "--json"]
     assert main([*restore, "--config", str(property_file)]) == 0
     assert capsys.readouterr().out

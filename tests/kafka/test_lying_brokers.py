@@ -175,14 +175,14 @@ PARTITION = 1
         (FETCH, at(4, i32(1)), r"Correlation IDs do not match"),
     ],
 )
-def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, change: Change, message: str) -> None:
+def test_invalid_response_raises_and_names_broker(api_key: int, change: Change, message: str) -> None:
     with LyingBroker(lies_about(api_key, change)) as broker:
         with pytest.raises(ProtocolError, match=message) as raised:
             read(broker.address, timeout_ms=60_000)
         assert str(raised.value).startswith(broker.address)
 
 
-def test_a_topic_that_may_not_be_described_is_an_error_of_permission() -> None:
+def test_topic_without_describe_permission_raises() -> None:
     # The error of a topic has two bytes, before its name and the length of that.
     refused = lies_about(METADATA, after_topic(-len(TOPIC) - 3, (29).to_bytes(2, "big")))
     with LyingBroker(refused) as broker, pytest.raises(PermissionError, match="lies; the user needs"):
@@ -190,7 +190,7 @@ def test_a_topic_that_may_not_be_described_is_an_error_of_permission() -> None:
 
 
 @pytest.mark.parametrize("change", [at(0, i32(-1)), at(0, i32(2 << 20)), lambda frame: b"HTTP/1.1 400 Bad Request\r\n"])
-def test_a_server_of_another_kind_is_an_error_that_names_the_setting(change: Change) -> None:
+def test_non_kafka_server_raises_and_names_setting(change: Change) -> None:
     with LyingBroker(lies_about(API_VERSIONS, change)) as broker:
         with pytest.raises(ConnectionError, match="does not speak Kafka's protocol over PLAINTEXT") as raised:
             read(broker.address, timeout_ms=60_000)
@@ -204,14 +204,14 @@ def recorded(api_key: int) -> list[bytes]:
     return [len(frame).to_bytes(4, "big") + frame for frame in frames]
 
 
-def test_offsets_have_the_order_in_which_partitions_were_asked_for() -> None:
+def test_offsets_keep_order_of_requested_partitions() -> None:
     # The broker of the recorded responses answers for partition 1 first.
     places = [TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)]
     with LyingBroker() as broker, KafkaClient(reader_settings(broker.address, {}, timeout_ms=60_000)) as client:
         assert list(client.offsets(dict.fromkeys(places, EARLIEST_TIME), "read_uncommitted")) == places
 
 
-def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> None:
+def test_records_before_requested_offset_raise() -> None:
     first, second, *_ = recorded(FETCH)
 
     def repeat(frame: bytes) -> bytes:
@@ -224,14 +224,14 @@ def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> No
 
 
 @pytest.mark.parametrize("offset", [4, 5000])
-def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_ones(offset: int) -> None:
+def test_records_after_partition_end_raise(offset: int) -> None:
     moved = with_records(at(0, offset.to_bytes(8, "big")))
     message = f"sent records of lies-0 from offset {offset} on, but reports the end offset 4"
     with LyingBroker(lies_about(FETCH, moved)) as broker, pytest.raises(ProtocolError, match=message):
         read(broker.address, timeout_ms=60_000)
 
 
-def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partition() -> None:
+def test_throttled_empty_response_is_not_end_of_partition() -> None:
     withheld = []
 
     def throttle(frame: bytes) -> bytes:
@@ -244,7 +244,7 @@ def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partitio
         assert read(broker.address, timeout_ms=60_000)["offset"].to_pylist() == [0, 1, 2, 3] * 2
 
 
-def test_records_that_a_broker_withholds_are_missed() -> None:
+def test_records_withheld_by_broker_are_detected() -> None:
     withheld = lies_about(FETCH, with_records(lambda batch: b""))
     message = "lies-0: offset 0 cannot be read: no records are sent from it on, although the partition ends at 4"
     topic = bytes([2, len(TOPIC) + 1]) + TOPIC.encode() + b"\2" + i32(0)
@@ -257,7 +257,7 @@ def test_records_that_a_broker_withholds_are_missed() -> None:
         read(broker.address, timeout_ms=1500)
 
 
-def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
+def test_final_error_of_one_broker_raises_without_trying_others() -> None:
     # CLUSTER_AUTHORIZATION_FAILED, and no versions.
     rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))
     with LyingBroker(rejects) as first, LyingBroker(rejects) as second:
@@ -266,7 +266,7 @@ def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> No
         assert first.connections + second.connections == 1
 
 
-def test_a_broker_that_has_answered_is_waited_for_while_it_refuses_connections() -> None:
+def test_known_broker_that_refuses_connections_is_retried() -> None:
     """It may be restarting; of one that never answered, the settings are more likely wrong."""
 
     def stop(api_key: int, frame: bytes) -> bytes:
@@ -279,7 +279,7 @@ def test_a_broker_that_has_answered_is_waited_for_while_it_refuses_connections()
         read(broker.address, timeout_ms=4000)
 
 
-def test_a_broker_of_the_metadata_that_refuses_connections_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metadata_broker_that_refuses_connections_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has an address, so that ``advertised.listeners`` is not what is wrong."""
     monkeypatch.setattr("letterhead.kafka.reachability._UNKNOWN_SECONDS", 0.5)
     refused = lies_about(METADATA, broker_port(1))
@@ -288,7 +288,7 @@ def test_a_broker_of_the_metadata_that_refuses_connections_is_waited_for(monkeyp
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 4096])
-def test_responses_arrive_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fragmented_responses_are_read(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     receive = ResponseFrames.__call__
 
     def in_pieces(frames: ResponseFrames, data: bytes) -> None:
@@ -307,7 +307,7 @@ def test_responses_arrive_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) 
         (HOST, 1, TimeoutError), (HOST, (1 << 16) - 1, TimeoutError),
     ],
 )  # fmt: skip
-def test_a_coordinator_of_a_group_has_an_address(host: bytes, port: int, error: type[Exception]) -> None:
+def test_group_coordinator_address_must_be_valid(host: bytes, port: int, error: type[Exception]) -> None:
     address = bytes([len(host) + 1]) + host + i32(port)
     found = bytes(4) + bytes(1) + i32(0) + bytes(2) + b"\0" + i32(1) + address + b"\0"
     with (
@@ -318,7 +318,7 @@ def test_a_coordinator_of_a_group_has_an_address(host: bytes, port: int, error: 
         GroupOffsets(client, "g").committed([TopicPartition(TOPIC, 0)])
 
 
-def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
+def test_recorded_responses_are_read_and_rewritten_unchanged() -> None:
     with LyingBroker() as broker:
         table = read(broker.address)
         assert table["offset"].to_pylist() == [0, 1, 2, 3] * 2
@@ -326,7 +326,7 @@ def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
         assert write(broker.address) == (2, [(1, 4, 2)])
 
 
-def test_rows_whose_offset_the_broker_does_not_return_are_written() -> None:
+def test_rows_without_returned_offset_count_as_written() -> None:
     """A broker that recognizes a repeated request has the rows, and may not know their offsets any more."""
     unknown = after_topic(PARTITION + 4 + 2, (-1).to_bytes(8, "big", signed=True))
     with LyingBroker(lies_about(PRODUCE, unknown)) as broker:
@@ -367,7 +367,7 @@ def changes_of(api_keys: list[int], values: list[int]) -> list[tuple[int, int, i
     ]
 
 
-def test_a_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+def test_sampled_byte_changes_yield_rows_or_documented_error() -> None:
     changes = changes_of([METADATA, LIST_OFFSETS, FETCH], [0xFF, 0x80, 0x01])
     changes = random.Random(35).sample(changes, 120)
     changes += random.Random(36).sample(changes_of([API_VERSIONS], [0xFF, 0x80, 0x01]), 20)
@@ -376,18 +376,18 @@ def test_a_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(3000)
-def test_any_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+def test_all_byte_changes_yield_rows_or_documented_error() -> None:
     assert outcomes(changes_of([METADATA, LIST_OFFSETS, FETCH, API_VERSIONS], [0xFF, 0x80, 0x01]), read) == []
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3000)
-def test_a_changed_byte_gives_the_writer_a_documented_error() -> None:
+def test_byte_changes_give_writer_documented_error() -> None:
     changes = changes_of([PRODUCE, INIT_PRODUCER_ID], [0xFF, 0x01])
     assert outcomes(changes, lambda address, timeout_ms=2000: write(address, timeout_ms=2000).rows) == []
 
 
-def test_a_response_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
+def test_response_takes_memory_of_received_bytes_not_claimed() -> None:
     program = """
 import logging, resource
 logging.disable()
@@ -409,7 +409,7 @@ print(peak() - before)
     assert int(ran.stdout) < 8, f"{ran.stdout} MiB"
 
 
-def test_a_leader_of_an_epoch_before_the_newest_known_one_is_not_asked() -> None:
+def test_leader_of_outdated_epoch_is_not_fetched() -> None:
     """A broker that has not heard of the newest election names the leader before it."""
     asked = []
 

@@ -42,13 +42,13 @@ def page(broker) -> Page:
     return page
 
 
-def test_what_is_produced_is_what_java_sees(broker, page, samples):
+def test_java_reads_produced_records_unchanged(broker, page, samples):
     records = orders(samples, 100)
     produce(broker, page.source, records)
     assert consume(broker, page.source) == {place(number): record for number, record in _in_order(records)}
 
 
-def test_a_batch_edits_what_it_names_and_the_quarantine_gives_back_what_came(broker, page, spark, samples):
+def test_batch_edits_named_headers_and_quarantine_restores_input(broker, page, spark, samples):
     records, harmed = damage(orders(samples, 1_000))
     assert len(harmed) == 10
     produce(broker, page.source, records)
@@ -68,7 +68,7 @@ def test_a_batch_edits_what_it_names_and_the_quarantine_gives_back_what_came(bro
     assert restored == {place(number): records[number] for number in harmed}
 
 
-def test_a_stream_goes_on_where_it_stopped(broker, page, spark, samples, tmp_path):
+def test_stream_continues_where_it_stopped(broker, page, spark, samples, tmp_path):
     records, harmed = damage(orders(samples, SMALL))
     first = len(records) // 2
     names = page.define(spark)
@@ -91,7 +91,7 @@ def test_a_stream_goes_on_where_it_stopped(broker, page, spark, samples, tmp_pat
     _check_tables(spark, tmp_path, records, harmed)
 
 
-def test_values_that_are_cut_short_are_set_aside_and_the_stream_goes_on(broker, page, spark, samples, tmp_path):
+def test_truncated_values_are_set_aside_and_stream_continues(broker, page, spark, samples, tmp_path):
     """On a changelog topic the headers to read are in the value, as Kafka Streams wrote it."""
     store = pq.read_table(samples / "store-latest-0.parquet").slice(0, SMALL).to_pylist()
     records = [Record(row["key"], row["value"], [("number", str(n).encode())]) for n, row in enumerate(store)]
@@ -120,7 +120,7 @@ def test_values_that_are_cut_short_are_set_aside_and_the_stream_goes_on(broker, 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("count", "rows_per_batch"), [(SMALL, 600), (LARGE, 10_000)], ids=["small", "large"])
-def test_a_driver_that_is_killed_leaves_nothing_out(broker, page, spark, samples, tmp_path, count, rows_per_batch):
+def test_killed_driver_omits_nothing(broker, page, spark, samples, tmp_path, count, rows_per_batch):
     records, harmed = damage(orders(samples, count))
     produce(broker, page.source, records)
     prefix = page.source.removesuffix("orders")

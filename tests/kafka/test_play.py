@@ -20,7 +20,7 @@ from tests.versions import KAFKA
 pytestmark = [pytest.mark.broker, pytest.mark.full]
 
 
-def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples, capsys):
+def test_local_broker_starts_once_and_stops(tmp_path, samples, capsys):
     broker = Broker(tmp_path / "play")
     try:
         output = play.start(broker)
@@ -49,26 +49,26 @@ def filled(broker, samples):
     return broker
 
 
-def test_the_lines_for_spark_run(filled, spark, capsys):
+def test_spark_example_runs(filled, spark, capsys):
     exec(play.SNIPPET.format(address=filled), {"spark": spark})
     printed = capsys.readouterr().out
     assert re.search(r"\|umbrella\| +\d+\|", printed)
     assert "the value is not UTF-8" in printed
 
 
-def test_the_lines_for_python_run(filled, capsys):
+def test_python_example_runs(filled, capsys):
     exec(play.LINES.format(address=filled), {})
     assert re.search(r"umbrella +\d", capsys.readouterr().out)
 
 
-def test_the_lines_for_a_shell_run(filled, capsys):
+def test_shell_example_runs(filled, capsys):
     lines = [shlex.split(line) for line in play.SHELL.format(address=filled, letterhead="letterhead").splitlines()]
     assert {program for program, *_ in lines} == {"letterhead"}
     assert [main(arguments) for _, *arguments in lines] == [0, 0, 1]  # the last one meets records that were damaged
     assert re.search(r"umbrella +\d+", capsys.readouterr().out)
 
 
-def test_a_broker_that_does_not_start_reports_the_reason(tmp_path):
+def test_broker_that_fails_to_start_reports_reason(tmp_path):
     broker = Broker(tmp_path / "broker")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -77,14 +77,14 @@ def test_a_broker_that_does_not_start_reports_the_reason(tmp_path):
     assert broker.process is None
 
 
-def test_a_program_that_takes_too_long_shows_its_threads():
+def test_slow_program_shows_its_threads():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "{}:{}".format(*silent.getsockname())
         with pytest.raises(RuntimeError, match=r"(?s)Consume took more than 4 s; its threads:.*Consume\.main"):
             java("letterhead.testing.broker.Consume", address, "orders", limit=4)
 
 
-def test_a_pid_that_is_now_of_another_program_is_left_alone(tmp_path):
+def test_reused_pid_of_another_program_is_left_alone(tmp_path):
 
     broker = Broker(tmp_path)
     (tmp_path / "pid").write_text(str(os.getpid()))
@@ -92,7 +92,7 @@ def test_a_pid_that_is_now_of_another_program_is_left_alone(tmp_path):
     broker.stop()
 
 
-def test_the_first_page_prints_the_rows_of_this_topic(filled, spark, capsys):
+def test_first_page_prints_rows_of_this_topic(filled, spark, capsys):
     page = "docs/index.md"
     before, after, whole = blocks(page, "text")
     names = {"spark": spark}
@@ -107,6 +107,6 @@ def test_the_first_page_prints_the_rows_of_this_topic(filled, spark, capsys):
         assert capsys.readouterr().out.strip() == shown.strip()
 
 
-def test_the_first_query_of_the_readme_prints_the_rows_of_this_topic(filled, spark, capsys):
+def test_first_readme_query_prints_rows_of_this_topic(filled, spark, capsys):
     run("README.md", {"spark": spark}, "python spark", there={"localhost:9092": filled})
     assert capsys.readouterr().out.strip() == blocks("README.md", "text")[0].strip()

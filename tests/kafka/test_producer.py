@@ -57,7 +57,7 @@ def java_batches() -> Iterator[tuple[str, bytes, dict[str, Any]]]:
                 yield case["id"], data, batch
 
 
-def test_batches_are_those_of_java() -> None:
+def test_batches_match_java() -> None:
     same: dict[str, int] = {}
     for name, data, batch in java_batches():
         if any(int(record["timestamp"]) < 0 for record in batch["records"]):
@@ -82,7 +82,7 @@ def test_batches_are_those_of_java() -> None:
     assert same.keys() == set(CODECS)
 
 
-def test_rows_are_divided_by_bytes_rows_and_partitions() -> None:
+def test_rows_are_split_by_bytes_rows_and_partitions() -> None:
     records = pa.RecordBatch.from_pydict({
         "value": [b"x" * 100] * 10,
         "timestamp": pa.array([0] * 10, pa.timestamp("ms", "UTC")),
@@ -103,7 +103,7 @@ def test_rows_are_divided_by_bytes_rows_and_partitions() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 60])
-def test_bytes_that_are_no_batch_get_no_producer(size: int) -> None:
+def test_bytes_shorter_than_batch_get_no_producer(size: int) -> None:
     with pytest.raises(ValueError, match="a record batch has at least 61 bytes"):
         _native.with_producer(bytes(size), 1, 0, 0)
 
@@ -115,7 +115,7 @@ def test_bytes_that_are_no_batch_get_no_producer(size: int) -> None:
 @pytest.mark.parametrize(
     "partitioner", ["murmur2_random", "murmur2", "consistent_random", "consistent", "fnv1a_random", "fnv1a"]
 )
-def test_partitions_are_those_of_librdkafka(partitioner: str, broker: str) -> None:
+def test_partitions_match_librdkafka(partitioner: str, broker: str) -> None:
     chance = random.Random(partitioner)
     keys = [chance.randbytes(size) for size in (*range(1, 40), 1000)] * 3
     if partitioner != "consistent_random":
@@ -139,7 +139,7 @@ def test_partitions_are_those_of_librdkafka(partitioner: str, broker: str) -> No
 
 
 @pytest.mark.broker
-def test_rows_without_a_key_go_to_all_partitions(broker: str) -> None:
+def test_rows_without_key_spread_over_all_partitions(broker: str) -> None:
     create_with(broker, "keyless", 3)
     lh.write.topic(pa.table({"value": ["v"] * 9000}), "keyless", bootstrap_servers=broker)
     partitions = lh.open(f"kafka://{broker}/keyless").read_all()["partition"].value_counts().to_pylist()
@@ -147,7 +147,7 @@ def test_rows_without_a_key_go_to_all_partitions(broker: str) -> None:
 
 
 @pytest.mark.broker
-def test_java_reads_what_is_written_with_each_codec(broker: str, samples: Path) -> None:
+def test_java_reads_batches_of_each_codec(broker: str, samples: Path) -> None:
     create_with(broker, "java-reads", len(CODECS))
     records = orders(samples, 300)
     for partition, codec in enumerate(CODECS):
@@ -161,7 +161,7 @@ def test_java_reads_what_is_written_with_each_codec(broker: str, samples: Path) 
 
 
 @pytest.mark.broker
-def test_batches_that_a_topic_does_not_take_are_divided(broker: str) -> None:
+def test_batches_rejected_by_topic_are_split(broker: str) -> None:
     create_with(broker, "small-batches", 2, max_message_bytes="20000")
     table = pa.table({"value": [b"%05d" % number + b"." * 1000 for number in range(3000)], "to": [0, 1, 1] * 1000})
     written = lh.write.topic(table, "small-batches", bootstrap_servers=broker, partition="to")
@@ -179,7 +179,7 @@ def test_batches_that_a_topic_does_not_take_are_divided(broker: str) -> None:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("gapless", [False, True])
-def test_records_that_a_topic_does_not_take_are_named_and_all_others_written(gapless: bool, broker: str) -> None:
+def test_records_rejected_by_topic_are_named_and_others_written(gapless: bool, broker: str) -> None:
     topic = f"compacted-{gapless}"
     create_with(broker, topic, 1, cleanup_policy="compact")
     keys = [None if number in (5, 6, 9) else b"%d" % number for number in range(12)]
@@ -196,7 +196,7 @@ def test_records_that_a_topic_does_not_take_are_named_and_all_others_written(gap
 
 
 @pytest.mark.broker
-def test_a_time_that_a_topic_does_not_take_is_an_error_of_its_row(broker: str) -> None:
+def test_row_with_rejected_timestamp_is_named(broker: str) -> None:
     create_with(broker, "timely", 1, message_timestamp_after_max_ms="60000")
     now = time.time_ns() // 1_000_000
     times = pa.array([now, now + 10**9, None], pa.timestamp("ms", "UTC"))
@@ -219,7 +219,7 @@ def test_writing_without_idempotence_has_no_producer_id(broker: str) -> None:
 
 
 @pytest.mark.broker
-def test_records_whose_acknowledgement_is_lost_are_written_once(running_broker: Broker) -> None:
+def test_records_with_lost_acknowledgement_are_written_once(running_broker: Broker) -> None:
     create_with(running_broker.address, "unacknowledged", 3)
     table = pa.table({"value": [b"%d" % number for number in range(20_000)]})
     requests = 0
@@ -241,7 +241,7 @@ def test_records_whose_acknowledgement_is_lost_are_written_once(running_broker: 
     assert min(appended.offset for appended in written.batches) == 0
 
 
-def test_a_producer_that_the_broker_forgot_becomes_another_one() -> None:
+def test_producer_forgotten_by_broker_is_replaced() -> None:
     """An error that says that the batch is not in the log, and that is not an answer to a repeated request."""
     asked: list[int] = []
 
@@ -256,7 +256,7 @@ def test_a_producer_that_the_broker_forgot_becomes_another_one() -> None:
     assert asked.count(INIT_PRODUCER_ID) == 2
 
 
-def test_records_that_may_be_written_are_not_sent_by_another_producer() -> None:
+def test_possibly_written_records_are_not_resent_by_new_producer() -> None:
     asked: list[int] = []
 
     def lie(api_key: int, frame: bytes) -> bytes:
@@ -280,7 +280,7 @@ def with_code(frame: bytes, code: int) -> bytes:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.full)])
-def test_rows_are_written_once_though_the_broker_is_killed(kills: int, tmp_path: Path) -> None:
+def test_killed_broker_still_writes_rows_once(kills: int, tmp_path: Path) -> None:
     kills = int(os.environ.get("LETTERHEAD_KILLS", kills))
     own = Broker(tmp_path / "broker")
     own.start()

@@ -86,7 +86,7 @@ def test_open_reads_a_topic(orders: str, broker: str, tmp_path: Path) -> None:
         lh.open("kafka:///shell-orders")
 
 
-def test_one_partition_is_named_by_the_address_or_by_an_option(run: Run, orders: str) -> None:
+def test_one_partition_is_selected_by_address_or_option(run: Run, orders: str) -> None:
     expected = [(1, at) for at in range(5)]
     assert places(run("read", f"{orders}/1", "--json")) == expected
     assert places(run("read", orders, "-p", "1,2", "--json")) == expected
@@ -117,7 +117,7 @@ def test_options_select_records(run: Run, orders: str, options: list[str], expec
     assert places(run("read", orders, "--json", *options)) == expected
 
 
-def test_a_limit_commits_the_records_that_were_printed(run: Run, broker: str, tmp_path: Path) -> None:
+def test_limit_commits_only_printed_records(run: Run, broker: str, tmp_path: Path) -> None:
     create_with(broker, "shell-pages", 2)
     sender = producer(broker)
     for partition in (0, 1):
@@ -128,7 +128,7 @@ def test_a_limit_commits_the_records_that_were_printed(run: Run, broker: str, tm
     assert pages == [everything[:5], everything[5:10], everything[10:], []]
 
 
-def test_a_limit_of_a_table_commits_the_rows_of_the_table(run: Run, broker: str) -> None:
+def test_table_limit_commits_only_table_rows(run: Run, broker: str) -> None:
     create_with(broker, "shell-screen", 1)
     send(producer(broker), "shell-screen", [Record(b"k", b"v", []) for _ in range(30)])
     url = f"kafka://{broker}/shell-screen"
@@ -163,7 +163,7 @@ def test_deleted_offsets_are_named(run: Run, broker: str) -> None:
     assert (result.code, "offset 2 is not in" in result.err, "--end" in result.err) == (1, True, False)
 
 
-def test_a_group_reads_what_is_new_since_its_last_run(run: Run, broker: str, tmp_path: Path) -> None:
+def test_group_reads_records_since_its_last_run(run: Run, broker: str, tmp_path: Path) -> None:
     create_with(broker, "shell-group", 2)
     sender, url = producer(broker), f"kafka://{broker}/shell-group"
     group = ("--start", "group:shell-etl", "--commit-group", "shell-etl")
@@ -186,7 +186,7 @@ def test_a_group_reads_what_is_new_since_its_last_run(run: Run, broker: str, tmp
         (["-p", "0-100000"], "--partition: 0-100000 has more than 100,000 partitions"),
     ],
 )
-def test_a_range_that_no_partition_has_is_an_error(run: Run, orders: str, options: list[str], message: str) -> None:
+def test_range_outside_every_partition_raises(run: Run, orders: str, options: list[str], message: str) -> None:
     result = run("read", orders, *options, "--json")
     assert (result.code, result.out, message in result.err) == (2, "", True), result.err
 
@@ -201,7 +201,7 @@ def test_an_empty_range_is_noted(run: Run, orders: str, options: list[str]) -> N
     assert run("read", orders, *options, "--json", "-q").err == ""
 
 
-def test_last_finds_records_before_markers_of_transactions(run: Run, broker: str, written: str) -> None:
+def test_last_finds_records_before_transaction_markers(run: Run, broker: str, written: str) -> None:
     rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--last", "5", "--committed", "--json"))
     assert len(rows) == 5
 
@@ -223,7 +223,7 @@ def test_a_table_shows_the_partition_of_each_record(run: Run, orders: str) -> No
     assert run("read", f"{orders}/1").lines[0].split()[0] == "offset"
 
 
-def test_a_file_has_the_columns_of_the_reader(run: Run, orders: str, broker: str, tmp_path: Path) -> None:
+def test_file_has_columns_of_reader(run: Run, orders: str, broker: str, tmp_path: Path) -> None:
     out = tmp_path / "orders.parquet"
     result = run("read", orders, "-o", out)
     assert (result.code, "45 records written to" in result.err) == (0, True)
@@ -282,7 +282,9 @@ def test_control_records_are_shown_and_aborted_records_marked(run: Run, broker: 
     assert last == rows[-3:]
 
 
-def test_views_of_segments_are_those_of_the_topic(run: Run, broker: str, running_broker: Broker, written: str) -> None:
+def test_inspect_of_segments_matches_inspect_of_topic(
+    run: Run, broker: str, running_broker: Broker, written: str
+) -> None:
     for topic in ("transactions", "codecs"):
         path = running_broker.directory / "data" / f"{written}{topic}-0"
         for view in ("--control", "--batches"):
@@ -294,7 +296,7 @@ def test_views_of_segments_are_those_of_the_topic(run: Run, broker: str, running
             assert of_files == of_topic
 
 
-def test_settings_come_from_a_file_of_an_option_or_of_the_environment(
+def test_settings_come_from_file_in_option_or_environment(
     run: Run, orders: str, broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "client.properties"
@@ -306,20 +308,20 @@ def test_settings_come_from_a_file_of_an_option_or_of_the_environment(
     assert (result.code, "did you mean 'isolation.level'" in result.err) == (2, True)
 
 
-def test_a_secret_in_an_argument_is_named_in_a_warning(run: Run, orders: str) -> None:
+def test_secret_in_argument_warns(run: Run, orders: str) -> None:
     result = run("read", orders, "-X", "sasl.password=hunter2", "--json")
     assert "the secret in -X sasl.password is visible to other users" in result.err
     assert "hunter2" not in result.err
     assert "visible" not in run("read", orders, "-X", "sasl.password=${env:HOME}", "--json").err
 
 
-def test_a_topic_that_does_not_exist_is_a_source_that_cannot_be_read(run: Run, broker: str, tmp_path: Path) -> None:
+def test_missing_topic_exits_like_unreadable_source(run: Run, broker: str, tmp_path: Path) -> None:
     result = run("read", f"kafka://{broker}/no-such-topic", "--json")
     assert (result.code, result.out) == (run("read", tmp_path / "no-such-file").code, "")
     assert "no-such-topic" in result.err
 
 
-def test_a_broker_that_does_not_answer_is_exit_code_3(run: Run) -> None:
+def test_unresponsive_broker_exits_3(run: Run) -> None:
     [port] = free_ports(1)
     result = run("read", f"kafka://127.0.0.1:{port}/orders", "--timeout", "1")
     assert (result.code, result.out) == (3, "")
@@ -341,7 +343,7 @@ def test_an_invalid_address_is_wrong_usage(run: Run, address: str, message: str)
     assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
 
 
-def test_a_header_that_no_record_has_is_a_warning(run: Run, orders: str) -> None:
+def test_header_absent_from_all_records_warns(run: Run, orders: str) -> None:
     result = run("read", orders, "--json", "--where", "tenent = 'acme' or tenant = 'acme'")
     assert (result.code, len(result.lines)) == (0, 23)
     assert 'no record had a header "tenent"' in result.err
@@ -357,7 +359,7 @@ def follow(topic: str, *options: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_follow_prints_records_as_they_arrive_and_ends_with_ctrl_c(broker: str) -> None:
+def test_follow_prints_arriving_records_until_ctrl_c(broker: str) -> None:
     create_with(broker, "shell-followed", 2)
     sender = producer(broker)
     send(sender, "shell-followed", [Record(b"old", b"", [])])
@@ -383,7 +385,7 @@ def test_follow_prints_records_as_they_arrive_and_ends_with_ctrl_c(broker: str) 
             guard.cancel()
 
 
-def test_follow_commits_what_it_has_printed(run: Run, broker: str) -> None:
+def test_follow_commits_printed_records(run: Run, broker: str) -> None:
     create_with(broker, "shell-kept", 1)
     sender, url = producer(broker), f"kafka://{broker}/shell-kept"
     with follow(url, "--json", "--commit-group", "shell-kept") as process:
@@ -404,7 +406,7 @@ def test_follow_commits_what_it_has_printed(run: Run, broker: str) -> None:
     assert places(run("read", url, "--start", "group:shell-kept", "--json")) == [(0, 3)]
 
 
-def test_ctrl_c_before_a_broker_has_answered_is_an_error() -> None:
+def test_ctrl_c_before_first_broker_response_raises() -> None:
     silent = socket.create_server(("127.0.0.1", 0))
     with silent, follow(f"kafka://127.0.0.1:{silent.getsockname()[1]}/orders") as process:
         guard = threading.Timer(300, process.kill)
@@ -484,7 +486,7 @@ def test_a_column_of_a_topic_is_decoded(run: Run, broker: str) -> None:
     assert (row["key"], row["v_payload"], row["v_headers"]) == ("k", "v", [{"key": "tenant", "value": "acme"}])
 
 
-def test_errors_of_records_before_the_last_ones_are_not_raised(run: Run, broker: str) -> None:
+def test_errors_before_last_records_are_not_raised(run: Run, broker: str) -> None:
     create_with(broker, "shell-last", 1)
     sender = producer(broker, **{"transactional.id": "shell-last"})
     sender.init_transactions()

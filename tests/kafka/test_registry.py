@@ -41,7 +41,7 @@ CITY = {"type": "record", "name": "City", "namespace": "a", "fields": [{"name": 
 PERSON = {"type": "record", "name": "Person", "namespace": "a", "fields": [{"name": "home", "type": "a.City"}]}
 
 
-def test_a_schema_is_fetched_by_id_with_the_schemas_that_it_refers_to(apicurio: Apicurio) -> None:
+def test_schema_is_fetched_by_id_with_its_references(apicurio: Apicurio) -> None:
     apicurio.register("city", CITY)
     number = apicurio.register("person", PERSON, references={"city": "a.City"})
     person = Registry(apicurio.url).schema(number)
@@ -51,7 +51,7 @@ def test_a_schema_is_fetched_by_id_with_the_schemas_that_it_refers_to(apicurio: 
     assert (name, json.loads(city.text), city.references) == ("a.City", CITY, {})
 
 
-def test_the_latest_schema_of_a_subject_is_fetched_anew(apicurio: Apicurio) -> None:
+def test_latest_schema_of_subject_is_fetched_anew(apicurio: Apicurio) -> None:
     registry = Registry(apicurio.url)
     assert registry.latest("evolving") is None
     apicurio.register("evolving", '"int"')
@@ -60,18 +60,18 @@ def test_the_latest_schema_of_a_subject_is_fetched_anew(apicurio: Apicurio) -> N
     assert registry.latest("evolving") == RegisteredSchema("AVRO", '"long"', {})
 
 
-def test_other_types_of_schemas_are_named(apicurio: Apicurio) -> None:
+def test_json_schema_has_type_json(apicurio: Apicurio) -> None:
     schema = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
     number = apicurio.register("document", schema, kind="JSON")
     assert Registry(apicurio.url).schema(number) == RegisteredSchema("JSON", json.dumps(schema), {})
 
 
-def test_an_unknown_id_is_none(apicurio: Apicurio) -> None:
+def test_unknown_id_returns_none(apicurio: Apicurio) -> None:
     assert Registry(apicurio.url).schema(987_654) is None
     assert Registry(apicurio.url).schema("89791762-2336-4186-9674-299b90a802e2") is None
 
 
-def test_ids_of_apicurio_are_read_by_its_own_api(apicurio: Apicurio) -> None:
+def test_apicurio_ids_are_read_through_its_own_api(apicurio: Apicurio) -> None:
     for subject in ("same", "again"):
         apicurio.register(subject, CITY)
     apicurio.register("owner", PERSON, references={"same": "a.City"})
@@ -104,7 +104,7 @@ def test_ids_of_apicurio_are_read_by_its_own_api(apicurio: Apicurio) -> None:
     assert rows.to_pylist() == [{"home": {"name": "x"}}]
 
 
-def test_a_registry_is_reached_over_tls(apicurio: Apicurio) -> None:
+def test_registry_is_reachable_over_tls(apicurio: Apicurio) -> None:
     number = apicurio.register("city", CITY)
     settings = {"ssl.ca.location": str(apicurio.authority)}
     trusting = pickle.loads(pickle.dumps(Registry(apicurio.tls_url, settings)))
@@ -152,7 +152,7 @@ def write(apicurio: Apicurio, broker: str, topic: str, rows: list[tuple[Any, dic
     lh.write.topic(table, topic, bootstrap_servers=broker)
 
 
-def test_three_versions_of_a_topic_are_read_by_one_schema(apicurio: Apicurio, broker: str) -> None:
+def test_three_topic_versions_are_read_with_one_schema(apicurio: Apicurio, broker: str) -> None:
     create_with(broker, "evolved", 1)
     write(apicurio, broker, "evolved", ROWS)
     with lh.read.topic("evolved", bootstrap_servers=broker) as reader:
@@ -175,7 +175,7 @@ def test_three_versions_of_a_topic_are_read_by_one_schema(apicurio: Apicurio, br
 
 
 @pytest.mark.parametrize("source", ["kafka", "letterhead-kafka"])
-def test_a_stream_meets_a_new_version_while_it_runs(apicurio: Apicurio, broker: str, spark: Any, source: str) -> None:
+def test_running_stream_picks_up_new_schema_version(apicurio: Apicurio, broker: str, spark: Any, source: str) -> None:
     lhs.register(spark)
     name = f"streamed-by-{source}"
     create_with(broker, name, 1)
@@ -266,7 +266,7 @@ def test_a_registry_that_does_not_answer_ends_the_query_and_loses_nothing(
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
-def test_confluents_deserializer_reads_what_was_encoded(apicurio: Apicurio, broker: str, place: Any) -> None:
+def test_confluent_deserializer_reads_encoded_values(apicurio: Apicurio, broker: str, place: Any) -> None:
     topic = f"encoded-{place}"
     create_with(broker, topic, 1)
     registry = Registry(apicurio.url)
@@ -310,7 +310,7 @@ def context_of(topic: str, row: dict[str, Any]) -> SerializationContext:
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
-def test_confluents_classes_for_json_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
+def test_confluent_json_classes_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
     pytest.importorskip("jsonschema", reason="jsonschema, which Confluent's classes for JSON use, is not installed")
     from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 
@@ -330,7 +330,7 @@ def test_confluents_classes_for_json_and_ours_read_each_other(apicurio: Apicurio
     assert decoded["value"].to_pylist() == [{"id": 1 << 40, "city": "Berlin"}, {"id": 2, "city": None}] * 2
 
 
-def test_the_page_writes_and_reads_json(apicurio: Apicurio, broker: str) -> None:
+def test_page_example_writes_and_reads_json(apicurio: Apicurio, broker: str) -> None:
     create_with(broker, "json-page", 1)
     names = {"lh": lh, "pa": pa, "schemas": schemas, "registry": Registry(apicurio.url), "schema": CONFLUENT_JSON}
     there = {'"orders"': '"json-page"', "orders-value": "json-page-value", "localhost:9092": broker}
@@ -339,7 +339,7 @@ def test_the_page_writes_and_reads_json(apicurio: Apicurio, broker: str) -> None
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
-def test_confluents_classes_for_protobuf_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
+def test_confluent_protobuf_classes_and_ours_read_each_other(apicurio: Apicurio, broker: str, place: Any) -> None:
     from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
     from google.protobuf.message_factory import GetMessageClass
 
@@ -379,7 +379,7 @@ def test_confluents_classes_for_protobuf_and_ours_read_each_other(apicurio: Apic
     assert again == decoded["value"].to_pylist() * 2
 
 
-def test_a_value_that_cannot_be_written_ends_the_write_before_it(apicurio: Apicurio, broker: str) -> None:
+def test_unwritable_value_ends_write_before_it(apicurio: Apicurio, broker: str) -> None:
     create_with(broker, "unwritable", 1)
     table = pa.table({"value": [{"id": 1}, {"id": 1 << 40}]})
     schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}]}
@@ -388,7 +388,7 @@ def test_a_value_that_cannot_be_written_ends_the_write_before_it(apicurio: Apicu
         lh.write.topic(rows, "unwritable", bootstrap_servers=broker)
 
 
-def test_a_schema_that_the_registry_refuses_is_an_error(apicurio: Apicurio) -> None:
+def test_schema_rejected_by_registry_raises(apicurio: Apicurio) -> None:
     request = urllib.request.Request(
         f"{apicurio.url}/config/strict-value",
         data=b'{"compatibility": "BACKWARD"}',
@@ -429,9 +429,7 @@ def printed(result: Any) -> list[Any]:
     return [json.loads(line)["value"] for line in result.lines]
 
 
-def test_a_command_reads_values_by_the_subject_of_the_topic(
-    run: Run, apicurio: Apicurio, broker: str, sent: str
-) -> None:
+def test_command_reads_values_by_topic_subject(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
     topic = f"kafka://{broker}/sent"
     result = run("read", topic, "--value", "avro", "--registry", apicurio.url, "--json", "--columns", "value")
     assert (result.code, printed(result)) == (0, EXPECTED)
@@ -450,7 +448,7 @@ def test_a_command_reads_values_by_the_subject_of_the_topic(
         ("only", [None], 1),
     ],
 )
-def test_errors_of_values_are_those_of_rows(
+def test_value_errors_are_row_errors(
     run: Run, apicurio: Apicurio, sent: str, errors: str, expected: list[Any], code: int
 ) -> None:
     result = run("read", sent, *by(apicurio), "--errors", errors, "--columns", "value")
@@ -524,12 +522,12 @@ def test_a_field_that_values_do_not_have_is_refused(run: Run, apicurio: Apicurio
     assert (result.code, "whose fields are value.number, value.city" in result.err) == (2, True)
 
 
-def test_the_last_rows_with_errors_are_found(run: Run, apicurio: Apicurio, sent: str) -> None:
+def test_last_rows_with_errors_are_found(run: Run, apicurio: Apicurio, sent: str) -> None:
     assert printed(run("read", sent, *by(apicurio), "--errors", "only", "--last", "1")) == [None]
     assert printed(run("read", sent, *by(apicurio), "--errors", "skip", "--last", "2")) == [EXPECTED[3], EXPECTED[5]]
 
 
-def test_a_headers_error_of_a_row_is_beside_that_of_its_value(run: Run, apicurio: Apicurio, sent: str) -> None:
+def test_headers_error_is_reported_beside_value_error(run: Run, apicurio: Apicurio, sent: str) -> None:
     result = run("read", sent, *by(apicurio), "--errors", "only", "--headers", "__value_schema_id:int64")
     errors = {row["offset"]: row["error"] for row in map(json.loads, result.lines)}
     # Each second row has a header, which is no int64.
@@ -541,7 +539,7 @@ def test_a_headers_error_of_a_row_is_beside_that_of_its_value(run: Run, apicurio
     }
 
 
-def test_the_offsets_of_decoded_records_are_committed(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
+def test_offsets_of_decoded_records_are_committed(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
     group = ("--start", "group:decoded", "--commit-group", "decoded", "--columns", "value")
     assert printed(run("read", sent, *by(apicurio), *group, "-n", "3")) == EXPECTED[:3]
     # The value that cannot be decoded stays uncommitted.
@@ -550,7 +548,7 @@ def test_the_offsets_of_decoded_records_are_committed(run: Run, apicurio: Apicur
     assert printed(run("read", sent, *by(apicurio), *group, "--errors", "skip")) == EXPECTED[5:]
 
 
-def test_a_reader_of_values_commits_the_rows_that_were_used(apicurio: Apicurio, broker: str, sent: str) -> None:
+def test_value_reader_commits_used_rows(apicurio: Apicurio, broker: str, sent: str) -> None:
     def opened() -> Any:
         options = lh.ReadOptions(commit_group="used-values", limits=None)
         source = lh.read.topic("sent", bootstrap_servers=broker, start="group:used-values", options=options)
@@ -595,7 +593,7 @@ def test_keys_and_values_are_decoded_together(run: Run, apicurio: Apicurio, brok
     assert [json.loads(line)["key"]["value"] for line in result.lines] == ["c"]
 
 
-def test_segments_are_read_by_the_subject_of_their_directory(
+def test_segments_are_read_by_subject_of_their_directory(
     run: Run, apicurio: Apicurio, running_broker: Any, sent: str
 ) -> None:
     [directory] = running_broker.directory.rglob("sent-0")
@@ -606,7 +604,7 @@ def test_segments_are_read_by_the_subject_of_their_directory(
     )
 
 
-def test_settings_of_a_registry_are_options(run: Run, apicurio: Apicurio, sent: str, tmp_path: Any) -> None:
+def test_registry_settings_are_options(run: Run, apicurio: Apicurio, sent: str, tmp_path: Any) -> None:
     file = tmp_path / "registry.properties"
     file.write_text(f"ssl.ca.location={apicurio.authority}\n")
     secure = ("--value", "avro", "--registry", apicurio.tls_url, "--value-subject", "sent-value", "--json", "-n", "1")
@@ -618,7 +616,7 @@ def test_settings_of_a_registry_are_options(run: Run, apicurio: Apicurio, sent: 
     assert "is visible to other users" in result.err
 
 
-def test_the_commands_of_the_page_run(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
+def test_page_commands_run(run: Run, apicurio: Apicurio, broker: str, sent: str) -> None:
     block = "".join(pages.blocks("docs/how-to/decode-avro.md", mark)[0] for mark in ("sh", "sh where"))
     lines = block.replace("\\\n", "").replace("http://registry:8081", apicurio.url).splitlines()
     results = [
@@ -632,12 +630,12 @@ def test_the_commands_of_the_page_run(run: Run, apicurio: Apicurio, broker: str,
     assert results[1].lines == []  # no value of the tenant is damaged
 
 
-def test_a_subject_that_does_not_exist_is_wrong_usage(run: Run, apicurio: Apicurio, sent: str) -> None:
+def test_missing_subject_is_wrong_usage(run: Run, apicurio: Apicurio, sent: str) -> None:
     result = run("read", sent, *by(apicurio, "nothing-value"))
     assert (result.code, "--value-subject" in result.err) == (2, True)
 
 
-def test_values_of_json_and_protobuf_are_read_by_the_command(run: Run, apicurio: Apicurio, broker: str) -> None:
+def test_command_reads_json_and_protobuf_values(run: Run, apicurio: Apicurio, broker: str) -> None:
     city = {"type": "object", "properties": {"name": {"type": "string"}}}
     order = {"type": "object", "properties": {"id": {"type": "integer"}, "city": {"$ref": "city.json"}}}
     apicurio.register("city-json", city, kind="JSON")
@@ -663,7 +661,7 @@ def test_values_of_json_and_protobuf_are_read_by_the_command(run: Run, apicurio:
         assert (printed(result), result.code, place in result.err) == ([{"id": 7, "city": {"name": "B"}}], 1, True)
 
 
-def test_what_confluents_serializer_registers_for_protobuf_is_read(apicurio: Apicurio, broker: str) -> None:
+def test_protobuf_schema_of_confluent_serializer_is_read(apicurio: Apicurio, broker: str) -> None:
     from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
     from google.protobuf.timestamp_pb2 import Timestamp
 

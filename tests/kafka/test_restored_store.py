@@ -80,7 +80,7 @@ def rows(state: Path) -> list[bytes]:
         pytest.param("versioned", "plain", marks=pytest.mark.full),
     ],
 )
-def test_kafka_streams_reads_the_changelog_after_a_restored_store(
+def test_kafka_streams_resumes_changelog_after_restored_store(
     broker: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], store_type: Any, layout: Any
 ) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
@@ -144,7 +144,7 @@ def test_kafka_streams_reads_the_changelog_after_a_restored_store(
     ("name", "end", "last"),
     [("all", None, 199), ("offset", 150, 149), ("time", datetime.fromtimestamp(301, UTC), 149), ("early", 40, 39)],
 )
-def test_a_windowed_store_of_a_topic_begins_where_that_of_a_table_does(
+def test_windowed_topic_store_starts_where_table_store_does(
     broker: str, tmp_path: Path, name: str, end: int | datetime | None, last: int
 ) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic

@@ -33,7 +33,7 @@ TOPIC = "orders-sail"
 
 
 @pytest.mark.parametrize("mode", ["local", "local-cluster"])
-def test_a_topic_and_a_file_are_read_as_without_spark(broker, samples, tmp_path, filled, mode):
+def test_sail_reads_topic_and_file_like_python(broker, samples, tmp_path, filled, mode):
     """`local-cluster` has two workers, which are threads that exchange data over connections: Sail has no other on one machine.
 
     Each has slots for two tasks. So all four tasks run at the same time only if both workers do.

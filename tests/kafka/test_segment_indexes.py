@@ -102,7 +102,7 @@ def test_a_changed_byte_of_the_offset_index_hides_no_record(log: Path) -> None:
     assert offsets(log, start=795, end=800) == list(range(795, 800))
 
 
-def test_an_index_that_names_a_later_or_a_damaged_batch_is_ignored(log: Path) -> None:
+def test_index_entry_for_later_or_damaged_batch_is_ignored(log: Path) -> None:
     size = len(timed(0))
     write_index(log, [(5, 40 * size)])
     assert offsets(log, start=95, end=97) == [95, 96]
@@ -115,7 +115,7 @@ def test_an_index_that_names_a_later_or_a_damaged_batch_is_ignored(log: Path) ->
     assert offsets(log, start=100, end=102) == [100, 101]
 
 
-def test_an_entry_stands_for_its_own_offset(log: Path) -> None:
+def test_index_entry_applies_to_its_own_offset(log: Path) -> None:
     size = len(timed(0))
     write_index(log, [(at * 10 + 9, at * size) for at in range(9, 100, 10)])
     [[segment]] = partitions(log)
@@ -134,7 +134,7 @@ def transactional(first: int, producer: int) -> bytes:
 
 
 @pytest.mark.parametrize("entry", [(7, 0, 5), (7, 0, 11), (7, 0, 3), (7, 1, 900), (8, 6, 11)])
-def test_an_index_of_transactions_aborts_none_that_the_log_commits(log: Path, entry: tuple[int, int, int]) -> None:
+def test_transaction_index_aborts_no_committed_transaction(log: Path, entry: tuple[int, int, int]) -> None:
     log.write_bytes(
         transactional(0, 7) + mark(5, 7, commit=True) + transactional(6, 8) + mark(11, 8, commit=True) + timed(12)
     )
@@ -145,7 +145,7 @@ def test_an_index_of_transactions_aborts_none_that_the_log_commits(log: Path, en
         assert offsets(log, isolation_level="read_committed", start=start) == [at for at in expected if at >= start]
 
 
-def test_an_index_without_an_aborted_transaction_does_not_return_it(log: Path) -> None:
+def test_transaction_missing_from_index_stays_aborted(log: Path) -> None:
     log.write_bytes(transactional(0, 7) + mark(5, 7, commit=False) + timed(6))
     write_transaction_index(log, [])
     assert offsets(log, isolation_level="read_committed") == list(range(6, 16))
@@ -169,7 +169,7 @@ def write_iggy_index(log: Path, entries: list[tuple[int, int, int]]) -> None:
     log.with_suffix(".index").write_bytes(b"".join(struct.pack("<QQQ", *entry) for entry in entries))
 
 
-def test_wrong_entries_in_an_index_of_iggy_hide_no_message(iggy_log: Path) -> None:
+def test_wrong_iggy_index_entries_hide_no_message(iggy_log: Path) -> None:
     size = iggy_log.stat().st_size // 100
     good = [(at * 5, at * 1_000_000, at * size) for at in range(1, 100, 10)]
     wrong = [
@@ -200,9 +200,7 @@ def test_wrong_entries_in_an_index_of_iggy_hide_no_message(iggy_log: Path) -> No
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
 @pytest.mark.parametrize("format", ["record-batch", "iggy-batch"])
-def test_a_pipe_or_a_device_instead_of_an_index_is_not_read(
-    log: Path, iggy_log: Path, suffix: str, format: Any
-) -> None:
+def test_pipe_or_device_as_index_is_not_read(log: Path, iggy_log: Path, suffix: str, format: Any) -> None:
     file = log if format == "record-batch" else iggy_log
     index = file.with_suffix(suffix)
     options = {"isolation_level": "read_committed"} if format == "record-batch" else {}
@@ -215,7 +213,7 @@ def test_a_pipe_or_a_device_instead_of_an_index_is_not_read(
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("format", ["record-batch", "iggy-batch"])
-def test_a_pipe_or_a_device_instead_of_a_segment_is_an_error(tmp_path: Path, format: Any) -> None:
+def test_pipe_or_device_as_segment_raises(tmp_path: Path, format: Any) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()
 
@@ -270,7 +268,7 @@ def test_a_sparse_segment_takes_no_memory(log: Path) -> None:
     assert grown < 100
 
 
-def test_an_index_that_points_into_a_record_hides_no_batch(log: Path) -> None:
+def test_index_pointing_into_record_hides_no_batch(log: Path) -> None:
     # A value that looks like the header of a batch, whose length leads to a later batch.
     size, numbers = len(timed(0)), [*range(0, 1000, 10)]
     inside = record(value=struct.pack(">qiibI", 0, 0, 0, 2, 0) + bytes(40))
@@ -285,7 +283,7 @@ def test_an_index_that_points_into_a_record_hides_no_batch(log: Path) -> None:
     assert offsets(log, start=600, end=900) == list(range(600, 900))
 
 
-def test_an_index_of_iggy_that_points_into_a_message_hides_no_batch(iggy_log: Path) -> None:
+def test_iggy_index_pointing_into_message_hides_no_batch(iggy_log: Path) -> None:
     size = iggy_log.stat().st_size // 100
     data = iggy_log.read_bytes()[size:]
     # A payload that looks like a batch, whose length leads to the batch of offset 400.

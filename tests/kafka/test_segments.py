@@ -63,7 +63,7 @@ def ten(first: int, count: int = 10, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) -> None:
+def test_segment_reads_like_topic_in_spark(samples: Path, name: str) -> None:
     with lh.read.segments(samples / name) as reader:
         ours = reader.read_all()
         assert reader.truncated == reader.open_transactions == []
@@ -81,7 +81,7 @@ def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) ->
     assert spark.column("headers").null_count > 0
 
 
-def test_the_bytes_that_are_done_grow_with_the_batches(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_done_bytes_grow_with_each_batch(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What progress is shown from."""
     monkeypatch.setattr(segment_file, "PIECE_LEN", 200_000)
     with lh.read.segments(samples / "orders-0") as reader:
@@ -101,7 +101,7 @@ def test_headers_become_columns_while_the_log_is_read(samples: Path) -> None:
     assert pc.count(result.column("amount_cents")).as_py() > 9000
 
 
-def test_a_stream_goes_to_any_library(samples: Path) -> None:
+def test_stream_is_readable_by_any_arrow_library(samples: Path) -> None:
     import polars
 
     frame = polars.DataFrame(lh.read.segments(samples / "orders-0", columns=["partition", "offset"]))
@@ -109,7 +109,7 @@ def test_a_stream_goes_to_any_library(samples: Path) -> None:
     assert frame["partition"].unique().to_list() == [0]
 
 
-def test_few_batches_are_in_memory(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_few_batches_are_in_memory(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_file, "PIECE_LEN", 20_000)
     sizes = [0]
     with lh.read.segments(samples / "orders-app-latest-changelog-0", columns=["offset", "value"]) as reader:
@@ -125,7 +125,7 @@ def test_few_batches_are_in_memory(samples: Path, monkeypatch: pytest.MonkeyPatc
 # --- directories and files -------------------------------------------------------------------------------------------
 
 
-def test_a_broker_directory_has_topics_and_partitions(tmp_path: Path, folder: Callable[..., Path]) -> None:
+def test_broker_directory_yields_topics_and_partitions(tmp_path: Path, folder: Callable[..., Path]) -> None:
     folder(ten(0), name="orders-0")
     folder(ten(0), ten(10), bases=(0, 10), name="orders-10")
     folder(ten(5), bases=(5,), name="pay-ments-2")
@@ -142,7 +142,7 @@ def test_a_broker_directory_has_topics_and_partitions(tmp_path: Path, folder: Ca
     assert [row["offset"] for row in rows] == [*range(10), *range(20), *range(5, 15)]
 
 
-def test_files_of_tiered_storage_have_any_name(tmp_path: Path) -> None:
+def test_tiered_storage_files_may_have_any_name(tmp_path: Path) -> None:
     compacted, two, other = tmp_path / f"{10:020}-c2Vn.log", tmp_path / f"{0:020}-bWVu.log", tmp_path / "object-17"
     for file, first in ((compacted, 10), (two, 0), (other, 40)):
         file.write_bytes(ten(first))
@@ -164,7 +164,7 @@ def test_missing_files_are_rejected_at_once(tmp_path: Path) -> None:
         lh.read.segments(tmp_path)
 
 
-def test_an_unfinished_compaction_is_rejected(folder: Callable[..., Path]) -> None:
+def test_unfinished_compaction_is_rejected(folder: Callable[..., Path]) -> None:
     path = folder(ten(10), bases=(10,))
     (path / f"{0:020}.log.swap").write_bytes(ten(0))
     with pytest.raises(ValueError, match="a compaction was not finished"):
@@ -216,14 +216,14 @@ def test_a_negative_number_counts_offsets_from_the_end(folder: Callable[..., Pat
         assert offsets(path, start={0: -1}) == [29]
 
 
-def test_a_negative_number_counts_from_the_end_of_committed_records(folder: Callable[..., Path]) -> None:
+def test_negative_number_counts_from_end_of_committed_records(folder: Callable[..., Path]) -> None:
     begun = batch(record(0), record(1), base_offset=20, producer=(7, 0, 0), attributes=0x10)
     path = folder(ten(0) + ten(10) + begun)
     assert offsets(path, start=-3) == [19, 20, 21]
     assert offsets(path, start=-3, isolation_level="read_committed") == [17, 18, 19]
 
 
-def test_a_start_after_the_end_names_the_end_and_the_remedy(folder: Callable[..., Path]) -> None:
+def test_start_after_end_names_end_and_remedy(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), bases=(0,))
     assert offsets(path, start=10) == []
     with pytest.raises(
@@ -238,14 +238,14 @@ def test_a_start_after_the_end_names_the_end_and_the_remedy(folder: Callable[...
         offsets(path, start={0: 12})
 
 
-def test_an_end_before_the_beginning_names_the_beginning(folder: Callable[..., Path]) -> None:
+def test_end_before_beginning_names_beginning(folder: Callable[..., Path]) -> None:
     path = folder(ten(20), bases=(20,))
     assert offsets(path, end=20) == []
     with pytest.raises(ValueError, match=r"end is before the beginning of every partition: .* begins at offset 20"):
         offsets(path, end=19)
 
 
-def test_a_time_stands_for_the_first_record_that_is_not_older(folder: Callable[..., Path]) -> None:
+def test_time_selects_first_record_not_older(folder: Callable[..., Path]) -> None:
     times = [5, 3, 9, 1, 9, 2]
     records = (record(at, time=time) for at, time in enumerate(times))
     older = batch(*(record(at) for at in range(10)), base_offset=0, times=(0, 0))
@@ -367,7 +367,7 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
         assert [str(warning.message) for warning in warned] == [str(truncated)]
 
 
-def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, folder: Callable[..., Path]) -> None:
+def test_truncated_last_batch_warns_and_complete_ones_are_read(samples: Path, folder: Callable[..., Path]) -> None:
     check_cut(samples, folder, full=False)
 
 
@@ -407,15 +407,13 @@ def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> No
 
 
 @pytest.mark.slow
-def test_a_changed_byte_in_the_middle_is_an_error_and_never_a_wrong_row(
-    samples: Path, folder: Callable[..., Path]
-) -> None:
+def test_sampled_changed_bytes_raise_and_yield_no_wrong_row(samples: Path, folder: Callable[..., Path]) -> None:
     check_flips(samples, folder, full=False)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-def test_every_changed_byte_in_the_middle_is_an_error(samples: Path, folder: Callable[..., Path]) -> None:
+def test_every_changed_byte_in_middle_raises(samples: Path, folder: Callable[..., Path]) -> None:
     check_flips(samples, folder, full=True)
 
 
@@ -481,7 +479,7 @@ def test_columns_need_distinct_names(samples: Path, options: Any, error: type[Ex
         lh.read.segments(samples / "orders-0", **read_arguments(**options))
 
 
-def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(samples: Path) -> None:
+def test_header_column_may_take_name_of_unread_column(samples: Path) -> None:
     names = {name: lh.field("string", key="tenant") for name in ("topic", "timestamp")}
     table = read(samples / "orders-0", columns=["offset"], headers=names, end=100)
     tenants = read(samples / "orders-0", columns=[], headers={"tenant": "string"}, end=100)["tenant"]
@@ -489,7 +487,7 @@ def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(samples:
     assert tenants.null_count < 100
 
 
-def test_a_truncated_segment_before_another_is_an_error(folder: Callable[..., Path]) -> None:
+def test_truncated_segment_before_another_raises(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:50], ten(20), bases=(0, 20))
     with pytest.raises(DecodeError, match="the batch at offset 10: the batch takes "):
         read(path)
@@ -499,9 +497,7 @@ def test_a_truncated_segment_before_another_is_an_error(folder: Callable[..., Pa
     assert offsets(path, end=10) == list(range(10))
 
 
-def test_a_truncated_segment_read_alone_is_an_error_unless_it_is_the_last_of_its_folder(
-    folder: Callable[..., Path],
-) -> None:
+def test_truncated_segment_alone_raises_unless_last_in_folder(folder: Callable[..., Path]) -> None:
     path = folder(ten(0)[:-3], ten(10)[:-3], ten(20), bases=(0, 10, 20))
     first, second, last = sorted(path.glob("*.log"))
     for source in (first, second, [first, second], [second]):
@@ -514,7 +510,7 @@ def test_a_truncated_segment_read_alone_is_an_error_unless_it_is_the_last_of_its
         assert offsets(second) == []
 
 
-def test_a_truncated_last_segment_warns_once_and_can_be_made_an_error(folder: Callable[..., Path]) -> None:
+def test_truncated_last_segment_warns_once_or_raises_on_request(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), ten(10) + ten(20)[:-1], bases=(0, 10))
     for errors in ("raise", "null", "column"):
         with pytest.warns(TruncatedTailWarning, match=f"{10:020}.log: truncated at byte {len(ten(10))}, ") as warned:
@@ -539,7 +535,7 @@ def test_an_empty_last_segment_is_valid(folder: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("data", [b"abc", bytes(3), bytes(16), ten(0)[:1], ten(0)[:16]])
-def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Callable[..., Path]) -> None:
+def test_file_too_short_for_segment_raises(data: bytes, folder: Callable[..., Path]) -> None:
     alone = folder(data, name="orders-1")
     for path in (alone, alone / NAME, folder(ten(0), data, bases=(0, 10))):
         with pytest.raises(DecodeError, match=f"not a log segment: its {len(data)} byte") as caught:
@@ -552,7 +548,7 @@ def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Calla
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
-def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path]) -> None:
+def test_unwritten_zeros_at_end_are_truncation(folder: Callable[..., Path]) -> None:
     last = ten(10)
     for tail, why in (
         (bytes(5000), "5000 bytes of zeros are left"),
@@ -599,7 +595,7 @@ def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]
             assert [truncated.bytes_left for truncated in reader.truncated] == [len(data)] * bool(data)
 
 
-def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:
+def test_batches_with_overlapping_offsets_raise(folder: Callable[..., Path]) -> None:
     for second in (ten(9), ten(5), ten(0)):
         path = folder(ten(0) + second + ten(30))
         with pytest.raises(DecodeError) as caught:
@@ -610,7 +606,7 @@ def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path])
         read(folder(ten(10), bases=(20,), name="orders-7"))
 
 
-def test_a_changed_bit_that_makes_records_a_control_batch_is_found(folder: Callable[..., Path]) -> None:
+def test_flipped_bit_that_makes_control_batch_is_detected(folder: Callable[..., Path]) -> None:
     bad = bytearray(ten(10))
     bad[22] ^= 0x20
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
@@ -688,7 +684,7 @@ def log_of_transactions() -> bytes:
 COMMITTED = [*range(10), *range(20, 30), *range(31, 41), *range(42, 52), *range(53, 63)]
 
 
-def test_aborted_transactions_are_left_out_and_open_ones_stop_the_reader(folder: Callable[..., Path]) -> None:
+def test_aborted_transactions_are_skipped_and_open_ones_end_read(folder: Callable[..., Path]) -> None:
     path = folder(log_of_transactions())
     with lh.read.segments(path, columns=["offset"], options=lh.ReadOptions(isolation_level="read_committed")) as reader:
         assert reader.read_all().column("offset").to_pylist() == COMMITTED
@@ -698,7 +694,7 @@ def test_aborted_transactions_are_left_out_and_open_ones_stop_the_reader(folder:
 
 
 @pytest.mark.parametrize("start", [0, 10, 15, 25, 31, 45, 53])
-def test_transactions_that_began_before_the_start_are_left_out_too(folder: Callable[..., Path], start: int) -> None:
+def test_transactions_begun_before_start_are_skipped(folder: Callable[..., Path], start: int) -> None:
     path = folder(log_of_transactions())
     expected = [offset for offset in COMMITTED if offset >= start]
     assert offsets(path, start=start, isolation_level="read_committed") == expected
@@ -709,7 +705,7 @@ def test_transactions_span_segments(folder: Callable[..., Path]) -> None:
     assert offsets(path, isolation_level="read_committed") == list(range(21, 31))
 
 
-def test_a_marker_without_a_type_commits_nothing(folder: Callable[..., Path]) -> None:
+def test_marker_without_type_commits_nothing(folder: Callable[..., Path]) -> None:
     marker = batch(record(key=b""), base_offset=10, attributes=TRANSACTIONAL | CONTROL, producer=(7, 0, -1))
     path = folder(transactional(0, 7) + marker + ten(11))
     assert offsets(path, isolation_level="read_committed") == list(range(11, 21))
@@ -746,7 +742,7 @@ def test_older_formats_are_bounded_inside_their_message_sets(vectors: Path, fold
 # --- documentation ---------------------------------------------------------------------------------------------------
 
 
-def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = doctest.testfile(str(ROOT / "docs/how-to/read-log-segments.md"), module_relative=False)
     assert (page.failed, page.attempted > 0) == (0, True)
@@ -754,7 +750,7 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (module.failed, module.attempted > 2) == (0, True)
 
 
-def test_batches_of_a_reader_are_bounded(tmp_path: Path) -> None:
+def test_reader_batches_are_bounded(tmp_path: Path) -> None:
     def compressed(first: int) -> bytes:
         messages = [lh.Message(offset=first + at, value=b"." * 1000) for at in range(1000)]
         return lh.batch(messages, "record-batch", codec="zstd")

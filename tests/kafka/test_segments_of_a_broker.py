@@ -98,7 +98,7 @@ def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, lis
 
 
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
-def test_the_files_hold_the_records_of_the_broker(written: tuple[str, Path], level: Any) -> None:
+def test_segment_files_match_broker_records(written: tuple[str, Path], level: Any) -> None:
     address, folder = written
     expected = consumed(address, level)
     with lh.read.segments(folder, options=lh.ReadOptions(isolation_level=level)) as reader:

@@ -35,7 +35,7 @@ ENDPOINT = {"sasl.oauthbearer.token.endpoint.url": "https://idp.test/token"}
 OAUTH_JAAS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required {};"
 
 
-def test_settings_of_java_are_read():
+def test_java_settings_are_read():
     result = spark_settings({
         **SCRAM, "ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem", "ssl.keystore.type": "PEM",
         "ssl.keystore.key": "KEY", "ssl.keystore.certificate.chain": "CHAIN", "request.timeout.ms": "5000",
@@ -55,18 +55,18 @@ def test_settings_of_java_are_read():
 
 
 @pytest.mark.parametrize(("algorithm", "checks"), [("https", True), ("HTTPS", True), ("", False), ("none", False)])
-def test_the_name_of_the_broker_is_verified_as_the_algorithm_says(algorithm, checks):
+def test_broker_name_is_verified_by_identification_algorithm(algorithm, checks):
     assert spark_settings(SCRAM).tls.check_hostname
     assert spark_settings(SCRAM | {"ssl.endpoint.identification.algorithm": algorithm}).tls.check_hostname is checks
 
 
-def test_a_writer_verifies_the_name_of_the_broker_unless_it_is_not_to_be():
+def test_writer_verifies_broker_name_unless_disabled():
     assert "ssl.endpoint.identification.algorithm" not in librdkafka_certificates(TlsSettings())
     unverified = librdkafka_certificates(TlsSettings(check_hostname=False))
     assert unverified == {"ssl.endpoint.identification.algorithm": "none"}
 
 
-def test_settings_of_librdkafka_mean_the_same():
+def test_librdkafka_settings_mean_the_same():
     names = {
         "metadata.broker.list": "a:1,b:2", "security.protocol": "sasl_ssl", "sasl.mechanisms": "SCRAM-SHA-512",
         "sasl.username": "alice", "sasl.password": "secret", "ssl.ca.location": "/ca.pem",
@@ -80,7 +80,7 @@ def test_settings_of_librdkafka_mean_the_same():
         reader_settings(None, names | {"ssl.truststore.location": "/other.pem"})
 
 
-def test_no_secret_is_part_of_a_repr():
+def test_secrets_are_not_in_repr():
     result = reader_settings(None, SCRAM | {"ssl.key.password": "pa-key"})
     oauth = reader_settings(None, OAUTH | ENDPOINT | {
         "sasl.oauthbearer.client.id": "letters", "sasl.oauthbearer.client.secret": "pa-secret",
@@ -92,7 +92,7 @@ def test_no_secret_is_part_of_a_repr():
 @pytest.mark.parametrize(
     "secret", [Token("hunter2", 1.0), Credentials("hunter2", "hunter2", "hunter2"), OAuthSettings(token="hunter2")]
 )
-def test_no_token_or_credential_is_part_of_a_repr(secret):
+def test_tokens_and_credentials_are_not_in_repr(secret):
     assert "hunter2" not in repr(secret)
     assert "hunter2" not in str(secret)
 
@@ -137,7 +137,7 @@ def test_no_token_or_credential_is_part_of_a_repr(secret):
         (OAUTH | ENDPOINT | {"sasl.jaas.config": OAUTH_JAAS.format('clientID="a"')}, "did you mean 'clientId'"),
     ],
 )  # fmt: skip
-def test_settings_that_are_wrong_are_rejected_without_their_values(options, message):
+def test_wrong_settings_are_rejected_without_their_values(options, message):
     with pytest.raises(ValueError, match=message) as raised:
         spark_settings({"bootstrap.servers": "a:1", **options} if options else {})
     assert "hunter2" not in str(raised.value)
@@ -154,7 +154,7 @@ def test_settings_that_are_wrong_are_rejected_without_their_values(options, mess
         (None, "closed", "check security.protocol and sasl.mechanism"),
     ],
 )
-def test_a_rejected_login_has_a_remedy_for_its_reason(mechanism, reason, remedy):
+def test_rejected_authentication_names_remedy_for_reason(mechanism, reason, remedy):
     assert login_remedy(mechanism, reason).startswith(remedy)
 
 
@@ -168,7 +168,7 @@ def test_a_rejected_login_has_a_remedy_for_its_reason(mechanism, reason, remedy)
         ("wrong version number", "check security.protocol and the port"),
     ],
 )
-def test_a_rejected_connection_has_a_remedy_for_its_reason(reason, problem):
+def test_rejected_connection_names_remedy_for_reason(reason, problem):
     assert problem in str(tls_error("a:1", reason))
 
 
@@ -203,7 +203,7 @@ def test_arguments_take_precedence_over_settings():
         },
     ],
 )
-def test_a_keytab_is_that_of_java_and_of_librdkafka(login):
+def test_keytab_works_in_java_and_librdkafka_spelling(login):
     settings = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
     kerberos = reader_settings(None, settings).login.kerberos
     assert (kerberos.keytab, kerberos.principal) == ("/alice.keytab", "alice")
@@ -250,7 +250,7 @@ def test_secrets_are_read_from_the_environment_and_from_files(tmp_path: Path, mo
         ("${file:/nowhere:key}", "cannot be read from /nowhere: No such file"),
     ],
 )
-def test_a_reference_that_cannot_be_resolved_is_an_error(value, message):
+def test_unresolvable_reference_raises(value, message):
     with pytest.raises(ValueError, match=message):
         expand("client.id", value)
 
@@ -258,7 +258,7 @@ def test_a_reference_that_cannot_be_resolved_is_an_error(value, message):
 # Property files -------------------------------------------------------------------------------------------------------
 
 
-def test_a_property_file_names_the_brokers_and_the_login(tmp_path: Path):
+def test_property_file_names_brokers_and_credentials(tmp_path: Path):
     file = tmp_path / "client.properties"
     file.write_text(
         "# of the cluster\nbootstrap.servers=a:1\nsecurity.protocol: SASL_SSL\nsasl.mechanism PLAIN\n"
@@ -302,7 +302,7 @@ public class Read {
 PIECES = ["a", "b", "u", "=", ":", " ", "\t", "\f", "\\", "\\", "\n", "\r", "\r\n", "#", "!", "\xe9", "\\u00e9", "\\n"]
 
 
-def test_property_files_are_read_as_java_reads_them(tmp_path: Path):
+def test_property_files_are_parsed_like_java(tmp_path: Path):
     generator = random.Random(7)
     files = [tmp_path / str(number) for number in range(500)]
     for file in files:
@@ -403,12 +403,12 @@ JAAS_PIECES = [
         ("'' required;", None),
     ],
 )
-def test_a_slash_comments_out_the_rest_of_a_line_or_the_next_one(text, options):
+def test_slashes_comment_out_rest_of_line_or_next_one(text, options):
     assert parse_jaas(text) == (None if options is None else ("M", options))
 
 
 @pytest.mark.jvm
-def test_logins_are_read_as_java_reads_them(tmp_path):
+def test_login_modules_are_parsed_like_java(tmp_path):
     generator = random.Random(5)
 
     def text(most: int) -> str:
@@ -448,12 +448,12 @@ def test_logins_are_read_as_java_reads_them(tmp_path):
 
 
 @pytest.mark.parametrize("reference", ["a" * 5000, "a" * 5000 + ":b", "x\0y", "x\0y:z", "."])
-def test_a_reference_to_no_file_is_an_error_of_the_setting(reference):
+def test_reference_to_missing_file_names_setting(reference):
     with pytest.raises(ValueError, match=r"^(name: |the settings cannot be read from )"):
         expand("name", f"${{file:{reference}}}")
 
 
-def test_many_references_without_an_end_take_little_time():
+def test_many_unterminated_references_take_little_time():
     text = "${env:" * 300_000
     assert expand("name", text) == text
     with pytest.raises(ValueError, match="the environment variable"):
@@ -463,7 +463,7 @@ def test_many_references_without_an_end_take_little_time():
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_producer_gets_its_settings_and_none_of_consumers():
+def test_producer_gets_its_settings_without_consumer_ones():
     values = {
         "bootstrap.servers": "a:1", "compression.type": "zstd", "acks": "all", "max.request.size": 2_000_000,
         "group.id": "g", "isolation.level": "read_committed", "buffer.memory": 1, "linger.ms": 10,
@@ -488,14 +488,14 @@ def test_a_producer_gets_its_settings_and_none_of_consumers():
         ({"key.serializer": "hunter2"}, "keys are bytes"),
     ],
 )
-def test_settings_that_a_producer_lacks_are_rejected_without_their_values(values, message):
+def test_settings_unknown_to_producer_are_rejected_without_value(values, message):
     with pytest.raises(ValueError, match=message) as raised:
         writer_settings("a:1", values)
     assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["isolation.level", "client.dns.lookup"])
-def test_a_value_that_a_reader_lacks_is_rejected_without_being_quoted(name):
+def test_value_unknown_to_reader_is_rejected_without_quoting(name):
     with pytest.raises(ValueError, match=rf"^{name} must be one of read_un|^{name} must be one of use_all") as raised:
         reader_settings("a:1", {name: "hunter2"})
     assert "hunter2" not in str(raised.value)
@@ -510,7 +510,7 @@ CONSUMER = (  # As Apache Kafka ships it, and what applications add to it.
 )
 
 
-def test_the_file_of_a_consumer_of_java_is_read_and_what_it_cannot_mean_is_named(tmp_path: Path):
+def test_java_consumer_file_is_read_and_unsupported_keys_named(tmp_path: Path):
     file = tmp_path / "consumer.properties"
     file.write_text(CONSUMER)
     with warnings.catch_warnings():
@@ -533,7 +533,7 @@ def test_the_file_of_a_consumer_of_java_is_read_and_what_it_cannot_mean_is_named
 # The command line -----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_line_reads_files_of_java_and_of_kcat(tmp_path: Path, monkeypatch, capsys):
+def test_command_line_reads_java_and_kcat_files(tmp_path: Path, monkeypatch, capsys):
     java, kcat = tmp_path / "consumer.properties", tmp_path / "kcat.conf"
     java.write_text(CONSUMER.replace("localhost:9092", "127.0.0.1:1") + "schema.registry.url=http://hunter2\n")
     kcat.write_text(
@@ -559,7 +559,7 @@ def test_the_command_line_reads_files_of_java_and_of_kcat(tmp_path: Path, monkey
     assert "kcat.conf, line 1: there is no = after the name of a setting" in capsys.readouterr().err
 
 
-def test_brokers_are_named_by_a_file_and_by_options(tmp_path: Path):
+def test_file_and_options_name_brokers(tmp_path: Path):
     file = tmp_path / "client.properties"
     file.write_text("metadata.broker.list=a:1\nsecurity.protocol=SSL\nclient.id=one\n")
     assert brokers() is None
@@ -580,7 +580,7 @@ def test_brokers_are_named_by_a_file_and_by_options(tmp_path: Path):
         (["--bootstrap-server", "a:1", "--changelog", "x"], "--changelog and brokers exclude each other"),
     ],
 )
-def test_options_that_name_no_brokers_are_wrong_usage(capsys, options, message):
+def test_options_without_brokers_are_wrong_usage(capsys, options, message):
     store = Path(__file__).parents[1] / "samples" / "streams-state-0_0"
     assert main(["state", "ls", str(store), *options]) == 2
     captured = capsys.readouterr()

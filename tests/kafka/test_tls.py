@@ -49,7 +49,7 @@ def handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject:
     return sides[1]
 
 
-def test_without_authorities_those_of_the_system_are_trusted(store: Path) -> None:
+def test_system_authorities_are_trusted_by_default(store: Path) -> None:
     context = ssl_context(TlsSettings())
     assert context.cert_store_stats() == ssl.create_default_context().cert_store_stats()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
@@ -57,7 +57,7 @@ def test_without_authorities_those_of_the_system_are_trusted(store: Path) -> Non
         handshake(context, server_context(store))
 
 
-def test_authorities_are_read_from_a_file_from_a_directory_and_from_text(store: Path, tmp_path: Path) -> None:
+def test_authorities_are_read_from_file_directory_or_text(store: Path, tmp_path: Path) -> None:
     authority = store / "authority.pem"
     (tmp_path / "authority.pem").write_bytes(authority.read_bytes())
     subprocess.run(["openssl", "rehash", tmp_path], check=True)
@@ -94,7 +94,7 @@ def test_an_encrypted_key_is_read_with_its_password(store: Path, tmp_path: Path,
             ssl_context(TlsSettings(**trusted, **own, key_password=wrong))
 
 
-def test_a_server_whose_certificate_is_not_trusted_is_asked_once(store: Path) -> None:
+def test_server_with_untrusted_certificate_is_tried_once(store: Path) -> None:
     connections = []
     context = server_context(store)
 
@@ -145,7 +145,7 @@ def as_pem(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("load", [ssl_context, librdkafka_certificates])
-def test_a_key_that_takes_hours_to_decrypt_is_refused(load, tmp_path):
+def test_key_that_takes_hours_to_decrypt_is_rejected(load, tmp_path):
     path = tmp_path / "key.pem"
     for rounds in (10_000_001, MANY_ROUNDS):
         path.write_text(as_pem(encrypted_key(rounds)))
@@ -186,13 +186,13 @@ def mixed(tag: int, *contents: bytes) -> bytes:
         as_pem(encrypted_key(MANY_ROUNDS)).replace("\n-----END", "-\n-----END"),
     ],
 )
-def test_rounds_are_found_wherever_openssl_finds_them(text):
+def test_key_iterations_are_found_like_openssl_does(text):
     with pytest.raises(ValueError, match="takes more than 10,000,000 rounds"):
         ssl_context(TlsSettings(own_key_pem=text, own_certificates_pem="x", key_password="x"))
 
 
 @pytest.mark.parametrize("data", [b"\x30\x80" * 100_000, b"\x30\x82\1\0" * 50_000, b"\x1f" * 100_000, b"\x30\xff", b""])
-def test_a_key_that_is_none_takes_no_time(data):
+def test_malformed_key_fails_fast(data):
     start = time.monotonic()
     for text in (as_pem(data), as_pem(data).replace("\n-----END", "A\n-----END")):
         with pytest.raises(ValueError, match="cannot be read"):
@@ -203,7 +203,7 @@ def test_a_key_that_is_none_takes_no_time(data):
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 @pytest.mark.parametrize("load", [ssl_context, librdkafka_certificates])
 @pytest.mark.parametrize("name", ["trusted_location", "own_location", "own_key_location", "revoked_location"])
-def test_a_pipe_is_no_key_store(load, name, tmp_path):
+def test_pipe_is_rejected_as_key_store(load, name, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match=r"cannot be read .*: .*not a regular file"):
         load(TlsSettings(**{name: str(tmp_path / "pipe")}))

@@ -50,7 +50,7 @@ def rows(table: pa.Table) -> list[Row]:
 # --- without a broker ------------------------------------------------------------------------------------------------
 
 
-def test_the_parts_of_kafka_python_that_are_used_are_there():
+def test_used_parts_of_kafka_python_exist():
     # None of them is promised. Where one is gone or is called otherwise, kafka/broker_connections.py and kafka/transport.py must be looked through.
     from inspect import iscoroutinefunction, signature
 
@@ -134,7 +134,7 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     assert (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset) == (3, 6)
 
 
-def test_without_kafka_python_the_error_names_the_package_to_install():
+def test_missing_kafka_python_names_package_to_install():
     program = "import sys; sys.modules['kafka'] = None; import letterhead as lh; lh.read.topic"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 1
@@ -171,7 +171,7 @@ def test_without_kafka_python_the_error_names_the_package_to_install():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_opened(options, error, message):
+def test_invalid_arguments_are_rejected_before_connecting(options, error, message):
     with pytest.raises(error, match=message) as raised:
         lh.read.topic("orders", **read_arguments(bootstrap_servers="127.0.0.1:1", **options))
     assert "hunter2" not in str(raised.value)
@@ -189,7 +189,7 @@ def test_an_unreachable_broker_is_reported_in_time():
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("topic", TOPICS)
-def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, isolation):
+def test_every_record_matches_librdkafka(broker, written, topic, isolation):
     expected = read(broker, written + topic, isolation)
     assert len(expected) > (5 if topic == "compacted" else 50)
     # So little at a time that batches are truncated, and that every fetch and every part has its bounds in the middle.
@@ -207,7 +207,7 @@ def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, i
     assert set(table["topic"].to_pylist()) == {written + topic}
 
 
-def test_what_was_aborted_is_left_out_and_an_open_transaction_ends_the_reading(broker, written):
+def test_aborted_records_are_skipped_and_open_transaction_ends(broker, written):
     topic = f"{written}transactions"
     uncommitted, committed = (read(broker, topic, isolation) for isolation in ISOLATIONS)
     keys = {row.key for row in committed}
@@ -225,7 +225,7 @@ def test_what_was_aborted_is_left_out_and_an_open_transaction_ends_the_reading(b
         assert result["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
 
 
-def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
+def test_offsets_apply_in_middle_of_batch(broker, written):
     topic = f"{written}codecs"
     expected = read(broker, topic)
     ranges = {partition: (7 + partition, 60 - partition) for partition in range(EMPTY)} | {EMPTY: (0, 0)}
@@ -243,7 +243,7 @@ def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
     assert single["partition"].to_pylist() == [3, 3]
 
 
-def test_a_time_selects_the_first_record_that_is_not_older(broker):
+def test_time_selects_first_record_not_older(broker):
     create_with(broker, "times", 1)
     sender = producer(broker)
     zero = 1_700_000_000_000
@@ -300,7 +300,7 @@ def test_only_requested_columns_are_built(broker, written):
     assert result.filter(result["transactional"])["sequence"].to_pylist()[:3] == [0, 1, 2]
 
 
-def test_an_incomplete_record_is_reported_with_its_place(broker):
+def test_short_header_value_error_names_partition_and_offset(broker):
     create_with(broker, "damaged", 2)
     records = [Record(b"%d" % number, b"", [("retry", bytes(4 - number % 2))]) for number in range(4)]
     send(producer(broker), "damaged", records, 1)
@@ -322,7 +322,7 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
 
 
 @pytest.mark.parametrize("options", [{}, {"last": 40}])
-def test_batches_of_a_topic_are_bounded(broker, written, options):
+def test_topic_batches_are_bounded(broker, written, options):
     def batches(limits: lh.Limits | None = None) -> list[pa.RecordBatch]:
         columns = ["offset", "value", "headers"]
         topic = f"{written}codecs"
@@ -338,7 +338,7 @@ def test_batches_of_a_topic_are_bounded(broker, written, options):
     assert all(part.nbytes <= 1000 or len(part) == 1 for part in parts)
 
 
-def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written):
+def test_missing_topic_or_partition_lists_existing_ones(broker, written):
     def reading(topic: str, **points) -> pa.Table:
         return lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, **points)).read_all()
 
@@ -354,7 +354,7 @@ def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broke
         reading(f"{written}headless", start={0: 3})
 
 
-def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
+def test_records_deleted_before_read_raise(broker):
     create_with(broker, "deleted", 1)
     send(producer(broker, batch_num_messages=10), "deleted", numbered(200))
     with lh.read.topic("deleted", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=100)) as reader:
@@ -368,7 +368,7 @@ def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
     assert pickle.loads(pickle.dumps(raised.value)).topic_partition == Partition("deleted", 0)
 
 
-def test_a_reader_closes_what_it_opened(broker, written):
+def test_reader_closes_its_connections(broker, written):
     before = set(threading.enumerate())
     with lh.read.topic(
         f"{written}codecs", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=1000)
@@ -382,7 +382,7 @@ def test_a_reader_closes_what_it_opened(broker, written):
         next(reader)
 
 
-def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
+def test_fetch_is_received_in_few_pieces(broker, monkeypatch):
     create_with(broker, "large", 1)
     send(producer(broker), "large", [Record(b"key", bytes(100_000), [])] * 8)
     received: list[int] = []
@@ -400,7 +400,7 @@ def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
     assert len(received) < 100
 
 
-def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
+def test_former_leader_is_looked_up_again(broker, written):
     place = Partition(f"{written}headless", 0)
     with KafkaClient(reader_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
         # As if the partition had moved away from a broker that left the cluster since.
@@ -411,7 +411,7 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
         assert client._leaders[place] == 1
 
 
-def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker, written):
+def test_leader_of_older_epoch_is_ignored(broker, written):
     place = Partition(f"{written}headless", 0)
     with KafkaClient(reader_settings(broker, {}, timeout_ms=2000, fetch_bytes=1 << 20)) as client:
         assert client.offsets({place: LATEST_TIME}, "read_committed") == {place: 107}
@@ -425,7 +425,7 @@ def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker
         assert client._epochs[place] == 0
 
 
-def test_a_replica_that_cannot_be_read_is_replaced_by_the_leader(broker, written, monkeypatch, caplog):
+def test_unreadable_replica_is_replaced_by_leader(broker, written, monkeypatch, caplog):
     """The leader names a broker that the cluster does not have; test_cluster.py has real replicas."""
     send = KafkaClient.send
     racks = []
@@ -479,12 +479,12 @@ def login(safe: secured.Secured, mechanism: str, **more: str) -> dict:
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
-def test_a_password_over_tls_opens_a_topic(safe, mechanism):
+def test_password_over_tls_opens_topic(safe, mechanism):
     with lh.read.topic("numbered", **read_arguments(**login(safe, mechanism))) as reader:
         assert rows(reader.read_all()) == read(safe.plain, "numbered")
 
 
-def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
+def test_certificate_from_files_or_text_opens_topic(safe):
     trusted = {"security.protocol": "SSL", "ssl.truststore.location": str(safe.authority)}
     with lh.read.topic(
         "numbered", bootstrap_servers=safe.mutual, settings=trusted | {"ssl.keystore.location": str(safe.client)}
@@ -504,7 +504,7 @@ def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
         ).read_all()
 
 
-def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
+def test_wrong_password_is_rejected_at_once_and_hidden(safe, caplog):
     wrong = "never-to-be-seen"
     reader = lh.read.topic("numbered", **read_arguments(**login(safe, "SCRAM-SHA-512", sasl_password=wrong)))
     with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
@@ -513,7 +513,7 @@ def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
     assert not any(word in text for text in printed for word in (wrong, secured.PASSWORD))
 
 
-def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
+def test_untrusted_client_certificate_is_rejected_at_once(safe):
     settings = login(safe, "PLAIN", ssl_truststore_location=str(safe.stranger))
     with pytest.raises(
         ConnectionError,
@@ -533,7 +533,7 @@ def test_a_revoked_certificate_is_refused(safe):
         ).read_all()
 
 
-def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeypatch):
+def test_tls_before_1_2_is_rejected(safe, monkeypatch):
     """Interpreters that are built for the suites of their system have other defaults."""
     contexts = []
 
@@ -549,14 +549,14 @@ def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeyp
     assert [context.minimum_version for context in contexts] == [ssl.TLSVersion.TLSv1_2]
 
 
-def test_certificates_that_cannot_be_read_are_named(safe):
+def test_unreadable_certificates_are_named(safe):
     with pytest.raises(ValueError, match=r"cannot be read \(/nowhere\.pem\): .*No such file"):
         lh.read.topic(
             "numbered", **read_arguments(**login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem"))
         ).read_all()
 
 
-def test_a_client_without_tls_gets_its_security_protocol_in_the_error(safe):
+def test_client_without_tls_is_told_security_protocol(safe):
     # The broker's answer may be lost with the connection; then the client asks again.
     reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, options=lh.ReadOptions(timeout_ms=20_000))
     with pytest.raises(
@@ -572,7 +572,7 @@ def _causes(error: BaseException | None):
 
 
 @pytest.mark.full
-def test_a_broker_that_is_stopped_and_started_again_in_between_loses_nothing(tmp_path: Path):
+def test_broker_restarted_during_read_loses_nothing(tmp_path: Path):
     own = Broker(tmp_path / "broker")
     own.start()
     try:
@@ -626,7 +626,7 @@ def test_memory_does_not_grow_with_the_topic(broker):
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_condition_selects_records_and_bounds_the_fetch(broker, written):
+def test_condition_selects_records_and_limits_fetch(broker, written):
     def table(topic: str, **options) -> pa.Table:
         with lh.read.topic(written + topic, **read_arguments(bootstrap_servers=broker, **options)) as reader:
             return reader.read_all()

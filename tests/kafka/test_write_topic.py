@@ -33,7 +33,7 @@ def read(broker: str, topic: str, **options: object) -> pa.Table:
         return reader.read_all()
 
 
-def test_a_topic_that_was_read_is_written_as_it_is(broker, topic, samples):
+def test_topic_that_was_read_is_written_unchanged(broker, topic, samples):
     records = orders(samples, 500)
     produce(broker, topic, records)
     table = read(broker, topic)
@@ -50,7 +50,7 @@ def test_a_topic_that_was_read_is_written_as_it_is(broker, topic, samples):
     ]
 
 
-def test_the_page_masks_a_header_of_a_topic_and_keeps_all_else(broker, samples):
+def test_page_masks_topic_header_and_keeps_rest(broker, samples):
     create(broker, "orders-unmasked", "orders-masked")
     produce(broker, "orders-unmasked", orders(samples, 500))
     there = {"127.0.0.1:9092": broker, '"orders"': '"orders-unmasked"', '"orders-clean"': '"orders-masked"'}
@@ -70,7 +70,7 @@ def _masked(header: dict) -> bytes | None:
     return value if header["key"] != "tenant" or value is None else hashlib.sha256(value).hexdigest().encode()
 
 
-def test_typed_headers_are_written_as_the_types_option_selects(broker, topic):
+def test_typed_headers_are_written_as_types_option_selects(broker, topic):
     headers = pa.array(
         [[{"key": "retry", "type": "int32", "value": b"\0\0\0\3"}]],
         pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())])),
@@ -79,7 +79,7 @@ def test_typed_headers_are_written_as_the_types_option_selects(broker, topic):
     assert read(broker, topic)["headers"].to_pylist() == [[{"key": "retry", "value": b"3"}]]
 
 
-def test_rows_that_are_not_delivered_are_named(broker, topic):
+def test_undelivered_rows_are_named(broker, topic):
     table = pa.table({"value": ["a", "b" * 2_000_000, "c", "d"], "to": [0, 0, PARTITIONS + 5, 1]})
     with pytest.raises(lh.write.DeliveryError, match="row 1 and 1 more not delivered") as raised:
         lh.write.topic(table, topic, bootstrap_servers=broker, partition="to", timeout_ms=5000)
@@ -92,7 +92,7 @@ def test_an_unknown_column_is_rejected(broker, topic):
         lh.write.topic(pa.table({"value": ["a"], "tenant": ["b"]}), topic, bootstrap_servers=broker)
 
 
-def test_ranges_of_offsets_that_meet_across_partitions_are_not_joined(broker, topic):
+def test_adjacent_offset_ranges_of_partitions_are_not_merged(broker, topic):
     rows = pa.table({"value": ["a", "b"]})
     assert lh.write.topic(rows, topic, bootstrap_servers=broker, partition=1).batches == [(1, 0, 2)]
     more = pa.table({"value": ["c", "d", "e"], "to": [0, 0, 1]})
@@ -100,7 +100,7 @@ def test_ranges_of_offsets_that_meet_across_partitions_are_not_joined(broker, to
     assert written == (3, [(0, 0, 2), (1, 2, 1)])
 
 
-def test_the_first_timestamp_that_is_written_is_that_of_1970(broker, topic):
+def test_first_writable_timestamp_is_1970(broker, topic):
     def write(time: int) -> None:
         times = pa.array([time], pa.timestamp("ms", "UTC"))
         lh.write.topic(pa.table({"value": ["a"], "timestamp": times}), topic, bootstrap_servers=broker)
@@ -111,7 +111,7 @@ def test_the_first_timestamp_that_is_written_is_that_of_1970(broker, topic):
     assert read(broker, topic)["timestamp"].cast(pa.int64()).to_pylist() == [0]
 
 
-def test_chunks_before_one_that_cannot_be_written_are_written(broker, topic):
+def test_chunks_before_unwritable_one_are_written(broker, topic):
     times = pa.chunked_array([[1], [-1]]).cast(pa.timestamp("ms", "UTC"))
     table = pa.table({"value": pa.chunked_array([["a"], ["b"]]), "timestamp": times})
     with pytest.raises(lh.EncodeError, match="the timestamp is before 1970"):
@@ -119,7 +119,7 @@ def test_chunks_before_one_that_cannot_be_written_are_written(broker, topic):
     assert read(broker, topic)["value"].to_pylist() == [b"a"]
 
 
-def test_an_error_in_headers_names_the_row_of_the_table(broker, topic):
+def test_headers_error_names_table_row(broker, topic):
     headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     rows = [{"value": b"v", "headers": [{"key": key, "value": b"h"}]} for key in ("a", "b", "c", None)]
     table = pa.Table.from_pylist(rows, schema=pa.schema([("value", pa.binary()), ("headers", headers)]))
@@ -135,7 +135,7 @@ def test_an_error_in_headers_names_the_row_of_the_table(broker, topic):
         (pa.array([1, 2], pa.timestamp("ms")), TypeError, "without a time zone.*assume_timezone"),
     ],
 )
-def test_times_that_a_record_cannot_have_are_refused(broker, topic, times, error, message):
+def test_times_outside_record_range_are_rejected(broker, topic, times, error, message):
     table = pa.table({"value": ["a", "b"], "timestamp": times})
     with pytest.raises(error, match=message):
         lh.write.topic(table, topic, bootstrap_servers=broker)
@@ -161,7 +161,7 @@ print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
 
 
-def test_an_interrupt_of_a_writer_is_always_an_interrupt(broker: str) -> None:
+def test_interrupted_writer_raises_keyboard_interrupt(broker: str) -> None:
     create(broker, "interrupted")
     command = [sys.executable, "-c", INTERRUPTED, broker, "12"]
     lines = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout.splitlines()
