@@ -73,13 +73,13 @@ def is_ordinary(line: Line) -> bool:
 
 
 @pytest.mark.parametrize("line", [case for case in cases("both") if is_ordinary(case.values[0])])
-def test_classes_write_the_bytes_that_they_read(line: Line) -> None:
+def test_classes_rewrite_the_bytes_they_read(line: Line) -> None:
     data = bytes.fromhex(line["bytes"])
     assert CLASSES[line["format"]](data) == data
 
 
 @pytest.mark.parametrize("line", [case for case in cases("decode") if errors(case.values[0])])
-def test_damaged_bytes_are_rejected_with_the_code_of_the_case(line: Line) -> None:
+def test_damaged_bytes_are_rejected_with_expected_code(line: Line) -> None:
     with pytest.raises(DecodeError) as caught:
         CLASSES[line["format"]](bytes.fromhex(line["bytes"]))
     assert caught.value.code == errors(line)[0]["code"]

@@ -90,7 +90,7 @@ def test_messages_without_a_key_follow_the_option_keyless():
         should_retain(message, {}, 0, keyless="raise")
 
 
-def test_an_unknown_value_of_keyless_is_an_error_of_an_empty_log(tmp_path):
+def test_unknown_keyless_option_raises_even_for_empty_log(tmp_path):
     with MessageLog(tmp_path / "orders-0") as log, pytest.raises(ValueError, match="unknown keyless value 'raise'"):
         log.compact(keyless="raise")
 

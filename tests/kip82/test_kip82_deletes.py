@@ -67,7 +67,7 @@ def stored(log: MessageLog) -> bytes:
 # One message ---------------------------------------------------------------------------------------------------------
 
 
-def test_bit_4_and_a_null_value_without_a_wrapper_are_the_deletes() -> None:
+def test_delete_is_bit_4_or_null_value_without_wrapper() -> None:
     assert (KEPT[17], value_of(KEPT)) == (0, WRAPPED_NULL)
     assert (DELETED[17], value_of(DELETED)) == (0x10, None)
     assert (BARE[17], value_of(BARE)) == (0, None)
@@ -98,12 +98,12 @@ def test_unmarked_message_without_a_list_of_headers_is_a_delete(ops: Any) -> Non
         assert value_of(ops.encode({**message, **fields}, FORMAT)) == value
 
 
-def test_message_that_is_said_to_be_no_delete_is_none() -> None:
+def test_message_marked_as_no_delete_is_none() -> None:
     for message in ({"key": b"k", "tombstone": False}, lh.Message(key=b"k", value=None, tombstone=False)):
         assert value_of(lh.encode(message, FORMAT) or b"") == WRAPPED_NULL
 
 
-def test_dropped_headers_leave_the_wrapper() -> None:
+def test_dropped_headers_leave_wrapper() -> None:
     message = {"key": b"k", "value": None, "headers": [("tenant", b"acme")], "tombstone": False}
     assert value_of(lh.encode(message, FORMAT, on_loss="drop") or b"") == WRAPPED_NULL
 
@@ -122,7 +122,7 @@ def test_removing_all_headers_of_a_record_makes_no_delete() -> None:
 @every_implementation
 @pytest.mark.parametrize("data", [KEPT, KEPT_WITH_HEADERS], ids=["kept", "headers"])
 @pytest.mark.parametrize("target", ["kip82-message", "kip82-message-int", "streams", "streams-timestamped"])
-def test_null_that_is_no_delete_is_lost_where_null_deletes(ops: Any, data: bytes, target: str) -> None:
+def test_non_delete_null_is_lost_where_null_deletes(ops: Any, data: bytes, target: str) -> None:
     types = "binary" if target == "kip82-message" else None
     losses = ops.convert(data, FORMAT, target=target, on_loss="report", types=types).losses
     assert [loss.code for loss in losses if "tombstone" in loss.message] == ["field_not_carried"]
@@ -131,7 +131,7 @@ def test_null_that_is_no_delete_is_lost_where_null_deletes(ops: Any, data: bytes
 
 
 @every_implementation
-def test_null_that_is_no_delete_is_kept_where_null_does_not_delete(ops: Any) -> None:
+def test_non_delete_null_is_kept_where_null_does_not_delete(ops: Any) -> None:
     assert ops.convert(KEPT, FORMAT, target=FORMAT) == KEPT
     into_wrapper = ops.convert(KEPT, FORMAT, target="kip82-wrapper", on_loss="report")
     assert into_wrapper.data == WRAPPED_NULL
@@ -155,7 +155,7 @@ def test_column_reports_the_same_losses() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_conversion_to_an_older_magic_rejects_a_null_that_is_no_delete(magic: int) -> None:
+def test_conversion_to_older_magic_rejects_non_delete_null(magic: int) -> None:
     for data in (KEPT, KEPT_WITH_HEADERS):
         with pytest.raises(lh.ConversionError, match="no null value that deletes nothing") as caught:
             convert_down(lh.decode(data, FORMAT), magic)
@@ -183,7 +183,7 @@ def test_log_stores_the_bytes_of_appended_and_produced_messages(tmp_path: Path, 
         assert [read_back.tombstone for read_back in response.messages("wrapper")] == 2 * [message.tombstone]
 
 
-def test_compaction_keeps_a_null_that_is_no_delete(log: MessageLog) -> None:
+def test_compaction_keeps_non_delete_null(log: MessageLog) -> None:
     log.append([lh.decode(KEPT, FORMAT)._replace(key=b"kept"), lh.decode(DELETED, FORMAT), record(tombstone=False)])
     log.append([{"key": b"said", "tombstone": False, "timestamp": 1}, {"key": b"gone", "timestamp": 1}])
     log.compact(now=10, delete_retention_ms=1)
@@ -191,14 +191,14 @@ def test_compaction_keeps_a_null_that_is_no_delete(log: MessageLog) -> None:
 
 
 @pytest.mark.parametrize("interceptors", [(), (ProducerInterceptor(),)], ids=["without", "with"])
-def test_mapping_without_a_value_is_a_delete_also_with_interceptors(tmp_path: Path, interceptors: Any) -> None:
+def test_mapping_without_value_is_delete_also_with_interceptors(tmp_path: Path, interceptors: Any) -> None:
     with MessageLog(tmp_path / "orders-0", "wrapper", interceptors=interceptors) as log:
         log.append([{"key": b"k"}, {"key": b"k", "tombstone": False}, lh.decode(BARE, FORMAT), lh.decode(KEPT, FORMAT)])
         assert [is_delete(message) for message in log.scan()] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_fetch_of_an_older_version_reports_a_null_that_is_no_delete(tmp_path: Path, version: int) -> None:
+def test_fetch_of_older_version_reports_non_delete_null(tmp_path: Path, version: int) -> None:
     request = FetchRequest.for_partition("orders", 0, 0, version=version)
     with MessageLog(tmp_path / "orders-0", "wrapper") as log:
         log.append([lh.decode(KEPT, FORMAT)])
@@ -209,7 +209,7 @@ def test_fetch_of_an_older_version_reports_a_null_that_is_no_delete(tmp_path: Pa
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_log_of_an_older_magic_rejects_a_null_that_is_no_delete(tmp_path: Path, version: Any) -> None:
+def test_log_of_older_magic_rejects_non_delete_null(tmp_path: Path, version: Any) -> None:
     with MessageLog(tmp_path / "orders-0", "wrapper", message_format_version=version) as log:
         for message in (lh.decode(KEPT, FORMAT), record(tombstone=False)):
             with pytest.raises(lh.ConversionError, match="no null value that deletes nothing"):
@@ -217,7 +217,7 @@ def test_log_of_an_older_magic_rejects_a_null_that_is_no_delete(tmp_path: Path, 
         assert log.append([lh.decode(DELETED, FORMAT), lh.decode(BARE, FORMAT)]) == range(2)
 
 
-def test_only_the_type_of_the_timestamp_is_left_of_the_attributes_of_an_older_magic() -> None:
+def test_older_magic_keeps_only_timestamp_type_of_attributes() -> None:
     message = lh.decode(DELETED, FORMAT)
     for attributes, left in ((0x10, 0), (0x18, 8), (8, 8)):
         assert convert_down(message._replace(attributes=attributes), 1).attributes == left
@@ -246,7 +246,7 @@ def test_conversions_reject_an_unknown_magic_and_layout() -> None:
         convert_down(message, 1, on_loss="report")  # type: ignore[arg-type]
 
 
-def test_conversion_up_keeps_what_a_null_value_means() -> None:
+def test_conversion_up_keeps_meaning_of_null_value() -> None:
     old = lh.decode(lh.encode({"magic": 1, "key": b"k", "value": None}, FORMAT) or b"", FORMAT)
     assert is_delete(convert_up(old, "wrapper"))
     assert not is_delete(convert_up(lh.decode(KEPT, FORMAT), "wrapper"))

@@ -93,12 +93,12 @@ def size(path: Path) -> int:
     return path.stat().st_size
 
 
-def test_replaced_file_is_on_disk_before_it_has_its_name(tmp_path: Path, recorder: Recorder) -> None:
+def test_replaced_file_is_synced_before_rename(tmp_path: Path, recorder: Recorder) -> None:
     replace_file(tmp_path / "file", "content")
     assert recorder.take() == replaced("file", 7)
 
 
-def test_names_of_a_new_log_are_on_disk_before_a_message_is(path: Path, recorder: Recorder) -> None:
+def test_new_log_names_are_synced_before_first_message(path: Path, recorder: Recorder) -> None:
     with MessageLog(path) as log:
         created = recorder.take()
         log.append(samples(1))
@@ -110,7 +110,7 @@ def test_names_of_a_new_log_are_on_disk_before_a_message_is(path: Path, recorder
     assert appended == [("write", name), ("sync", name, size(path / LOG))]
 
 
-def test_append_is_flushed_when_sync_says(path: Path, recorder: Recorder) -> None:
+def test_append_is_flushed_as_sync_option_selects(path: Path, recorder: Recorder) -> None:
     name = f"topics/orders-0/{LOG}"
     with MessageLog(path, sync="flush") as log:
         recorder.take()
@@ -124,7 +124,7 @@ def test_append_is_flushed_when_sync_says(path: Path, recorder: Recorder) -> Non
     assert recorder.take() == [("write", name), ("sync", name, size(path / LOG))]
 
 
-def test_file_is_on_disk_before_the_next_one_begins(path: Path, recorder: Recorder) -> None:
+def test_file_is_synced_before_next_one_begins(path: Path, recorder: Recorder) -> None:
     with MessageLog(path, sync="flush", segment_bytes=size_of_one() + 1) as log:
         log.append(samples(1))
         recorder.take()
@@ -142,7 +142,7 @@ def size_of_one() -> int:
     return len(encoded(samples(1))[0])
 
 
-def test_compaction_saves_its_progress_and_each_file_before_it_replaces_one(path: Path, recorder: Recorder) -> None:
+def test_compaction_syncs_progress_and_file_before_replacing(path: Path, recorder: Recorder) -> None:
     messages = [{"key": key, "value": b"v", "timestamp": 1} for key in (b"k", b"k", b"k", b"a", b"k", b"b")]
     with MessageLog(path, segment_bytes=size_of_one()) as log:
         for first in range(0, 6, 2):
@@ -191,7 +191,7 @@ def test_interrupted_append_is_cut_off_on_disk(path: Path, recorder: Recorder) -
     log.close()
 
 
-def test_damaged_end_is_saved_before_it_is_cut_off(path: Path, recorder: Recorder) -> None:
+def test_damaged_end_is_saved_before_truncation(path: Path, recorder: Recorder) -> None:
     with MessageLog(path) as log:
         log.append(samples(2))
     whole, damage = size(path / LOG), b"\xff" * 100
@@ -207,7 +207,7 @@ def test_damaged_end_is_saved_before_it_is_cut_off(path: Path, recorder: Recorde
 
 
 @pytest.mark.parametrize("truncated", [b"", b"\0" * 20])
-def test_indexes_of_kafka_are_gone_before_their_file_changes(path: Path, recorder: Recorder, truncated: bytes) -> None:
+def test_kafka_indexes_are_deleted_before_their_file_changes(path: Path, recorder: Recorder, truncated: bytes) -> None:
     path.mkdir(parents=True)
     (path / LOG).write_bytes(frame(0, 3, magic=1) + truncated)
     for suffix in (".index", ".timeindex"):

@@ -114,7 +114,7 @@ def test_headers_are_parsed_on_first_access() -> None:
         assert headers.parsed
 
 
-def test_bytes_that_are_not_accessed_are_passed_on_even_if_damaged() -> None:
+def test_unread_damaged_bytes_are_passed_on_unchanged() -> None:
     headers = Headers(b"\x00\x00\x00")
     assert repr(headers) == "Headers(<3 bytes, not parsed yet>)"
     assert headers.as_bytes() == b"\x00\x00\x00"
@@ -133,9 +133,7 @@ def test_bytes_that_are_not_accessed_are_passed_on_even_if_damaged() -> None:
         ("ffffffff", "negative_length", 0, "key length -1 is negative"),
     ],
 )
-def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason(
-    block: str, code: str, byte: int, text: str
-) -> None:
+def test_damaged_bytes_raise_on_access_with_byte_and_reason(block: str, code: str, byte: int, text: str) -> None:
     headers = Headers(bytes.fromhex(block))
     with pytest.raises(DecodeError) as caught:
         headers.keys()
@@ -189,7 +187,7 @@ def test_keys_must_be_text_with_a_utf8_form() -> None:
         Headers().get(5)  # type: ignore[arg-type]
 
 
-def test_type_that_the_draft_does_not_have_is_rejected() -> None:
+def test_type_unknown_to_draft_is_rejected() -> None:
     with pytest.raises(EncodeError, match="kip82-typed: the draft has no type for uint8") as caught:
         Headers().put("n", lh.UInt8(1))
     assert caught.value.code == "unknown_type"
@@ -226,7 +224,7 @@ def test_headers_convert_to_and_from_letterhead_headers() -> None:
     assert len(headers) == 2
 
 
-def test_serializer_converts_the_values_of_its_key() -> None:
+def test_serializer_converts_values_of_its_key() -> None:
     point = HeaderSerializer(lambda p: struct.pack(">hh", *p), lambda data: struct.unpack(">hh", data))
     headers = Headers(serializers={"at": point})
     headers.put("at", (3, -4))

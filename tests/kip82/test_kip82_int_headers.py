@@ -71,7 +71,7 @@ def test_key_must_be_a_32_bit_integer(key: Any, error: type[Exception], text: st
     assert len(headers) == 0
 
 
-def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason() -> None:
+def test_damaged_bytes_raise_on_access_with_byte_and_reason() -> None:
     headers = IntHeaders(wire((1, b"a")) + b"\x00\x00\x00\x05\x00\x00\x00\x09abc")
     with pytest.raises(DecodeError) as caught:
         headers.get(1)
@@ -125,7 +125,7 @@ def test_ranges_are_configurable_and_validated() -> None:
         RESERVED["in_house"]
 
 
-def test_keys_outside_the_range_of_the_writer_are_rejected_and_existing_ones_stay() -> None:
+def test_keys_outside_writer_range_are_rejected_and_others_kept() -> None:
     broker = IntHeaders({7: b"cluster-a"}).as_bytes()
     headers = IntHeaders(broker, writes=RESERVED["in-house"])
     headers.put(1_000_000_001, b"acme")
@@ -303,7 +303,7 @@ def test_damaged_headers_leave_the_value_of_a_wrapper_readable() -> None:
 
 
 @given(st.binary(max_size=24) | st.builds(lambda *parts: b"".join(parts), st.just(b"\0\0\0\0"), st.binary(max_size=24)))
-def test_wrapper_is_read_if_the_core_reads_all_but_its_headers(data: bytes) -> None:
+def test_wrapper_is_readable_if_core_reads_all_but_headers(data: bytes) -> None:
     try:
         read = lh.decode(data, "kip82-wrapper")
     except DecodeError as error:

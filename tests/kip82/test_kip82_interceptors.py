@@ -138,7 +138,7 @@ def test_all_interceptors_get_acknowledgements_commits_and_close() -> None:
         assert step.calls == [(metadata, None), (None, failed), {TopicPartition("t", 0): 8}, "closed"]
 
 
-def test_on_error_raise_raises_with_a_note_that_names_the_interceptor() -> None:
+def test_errors_raise_adds_note_that_names_interceptor() -> None:
     with pytest.raises(RuntimeError, match="no") as caught:
         ProducerInterceptors([Broken()], errors="raise").on_send(ProducerRecord("t"))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_send"]
@@ -157,9 +157,7 @@ def test_all_interceptors_are_called_after_one_failed() -> None:
 
 # Compared with ProducerInterceptors and ConsumerInterceptors of Kafka 4.3.1: each method logs what an interceptor throws,
 # and the next one gets the last record that was returned.
-def test_exception_is_logged_and_the_next_interceptor_gets_the_last_good_record(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_exception_is_logged_and_next_gets_last_good_record(caplog: pytest.LogCaptureFixture) -> None:
     chain = [Step("step", b"1"), Broken(), Step("step", b"2")]
     with caplog.at_level(logging.ERROR, "letterhead.kip82"):
         sent = ProducerInterceptors(chain).on_send(ProducerRecord("t", value=b"v"))
@@ -363,7 +361,7 @@ def test_failure_is_acknowledged_and_raised(tmp_path: Path) -> None:
         assert log.next_offset == 0
 
 
-def test_failed_acknowledgement_does_not_hide_the_error_of_the_record(tmp_path: Path) -> None:
+def test_failed_acknowledgement_does_not_hide_record_error(tmp_path: Path) -> None:
     class Deaf(ProducerInterceptor):
         def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
             raise RuntimeError("no")
@@ -430,7 +428,7 @@ def test_failed_required_interceptor_does_not_move_the_position(tmp_path: Path) 
 
 
 @every_header_format
-def test_consumer_skips_messages_of_a_compressed_set_before_its_position(header_format: HeaderFormat) -> None:
+def test_consumer_skips_set_messages_before_its_position(header_format: HeaderFormat) -> None:
     sent = [
         ProducerRecord("orders", b"k", b"%d" % number, header_format=header_format).to_bytes(number)
         for number in range(3)
@@ -493,7 +491,7 @@ def test_log_calls_its_interceptors_on_append(header_format: HeaderFormat, tmp_p
 @pytest.mark.parametrize(
     ("version", "codec"), [(0, "none"), (0, "gzip"), (1, "none"), (1, "lz4"), (2, "none"), (2, "snappy")]
 )
-def test_interceptors_that_change_nothing_do_not_change_the_bytes_of_a_log(
+def test_unchanging_interceptors_leave_log_bytes_unchanged(
     header_format: HeaderFormat, version: Any, codec: Codec, tmp_path: Path
 ) -> None:
     source = [*samples(40, header_format), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
@@ -619,7 +617,7 @@ def test_audit_of_a_mirror_keeps_the_message_id_and_the_origin(header_format: He
     assert isinstance(first.message_id, uuid.UUID)
 
 
-def test_audit_reports_unaudited_records_and_message_ids_are_unique() -> None:
+def test_audit_reports_unaudited_records_and_unique_message_ids() -> None:
     entries: list[AuditEntry] = []
     audit = Audit("c", "a", report=entries.append)
     sent = [ProducerInterceptors([audit]).on_send(ProducerRecord("t")) for _ in range(100)]

@@ -321,7 +321,7 @@ def test_threads_can_share_a_log(path):
 # Who may open it ---------------------------------------------------------------------------------------------------
 
 
-def test_without_locks_a_log_is_read_and_not_written(path, monkeypatch):
+def test_log_without_locks_is_read_only(path, monkeypatch):
     with MessageLog(path) as log:
         log.append([sample(0)])
     before = {file.name: file.read_bytes() for file in path.iterdir()}
@@ -395,7 +395,7 @@ def test_operations_on_a_closed_log_are_rejected(path):
         ({"partition": 3}, "has the partition 0, and not 3"),
     ],
 )
-def test_other_properties_than_those_of_the_log_are_rejected(path, options, text):
+def test_properties_that_contradict_log_are_rejected(path, options, text):
     MessageLog(path).close()
     with pytest.raises(MessageLogError, match=text):
         MessageLog(path, **options)

@@ -103,7 +103,7 @@ def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
 @pytest.mark.parametrize(
     ("size", "code"), [(-(2**31), "negative_length"), (-1, "negative_length"), (1, "truncated"), (13, "truncated")]
 )
-def test_a_size_that_no_message_has_is_damage(path, size, code):
+def test_size_that_no_message_has_is_damage(path, size, code):
     file = written(path, samples(COUNT))
     data = file.read_bytes()
     file.write_bytes(data + struct.pack(">qi", COUNT, size))
@@ -192,7 +192,7 @@ def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated)
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_message_with_a_valid_checksum_and_a_wrong_offset_is_not_cut(path, codec):
+def test_valid_checksum_with_wrong_offset_is_not_cut(path, codec):
     """The checksum does not cover the offset, of which one bit changed."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
@@ -300,7 +300,7 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
 
 @pytest.mark.full
 @pytest.mark.parametrize("sync", ["append", "flush"])
-def test_a_hundred_kills_during_append_lose_no_acknowledged_message(path, sync):
+def test_100_kills_during_append_lose_no_acknowledged_message(path, sync):
     truncated = check_after_kills(path, sync, 100)
     print(f"{truncated} of 100 kills left a truncated tail")
 
@@ -516,7 +516,7 @@ def test_only_an_incomplete_message_counts_as_truncated(path):
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2, 3, 127])
-def test_only_a_message_of_a_known_magic_is_an_interrupted_append(path, magic):
+def test_only_incomplete_message_of_known_magic_is_cut(path, magic):
     file = written(path, samples(2))
     whole = file.read_bytes()
     rest = bytearray(encoded(samples(3))[2][:-1])
@@ -547,7 +547,7 @@ def test_whole_message_is_found_wherever_the_search_window_ends(path, monkeypatc
 
 
 @pytest.mark.parametrize("timestamps", ["create", "append"])
-def test_type_of_a_timestamp_is_that_of_the_log(path, header_format, timestamps):
+def test_timestamp_type_follows_log(path, header_format, timestamps):
     source = [{**sample(0, header_format)._asdict(), "attributes": attributes} for attributes in (0, 8)]
     with MessageLog(path, header_format, timestamps=timestamps) as log:
         log.append(source)
@@ -561,7 +561,7 @@ def test_type_of_a_timestamp_is_that_of_the_log(path, header_format, timestamps)
 
 
 @pytest.mark.parametrize("option", ["segment_bytes", "max_message_bytes"])
-def test_sizes_of_a_log_are_at_least_one_byte(path, option):
+def test_log_sizes_are_at_least_one_byte(path, option):
     for size in (0, -1):
         with pytest.raises(ValueError, match=f"{option} must be 1 or more, not {size}"):
             MessageLog(path, **{option: size})
@@ -573,7 +573,7 @@ def test_sizes_of_a_log_are_at_least_one_byte(path, option):
 
 
 @pytest.mark.parametrize(("offset", "damaged"), [(1, False), (2, False), (3, True), (4, True)])
-def test_offset_of_a_compacted_file_is_below_the_first_one_of_the_next_file(path, offset, damaged):
+def test_compacted_file_offset_is_below_first_of_next_file(path, offset, damaged):
     with MessageLog(path, segment_bytes=1) as log:
         log.append([{"key": b"a", "value": b"v"}, {"key": b"b", "value": b"v"}, {"key": b"a", "value": b"v"}])
         log.append([{"key": b"c", "value": b"v"}])

@@ -62,7 +62,7 @@ def on_disk(path: Path) -> dict[str, bytes]:
 # Directories of Kafka ----------------------------------------------------------------------------------------------
 
 
-def test_directories_of_kafka_are_opened(tmp_path, vectors):
+def test_kafka_directories_are_opened(tmp_path, vectors):
     sets = kafka_sets(vectors)
     assert len(sets) == 16
     for name, data in sets.items():
@@ -83,7 +83,7 @@ def test_directories_of_kafka_are_opened(tmp_path, vectors):
         assert on_disk(path)[f"{expected[0].offset:020}.log"].startswith(data)
 
 
-def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
+def test_kafka_log_may_have_offset_gaps(path, vectors):
     """Retention deletes whole files at the beginning, and the cleaner messages anywhere, also inside compressed sets."""
     sets = kafka_sets(vectors)
     cleaned = lh.batch([{"offset": 20, "magic": 1}, {"offset": 25, "magic": 1}], "kip82-messages", codec="lz4")
@@ -95,7 +95,7 @@ def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
         assert log.verify() == []
 
 
-def test_a_compressed_set_that_lacks_its_last_message_names_the_offset_at_its_end(path):
+def test_compressed_set_without_last_message_names_end_offset(path):
     with MessageLog(path) as log:
         log.append([{}])
     # The offsets in a set of format 0 are not relative to its own.
@@ -106,7 +106,7 @@ def test_a_compressed_set_that_lacks_its_last_message_names_the_offset_at_its_en
     assert error.reason == "a compressed set ends with offset 3, and its own is 5"
 
 
-def test_truncated_tail_of_a_log_of_kafka_is_cut(path):
+def test_truncated_tail_of_kafka_log_is_cut(path):
     whole = frame(0, 3, magic=1, codec="gzip") + frame(3, 2, magic=0)
     for truncated in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
         for cut in (1, 11, 13, 17, 19, len(truncated) - 1):
@@ -138,7 +138,7 @@ def test_files_without_a_message_are_rejected_and_not_cut(path):
     assert on_disk(path) == before
 
 
-def test_unfinished_replacement_of_kafka_is_rejected(path):
+def test_unfinished_kafka_replacement_is_rejected(path):
     written_by_kafka(path, {0: frame(0, 1, magic=1)})
     (path / f"{FIRST}.swap").write_bytes(frame(0, 1, magic=1))
     with pytest.raises(MessageLogError, match="Kafka was stopped while it replaced a file"):

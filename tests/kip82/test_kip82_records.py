@@ -96,7 +96,7 @@ def test_headers_take_four_bytes_and_their_encoding(header_format: HeaderFormat,
     assert len(record.to_bytes()) == len(bare.to_bytes()) + 4 + len(record.get_headers().as_bytes())
 
 
-def test_layout_wrapper_has_a_wrapper_as_value_and_bit_4_as_tombstone() -> None:
+def test_wrapper_layout_has_wrapper_value_and_bit_4_as_tombstone() -> None:
     wrapper = MessageWrapper({5: b"acme"}, b"v")
     record = ProducerRecord("t", b"k", wrapper, timestamp=7, header_format="wrapper")
     assert record.to_bytes(3) == message(0, None, wrapper.to_bytes())
@@ -106,7 +106,7 @@ def test_layout_wrapper_has_a_wrapper_as_value_and_bit_4_as_tombstone() -> None:
     assert read_one(delete.to_bytes(), "wrapper").value == b"v"
 
 
-def test_delete_in_the_layout_wrapper_has_headers() -> None:
+def test_delete_in_wrapper_layout_has_headers() -> None:
     record = ProducerRecord("t", b"k", headers={5: b"acme"}, header_format="wrapper")
     read = read_one(record.to_bytes(), "wrapper")
     assert (read.tombstone, read.value, read.get_header(5)) == (True, None, b"acme")
@@ -115,7 +115,7 @@ def test_delete_in_the_layout_wrapper_has_headers() -> None:
 
 
 @every_flagged_layout
-def test_delete_in_the_other_layouts_is_a_null_value_with_headers(header_format: HeaderFormat) -> None:
+def test_delete_in_other_layouts_is_null_value_with_headers(header_format: HeaderFormat) -> None:
     record = ProducerRecord("t", b"k", headers={KEY[header_format]: b"acme"}, header_format=header_format)
     read = read_one(record.to_bytes(), header_format)
     assert (read.tombstone, read.value, read.get_header(KEY[header_format])) == (True, None, b"acme")
@@ -251,7 +251,7 @@ def test_record_parses_encoded_headers_on_first_access() -> None:
     assert again.get_headers().parsed
 
 
-def test_headers_in_order_are_written_in_order_and_can_be_read_partially() -> None:
+def test_sorted_headers_are_written_sorted_and_read_partially() -> None:
     headers = IntHeaders({70_000: b"b", 1: b"a"}).sorted()
     record = ProducerRecord("t", b"k", b"v", headers=headers, header_format="int")
     read = read_one(record.to_bytes(), "int").get_headers()
@@ -372,7 +372,7 @@ def test_headers_are_parsed_on_first_access(header_format: HeaderFormat) -> None
 
 
 @every_header_format
-def test_damaged_headers_leave_the_value_and_later_records_readable(header_format: HeaderFormat) -> None:
+def test_damaged_headers_leave_value_and_later_records_readable(header_format: HeaderFormat) -> None:
     good = ProducerRecord("t", b"k", b"w", headers={KEY[header_format]: b"x"}, header_format=header_format).to_bytes(4)
     bad, last = ConsumerRecord.read(
         message_with(header_format, BAD[header_format]) + good, topic="t", header_format=header_format
@@ -405,7 +405,7 @@ def test_errors_null_reads_damaged_headers_as_none(header_format: HeaderFormat) 
 
 
 @every_flagged_layout
-def test_damaged_headers_in_a_compressed_set_leave_the_others_readable(header_format: HeaderFormat) -> None:
+def test_damaged_headers_in_compressed_set_leave_others_readable(header_format: HeaderFormat) -> None:
     inner = message_with(header_format, BAD[header_format]) + ProducerRecord(
         "t", b"k", b"w", header_format=header_format
     ).to_bytes(4)

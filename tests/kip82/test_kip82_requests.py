@@ -50,7 +50,7 @@ def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchR
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-def test_a_log_that_is_closed_or_read_only_answers_no_request_to_append(tmp_path, readonly):
+def test_closed_or_read_only_log_rejects_append_request(tmp_path, readonly):
     log = log_of(tmp_path, "typed")
     log.append([sample(0)])
     ((_, part),) = log.fetch(FetchRequest.for_partition("orders", 0, 0, version=4)).partitions()
@@ -206,7 +206,7 @@ def test_any_bytes_are_decoded_or_rejected(type, data, version):
     assert read.encode() == data
 
 
-def test_values_that_do_not_fit_are_rejected_when_encoded():
+def test_values_out_of_range_are_rejected_when_encoded():
     with pytest.raises(lh.EncodeError, match="produce request 4: partition 2147483648 does not fit 32 bits"):
         ProduceRequest(version=4, topics=(TopicPartitions("t", (ProducePartition(1 << 31, b""),)),)).encode()
     with pytest.raises(lh.EncodeError, match="the length of topic 40000 does not fit 16 bits"):
@@ -226,7 +226,7 @@ def test_values_that_do_not_fit_are_rejected_when_encoded():
 
 
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)
-def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, header_format):
+def test_own_version_returns_appended_bytes(tmp_path, header_format):
     version = 3 if header_format == "int" else 4
     source = samples(12, header_format)
     with log_of(tmp_path, header_format) as log:
@@ -272,7 +272,7 @@ def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, header_f
         assert message.timestamp == (before["timestamp"] if version == 2 else -1)
 
 
-def test_message_of_an_older_producer_is_returned_unchanged_to_an_older_consumer(log):
+def test_older_producer_and_consumer_exchange_unchanged_message(log):
     source = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
     request = ProduceRequest.for_partition("orders", 0, source, version=2)
     produced(log, request)
@@ -288,7 +288,7 @@ def compressed_sets() -> list[dict]:
 
 
 @pytest.mark.parametrize("case", compressed_sets(), ids=lambda case: case["id"].partition("/")[2])
-def test_compressed_set_is_opened(log, case):
+def test_compressed_set_is_decompressed(log, case):
     (magic,) = {message["magic"] for message in case["messages"]}
     part = answer(log, 4 if magic == 2 else 2, bytes.fromhex(case["bytes"]))
     assert (part.error_code, part.offset) == (0, 0)
@@ -425,7 +425,7 @@ def test_fetch_respects_offset_and_max_bytes(log):
     assert (part.error_code, part.reason) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0")
 
 
-def test_fetch_returns_the_messages_before_damage_and_then_the_error(log):
+def test_fetch_returns_messages_before_damage_then_error(log):
     log.append(samples(3))
     file = log.path / "00000000000000000000.log"
     parts = encoded(samples(3))
@@ -466,9 +466,7 @@ def test_acks_minus_one_flushes_to_disk(tmp_path, monkeypatch):
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("headers", [{"a": b"x"}, {"a": lh.Int32(3)}, {5: b"x"}, [("a", None)]])
 @pytest.mark.parametrize(("header_format", "other"), [("typed", 4), ("int", 3), ("wrapper", 4)])
-def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them(
-    version, headers, header_format, other
-):
+def test_headers_in_older_version_name_version_that_has_them(version, headers, header_format, other):
     sent = [{"key": b"k"}, {"key": b"k", "headers": headers}]
     with pytest.raises(lh.ConversionError) as caught:
         ProduceRequest.for_partition("orders", 0, sent, version=version, header_format=header_format)

@@ -89,7 +89,7 @@ def test_work_after_damage_grows_with_the_size(
 
 
 @pytest.mark.parametrize("gaps", [False, True])
-def test_what_is_found_after_damage_is_whole(gaps: bool, tmp_path: Path) -> None:
+def test_messages_found_after_damage_are_complete(gaps: bool, tmp_path: Path) -> None:
     large = message(2, bytes(300_000))
     data = message(0) + message(1, b"x" * 9000, good=False) + overlapping(5000) + large + message(3)
     (tmp_path / segments.segment_name(0)).write_bytes(data)
@@ -101,7 +101,7 @@ def test_what_is_found_after_damage_is_whole(gaps: bool, tmp_path: Path) -> None
 
 @few
 @given(st.binary(max_size=200), st.integers(0, 20_000), st.data())
-def test_checksums_of_parts_are_those_of_their_bytes(
+def test_checksums_of_parts_match_their_bytes(
     tmp_path_factory: pytest.TempPathFactory, seed: bytes, size: int, data: st.DataObject
 ) -> None:
     content = random.Random(seed).randbytes(size)

@@ -62,7 +62,7 @@ def test_changed_payload_or_covered_header_is_rejected(change: Any) -> None:
         opened(change(sealed()))
 
 
-def test_a_missing_seal_another_signer_and_a_second_seal_are_rejected() -> None:
+def test_missing_second_or_foreign_seal_is_rejected() -> None:
     with pytest.raises(ValueError, match="has no seal"):
         opened(*ConsumerRecord.read(ProducerRecord("orders", value=b"plain").to_bytes(), topic="orders"))
     with pytest.raises(ValueError, match="does not match"):

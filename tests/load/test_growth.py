@@ -13,7 +13,7 @@ pytestmark = pytest.mark.full
 
 
 @pytest.mark.timeout(1800)
-def test_twice_the_input_is_about_twice_the_work() -> None:
+def test_doubled_input_takes_about_double_work() -> None:
     grown = growth.measure(list(growth.cases))
     print(growth.table(grown))
     assert len(grown) >= 60

@@ -135,7 +135,7 @@ def shown(seen: Seen) -> str:
     )
 
 
-def test_what_a_store_and_readers_open_is_closed_with_them(
+def test_stores_and_readers_close_what_they_open(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where no other process leaves files
@@ -280,7 +280,7 @@ class Owner(bytearray):
     """Memory that somebody owns, and whose end can be watched."""
 
 
-def test_memory_that_python_owns_is_let_go(samples: Path) -> None:
+def test_memory_owned_by_python_is_released(samples: Path) -> None:
     [_, offsets, data] = blocks_of(samples, 1).buffers()
     ended = []
     owner = Owner(data.to_pybytes())
@@ -295,7 +295,7 @@ def test_memory_that_python_owns_is_let_go(samples: Path) -> None:
     assert ended == [True]
 
 
-def test_a_stream_that_is_dropped_in_the_middle_gives_back_what_it_holds(samples: Path) -> None:
+def test_dropped_stream_releases_memory(samples: Path) -> None:
     column = blocks_of(samples, 1)
     before = pa.total_allocated_bytes()
     chunks = [pa.array(column[start : start + 1000].to_pylist(), pa.binary()) for start in range(0, len(column), 1000)]

@@ -86,13 +86,13 @@ def whole(*bases: int) -> dict[int, bytes]:
 @pytest.mark.parametrize(
     ("start", "end"), [(0, 30), (0, 10), (0, 11), (9, 10), (9, 20), (10, 20), (10, 11), (29, 30), (7, 7)]
 )
-def test_a_range_is_read_from_its_first_to_before_its_last_offset(start: int, end: int) -> None:
+def test_range_includes_first_and_excludes_last_offset(start: int, end: int) -> None:
     log = Log(whole(0, 10, 20), 30)
     assert read(log, start, end) == list(range(start, end))
     assert all(offset < end for offset in log.asked)
 
 
-def test_an_end_that_compaction_removed_is_reached() -> None:
+def test_end_removed_by_compaction_is_reached() -> None:
     assert read(Log(whole(0, 20), 30), 5, 20) == list(range(5, 10))
     # Compaction keeps the segment that is written to: below the end of a partition, there is a batch at or after each offset.
     for end in (29, 30):
@@ -107,7 +107,7 @@ def narrowed(log: Log, where: Any) -> list[tuple[int, int]]:
     return [(requested.start, requested.end) for requested in ranges]
 
 
-def test_a_condition_narrows_a_range_to_the_offsets_it_can_select() -> None:
+def test_condition_narrows_range_to_selectable_offsets() -> None:
     log = Log(whole(0, 10, 20), 30)
     offset, time = lh.col("offset"), lh.col("timestamp")
     assert narrowed(log, (offset >= 7) & (offset <= 9)) == [(7, 10)]
@@ -127,7 +127,7 @@ def end_of(log: Log, end: Any, isolation: Any) -> int:
     return requested.end
 
 
-def test_a_bound_by_time_is_at_most_the_last_readable_offset() -> None:
+def test_time_limit_is_at_most_last_readable_offset() -> None:
     # A transaction that began at 20 is open.
     log = Log({base: ten(10**8 + base) for base in (0, 10, 20)}, 30, stable=20)
 
@@ -163,7 +163,7 @@ def test_errors_name_topic_partition_and_offset() -> None:
 
 
 @pytest.mark.parametrize("time", [1_700_000_000_000_000_000, -(1 << 62)])
-def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(time: int) -> None:
+def test_timestamp_out_of_spark_range_follows_errors(time: int) -> None:
     messages: Sequence[Any] = [{"offset": at, "timestamp": time if at == 6 else 5, "value": b"v"} for at in range(10)]
     log = Log({0: lh.batch([*messages])}, 10)
 

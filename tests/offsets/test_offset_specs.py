@@ -39,14 +39,14 @@ A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
         ("@-1", OffsetPoint("time", -1)),
     ],
 )
-def test_a_point_is_an_offset_a_count_or_a_time(spec: Any, point: OffsetPoint) -> None:
+def test_position_is_offset_count_or_time(spec: Any, point: OffsetPoint) -> None:
     assert OffsetBounds.parse(spec, "latest" if spec != "latest" else spec).start == point
     exact = point._replace(exact=point.kind == "offset")
     assert OffsetBounds.parse("earliest", {3: spec}).of_partition(3)[1] == exact
 
 
 @pytest.mark.parametrize("spec", ["", "@", "-", "@x", "1.5", "first", "²", "2026-13-01", 1.5, True, None, b"5", [5]])
-def test_another_point_is_rejected_by_name(spec: Any) -> None:
+def test_invalid_position_is_rejected_by_name(spec: Any) -> None:
     with pytest.raises(ValueError, match=r"^--end must be 'earliest', 'latest', an offset, "):
         OffsetBounds.parse("earliest", spec, ("--start", "--end"))
     with pytest.raises(ValueError, match=r"^start must be 'earliest', 'latest', an offset, "):
@@ -105,7 +105,7 @@ def ranges(start: Any, end: Any = "latest") -> list[tuple[int, int]]:
     return [(chosen.start, chosen.end) for chosen in requested]
 
 
-def test_an_offset_bounds_every_partition_as_far_as_it_reaches() -> None:
+def test_offset_applies_to_every_partition_within_its_range() -> None:
     assert ranges("earliest") == [(5, 20), (0, 8)]
     assert ranges(6, 10) == [(6, 10), (6, 8)]
     assert ranges(0, 100) == [(5, 20), (0, 8)]
@@ -118,7 +118,7 @@ def test_an_offset_bounds_every_partition_as_far_as_it_reaches() -> None:
         ranges(21)
 
 
-def test_an_offset_of_one_partition_must_exist() -> None:
+def test_offset_of_single_partition_must_exist() -> None:
     with pytest.raises(OffsetsGone, match=r"orders-0: offset 4 .* the first one is 5"):
         ranges({0: 4, 1: 0})
     with pytest.raises(ValueError, match="orders-1: end is offset 9, but the partition ends at 8"):
@@ -141,7 +141,7 @@ def offsets(log: Log, *requested: OffsetRange, skip_lost: bool = False) -> list[
     return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
 
 
-def test_ranges_are_read_in_order_and_the_next_request_is_sent_before_rows_are_made() -> None:
+def test_ranges_are_read_in_order_with_next_request_sent_early() -> None:
     log = Log({A: (0, 20), B: (0, 8)})
     batches = read_ranges(log, [OffsetRange(A, 2, 7), OffsetRange(A, 9, 9), OffsetRange(B, 0, 2)])
     assert next(batches).column("offset").to_pylist() == [2, 3, 4]
@@ -153,7 +153,7 @@ def test_ranges_are_read_in_order_and_the_next_request_is_sent_before_rows_are_m
     assert len(log.requests) == 3
 
 
-def test_lost_records_are_an_error_or_skipped() -> None:
+def test_lost_records_raise_or_are_skipped() -> None:
     log = Log({A: (5, 9), B: (0, 3)})
     with pytest.raises(OffsetsGone, match="orders-0: offset 2 cannot be read: it was deleted, and the first one is 5"):
         offsets(log, OffsetRange(A, 2, 7))
@@ -178,7 +178,7 @@ def test_ranges_are_divided_among_tasks_without_gaps() -> None:
 @pytest.mark.parametrize(
     ("sizes", "minimum", "count"), [((50, 50), 5, 5), ((9, 9, 9), 4, 4), ((2, 1), 7, 3), ((1000, 3), 10, 10)]
 )
-def test_there_are_as_many_tasks_as_requested(sizes: tuple[int, ...], minimum: int, count: int) -> None:
+def test_task_count_equals_requested_partitions(sizes: tuple[int, ...], minimum: int, count: int) -> None:
     requested = [OffsetRange(TopicPartition("t", number), 0, size) for number, size in enumerate(sizes)]
     parts = divide_ranges(requested, minimum, None)
     assert len(parts) == count
@@ -187,7 +187,7 @@ def test_there_are_as_many_tasks_as_requested(sizes: tuple[int, ...], minimum: i
     assert max(lengths) - min(lengths) <= 1
 
 
-def test_the_offsets_of_a_trigger_are_shared_in_proportion() -> None:
+def test_trigger_offsets_are_shared_in_proportion() -> None:
     starts, ends = {A: 0, B: 5}, {A: 90, B: 15}
     assert limit_ends(100, starts, ends) == ends
     assert limit_ends(50, starts, ends) == {A: 45, B: 10}
