@@ -323,7 +323,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize("advice", [*TYPES, *READS, *CONDITIONS, *EDITS, *WRITES], ids=lambda advice: advice.wrong)
-def test_advice_works_when_it_is_pasted(advice: Advice) -> None:
+def test_pasted_advice_works(advice: Advice) -> None:
     with pytest.raises((TypeError, ValueError, lh.HeaderError)) as raised:
         run(advice.wrong)
     message = "\n".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
@@ -334,7 +334,7 @@ def test_advice_works_when_it_is_pasted(advice: Advice) -> None:
         run(advice.right)
 
 
-def test_the_advice_of_a_warning_works() -> None:
+def test_warning_advice_works() -> None:
     with pytest.warns(UnseenHeaderWarning, match="ignore_case=True"):
         lha.edit(COLUMN, "kafka", replace={"ROUTE": "hash"})
     with warnings.catch_warnings():

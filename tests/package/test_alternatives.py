@@ -34,13 +34,13 @@ def messages(*values: bytes | None) -> pa.Array:
         ("decimal(9,2):text | decimal(9,2):text", "decimal(9,2)", "decimal(9,2)", pa.decimal128(9, 2)),
     ],
 )
-def test_the_column_holds_the_values_of_all_types(type: str, name: str, spark: str, arrow: pa.DataType) -> None:
+def test_column_has_values_of_all_types(type: str, name: str, spark: str, arrow: pa.DataType) -> None:
     assert base_type(type) == name
     assert _native.check_type(type)[1] == spark
     assert lha.select(messages(None), {"n": type}).type.field("n").type == arrow
 
 
-def test_a_header_that_was_widened_is_read_in_both_widths() -> None:
+def test_widened_header_is_read_in_both_widths() -> None:
     narrow, wide = (-5).to_bytes(4, "big", signed=True), (2**40).to_bytes(8, "big")
     column = messages(narrow, wide, None, b"three")
     selected = lha.select(column, {"n": "int64 | int32"}, errors="column")
@@ -69,14 +69,14 @@ def test_numbers_keep_their_values_in_a_wider_column(type: str, value: bytes, ex
     assert row["n"] == expected
 
 
-def test_a_default_is_a_value_of_the_column() -> None:
+def test_default_is_value_of_column() -> None:
     columns = {"n": lh.field("int8 | int64:text", key="absent", default=2**40)}
     assert lha.select(messages(None), columns).to_pylist() == [{"n": 2**40}]
     with pytest.raises(ValueError, match="the number does not fit int64"):
         lh.field("int8 | int64:text", default=2**70)
 
 
-def test_the_first_type_is_written() -> None:
+def test_first_type_is_written() -> None:
     packed = lha.pack(pa.table({"n": pa.array([1])}), {"n": "int16 | int64"})
     assert packed.to_pylist() == [[{"key": "n", "value": b"\0\1"}]]
 
@@ -90,6 +90,6 @@ def test_the_first_type_is_written() -> None:
         (" | ".join(["int8"] * 17), "has 17 alternatives, and 16 are the most"),
     ],
 )
-def test_types_without_a_common_column_are_refused(type: str, message: str) -> None:
+def test_types_without_common_column_are_rejected(type: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lh.field(type)

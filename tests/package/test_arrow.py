@@ -48,7 +48,7 @@ def without_nulls(lists: pa.Array) -> list[object]:
 # --- the topic and the store -----------------------------------------------------------------------------------------
 
 
-def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, rows: pa.Array) -> None:
+def test_topic_survives_encode_then_decode(headers: pa.Array, rows: pa.Array) -> None:
     read = lha.decode(rows, "kafka")
     assert read.type == headers.type
     assert read.to_pylist() == without_nulls(headers)
@@ -87,7 +87,7 @@ def test_a_typed_list_is_written_by_the_types_option() -> None:
 # --- what goes in, what comes out ------------------------------------------------------------------------------------
 
 
-def test_pyarrow_comes_back_when_pyarrow_went_in(rows: pa.Array) -> None:
+def test_pyarrow_input_returns_pyarrow(rows: pa.Array) -> None:
     assert isinstance(lha.decode(rows, "kafka"), pa.Array)
     chunked = pa.chunked_array([rows[:10], rows[10:30]])
     read = lha.decode(chunked, "kafka")
@@ -96,7 +96,7 @@ def test_pyarrow_comes_back_when_pyarrow_went_in(rows: pa.Array) -> None:
     assert read.combine_chunks().equals(lha.decode(rows[:30], "kafka"))
 
 
-def test_an_empty_column_gives_an_empty_column() -> None:
+def test_empty_column_returns_empty_column() -> None:
     empty = pa.array([], pa.binary())
     assert lha.decode(empty, "kafka").to_pylist() == []
     assert lha.decode(pa.chunked_array([], pa.binary()), "kafka").type == lha.decode(empty, "kafka").type
@@ -108,7 +108,7 @@ def test_every_layout_of_bytes_is_read(rows: pa.Array, layout: pa.DataType) -> N
     assert lha.decode(rows.cast(layout), "kafka").equals(lha.decode(rows, "kafka"))
 
 
-def test_buffers_that_are_not_aligned_are_read(headers: pa.Array) -> None:
+def test_unaligned_buffers_are_read(headers: pa.Array) -> None:
     times = pa.array(range(len(headers)), pa.int64())
     moved = pa.py_buffer(b"\0" + times.buffers()[1].to_pybytes()).slice(1)
     assert moved.address % 8 != 0
@@ -129,7 +129,7 @@ def test_large_lists_and_views_are_read(headers: pa.Array, rows: pa.Array) -> No
         assert lha.encode(pa.array(headers.to_pylist(), layout), "kafka").equals(rows)
 
 
-def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, rows: pa.Array) -> None:
+def test_slice_returns_its_rows(headers: pa.Array, rows: pa.Array) -> None:
     for start, length in ((0, 0), (1, 7), (299, 1000), (9_990, 10)):
         assert lha.decode(rows.slice(start, length), "kafka").equals(lha.decode(rows, "kafka").slice(start, length))
         assert lha.encode(headers.slice(start, length), "kafka").equals(rows.slice(start, length))
@@ -137,7 +137,7 @@ def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, rows: pa.Array) 
         assert part.equals(lha.select(headers, THREE).slice(start, length))
 
 
-def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
+def test_polars_input_and_output_work(rows: pa.Array) -> None:
     import polars as pl
 
     series = pl.Series(rows)
@@ -149,7 +149,7 @@ def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
     assert pl.Series(lha.encode(read, "kafka")).to_list() == rows.to_pylist()
 
 
-def test_duckdb_reads_what_comes_out(rows: pa.Array) -> None:
+def test_duckdb_reads_output(rows: pa.Array) -> None:
     import duckdb
 
     picked = lha.select(rows, THREE)
@@ -159,14 +159,14 @@ def test_duckdb_reads_what_comes_out(rows: pa.Array) -> None:
     ]
 
 
-def test_nanoarrow_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
+def test_nanoarrow_input_and_output_work(rows: pa.Array) -> None:
     import nanoarrow as na
 
     result = lha.validate(na.Array(rows), "kafka")
     assert len(na.Array(result)) == len(rows)
 
 
-def test_a_stream_gives_a_stream_to_other_libraries(rows: pa.Array) -> None:
+def test_stream_input_returns_stream_for_other_libraries(rows: pa.Array) -> None:
     class Stream:
         """A library of its own: nothing but the protocol."""
 
@@ -197,7 +197,7 @@ def test_a_consumer_may_request_another_type(headers: pa.Array, rows: pa.Array) 
     assert pa.RecordBatchReader.from_stream(columns, schema=schema).schema == schema
 
 
-def test_a_capsule_that_was_imported_is_not_imported_again(rows: pa.Array) -> None:
+def test_imported_capsule_is_not_imported_again(rows: pa.Array) -> None:
     array, stream = exported(rows), exported(pa.chunked_array([rows]))
     for column in (array, stream):
         lha.validate(column, "kafka")
@@ -214,19 +214,19 @@ def test_capsules_of_other_names_are_rejected() -> None:
         lha.validate(Swapped(), "kafka")
 
 
-def test_an_error_in_a_stream_counts_rows_over_all_chunks(rows: pa.Array) -> None:
+def test_stream_error_counts_rows_over_all_chunks(rows: pa.Array) -> None:
     chunked = pa.chunked_array([rows[:5], pa.array([b"", b"\x02"])])
     with pytest.raises(lh.DecodeError) as caught:
         lha.decode(chunked, "kafka")
     assert (caught.value.row, caught.value.code) == (6, "count_too_large")
 
 
-def test_something_without_the_protocol_is_a_type_error() -> None:
+def test_object_without_arrow_protocol_raises_type_error() -> None:
     with pytest.raises(TypeError, match=r"any Arrow array or stream .* and this is list"):
         lha.decode([b"\0"], "kafka")
 
 
-def test_a_wrong_type_of_column_names_both_types(headers: pa.Array) -> None:
+def test_wrong_column_type_names_both_types(headers: pa.Array) -> None:
     with pytest.raises(
         TypeError, match="the column is int64, and kafka is read from binary, large_binary or binary_view"
     ):
@@ -246,7 +246,7 @@ def addresses(array: pa.Array) -> set[int]:
     return {buffer.address for buffer in array.buffers() if buffer is not None}
 
 
-def test_the_kernel_reads_the_buffers_of_pyarrow(rows: pa.Array, headers: pa.Array) -> None:
+def test_kernel_reads_pyarrow_buffers(rows: pa.Array, headers: pa.Array) -> None:
     for column in (rows, rows.slice(17, 1000), headers, headers.slice(17, 1000)):
         seen = set(_native.buffer_addresses(column))
         data = {buffer.address for buffer in column.buffers()[1:] if buffer is not None and buffer.size}
@@ -261,7 +261,7 @@ def test_the_kernel_reads_the_buffers_of_pyarrow(rows: pa.Array, headers: pa.Arr
         assert len(seen & data) >= 1
 
 
-def test_the_output_reaches_pyarrow_without_a_copy(rows: pa.Array) -> None:
+def test_output_reaches_pyarrow_without_copy(rows: pa.Array) -> None:
     result = apply("decode", rows, "kafka")
     native = set(_native.buffer_addresses(result))
     arrow = pa.array(result)
@@ -269,7 +269,7 @@ def test_the_output_reaches_pyarrow_without_a_copy(rows: pa.Array) -> None:
     assert len(addresses(arrow)) >= 5
 
 
-def test_many_threads_on_the_same_column_get_the_same_result(store: pa.Array) -> None:
+def test_many_threads_on_same_column_get_same_result(store: pa.Array) -> None:
     expected = lha.decode(store, "streams-timestamped")
     results: list[pa.Array] = []
     threads = [
@@ -286,7 +286,7 @@ def test_many_threads_on_the_same_column_get_the_same_result(store: pa.Array) ->
 # --- cutting ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
+def test_stream_is_split_before_overflow(rows: pa.Array) -> None:
     chunked = pa.chunked_array([rows[:2000]])
     result = [pa.array(part) for part in apply("decode", chunked, "kafka", max_offset=20_000)]
     assert len(result) > 10
@@ -295,7 +295,7 @@ def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
 
 
 @pytest.mark.parametrize("operation", ["encode", "select"])
-def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
+def test_every_operation_splits_output(headers: pa.Array, operation: Any) -> None:
     options: Any = {"columns": [("blob", "blob", "binary", "all", False, None, None)]} if operation == "select" else {}
     whole = pa.array(apply(operation, headers, "kafka", **options))
     stream = apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
@@ -304,7 +304,7 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
     assert pa.concat_arrays(parts).equals(whole)
 
 
-def test_an_edited_column_is_cut(rows: pa.Array) -> None:
+def test_edited_column_is_split(rows: pa.Array) -> None:
     edit = Edit("kafka", HeaderEdit.of(drop=["note"], append={"via": b"test"}))
     whole = edit(rows)
     parts = [pa.array(part) for part in edit._core().apply(pa.chunked_array([rows]), max_offset=20_000)]
@@ -313,7 +313,7 @@ def test_an_edited_column_is_cut(rows: pa.Array) -> None:
     assert all(part.buffers()[2].size <= 20_000 for part in parts)
 
 
-def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows: pa.Array) -> None:
+def test_split_output_has_every_selected_row(rows: pa.Array) -> None:
     decode = Decode("kafka", where="tenant != 'acme'")
     whole = decode(rows)
     assert 100 < len(whole) < len(rows)
@@ -323,7 +323,7 @@ def test_every_selected_row_is_in_one_of_the_parts_of_an_output_that_is_cut(rows
     assert pa.concat_arrays(parts).equals(whole)
 
 
-def test_an_array_that_would_overflow_asks_for_a_stream(rows: pa.Array) -> None:
+def test_array_that_would_overflow_suggests_stream(rows: pa.Array) -> None:
     with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
         apply("decode", rows, "kafka", max_offset=20_000)
     assert caught.value.code == "too_large"
@@ -348,7 +348,7 @@ TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)
-def test_a_result_that_is_too_large_raises_the_error_of_its_operation(name: str) -> None:
+def test_too_large_result_raises_error_of_its_operation(name: str) -> None:
     error, call = TOO_LARGE[name]
     messages = [[("blob", bytes(size))] for size in (10, 10, 100)]
     rows = [lh.encode(headers, "kafka") for headers in messages]
@@ -369,7 +369,7 @@ def test_a_result_that_is_too_large_raises_the_error_of_its_operation(name: str)
 
 
 @pytest.mark.full
-def test_two_gibibytes_of_values_are_cut_into_two_arrays() -> None:
+def test_two_gibibytes_of_values_are_split_into_two_arrays() -> None:
     value = random.Random(1).randbytes(1 << 20)
     data = lh.encode([("blob", value)], "kafka")
     rows = pa.array([data], pa.large_binary())

@@ -77,7 +77,7 @@ def valid_bytes(format: str) -> list[bytes | None]:
 
 
 @every_format
-def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
+def test_field_types_match_format_table(format: str) -> None:
     operation: Any = "messages" if format in BATCHES else "decode"
     row_type = made(operation, format).result_type()
     fields = FORMATS[format].fields
@@ -126,7 +126,7 @@ def test_converted_columns_have_the_declared_type(on_loss: Any, errors: Any) -> 
 
 
 @every_one
-def test_a_column_comes_back_as_it_went_in(format: str) -> None:
+def test_column_survives_round_trip(format: str) -> None:
     rows = valid_bytes(format)
     column = binary_column(rows)
     read = lha.decode(column, format)
@@ -169,13 +169,13 @@ def remade(data_type: pa.DataType, lists: Callable[[Any], Any], text: pa.DataTyp
 
 
 @pytest.mark.parametrize("format", MESSAGES)
-def test_the_fields_of_a_message_format_come_in_any_order(format: str) -> None:
+def test_message_fields_may_come_in_any_order(format: str) -> None:
     column = lha.decode(binary_column([ops.encode(good(format), format)]), format)
     turned = pa.StructArray.from_arrays(column.flatten()[::-1], names=column.type.names[::-1])
     assert lha.encode(turned, format).equals(lha.encode(column, format))
 
 
-def test_a_header_is_selected_equally_from_a_list_and_from_bytes() -> None:
+def test_header_is_selected_equally_from_list_and_bytes() -> None:
     value = ops.encode(HEADERS["iggy"], "iggy")
     columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.field("array<int32>", key="a")}
     column = binary_column([value])
@@ -207,7 +207,7 @@ def test_rows_are_counted_over_the_chunks_of_a_stream() -> None:
     assert (caught.value.row, caught.value.code, caught.value.message[:10]) == (1, "truncated", "message 2:")
 
 
-def test_a_slice_of_messages_has_the_messages_of_its_messages() -> None:
+def test_slice_of_batches_has_their_messages() -> None:
     column = binary_column([SET, SET, None, SET])
     result = lha.messages(column[1:], "kip82-messages", **OFFSETS)
     assert [row["row"] for row in result.to_pylist()] == [0, 0, 2, 2]
@@ -219,7 +219,7 @@ def test_an_empty_column_of_messages_has_the_declared_type(format: str) -> None:
     assert (len(result), result.type) == (0, made("messages", format).result_type())
 
 
-def test_a_message_that_is_not_whole_follows_the_policy() -> None:
+def test_incomplete_message_follows_error_policy() -> None:
     bad = bytearray(SET)
     bad[12] ^= 1  # the checksum of the first one
     column = binary_column([bytes(bad)])
@@ -235,7 +235,7 @@ def test_a_message_that_is_not_whole_follows_the_policy() -> None:
 
 
 @pytest.mark.parametrize(("operation", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
-def test_streams_of_every_operation_are_cut_before_an_offset_overflows(operation: str, limit: int) -> None:
+def test_streams_of_every_operation_split_before_overflow(operation: str, limit: int) -> None:
     call: Callable[..., Any] = {
         "convert": lambda column, **options: apply("convert", column, "iggy", target="iggy-message", **options),
         "messages": lambda column, **options: apply("messages", column, "kip82-messages", **options),
@@ -252,7 +252,7 @@ def test_streams_of_every_operation_are_cut_before_an_offset_overflows(operation
     assert caught.value.code == "too_large"
 
 
-def test_other_libraries_take_what_comes_out_of_every_format() -> None:
+def test_other_libraries_read_output_of_every_format() -> None:
     import polars as pl
 
     for format in ONE:
@@ -264,14 +264,14 @@ def test_other_libraries_take_what_comes_out_of_every_format() -> None:
     assert result.to_dicts() == [{"row": 0, "offset": 7, "n": 1}, {"row": 0, "offset": 8, "n": None}]
 
 
-def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
+def test_encode_expects_type_that_decode_returns() -> None:
     for format in WRITTEN:
         with pytest.raises(TypeError) as caught:
             lha.encode(pa.array([1]), format)
         assert spelled(decoded_type(format)) in str(caught.value)
 
 
-def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
+def test_strict_types_applies_to_batch_messages() -> None:
     block = lh.encode([("k", lh.Value("type-200", b"\x01"))], "iggy")
     data = PolledMessages([PolledMessage(offset=5, timestamp=6, id=7, payload=b"x" * 500, headers=block)]).to_bytes(
         "iggy"

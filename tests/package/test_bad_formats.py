@@ -151,7 +151,7 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
 
 @every_way
 @pytest.mark.parametrize("name", BLOCKS)
-def test_a_header_is_refused(name: str, way: Implementation) -> None:
+def test_bad_header_is_rejected(name: str, way: Implementation) -> None:
     format, digits, first = BLOCKS[name]
     data = bytes.fromhex(digits)
     assert places(way.validate(data, format))[0] == first
@@ -162,7 +162,7 @@ def test_a_header_is_refused(name: str, way: Implementation) -> None:
 
 
 @every_way
-def test_headers_after_one_that_is_refused_are_looked_at_too(way: Implementation) -> None:
+def test_headers_after_rejected_one_are_checked_too(way: Implementation) -> None:
     bad = "00000001" + "61" + "00000002" + "0002"
     check(
         way, "kip82-typed", bad + "00000001" + "62" + "00000000" + bad,
@@ -171,7 +171,7 @@ def test_headers_after_one_that_is_refused_are_looked_at_too(way: Implementation
     )  # fmt: skip
 
 
-def test_types_without_a_name_are_refused_on_demand() -> None:
+def test_types_without_name_are_rejected_on_request() -> None:
     data = bytes.fromhex("c8" + "01000000" + "61" + "c9" + "01000000" + "01")
     for format in ("iggy", "iggy-auto"):
         assert lh.decode(data, format) == lh.Headers([(lh.Value("type-200", b"a"), lh.Value("type-201", b"\1"))])
@@ -183,12 +183,12 @@ def test_types_without_a_name_are_refused_on_demand() -> None:
 
 
 @every_way
-def test_a_wrapper_of_another_magic_is_refused(way: Implementation) -> None:
+def test_wrapper_of_unknown_magic_is_rejected(way: Implementation) -> None:
     check(way, "kip82-wrapper", "01", ("bad_magic", "magic 1 is unknown: a wrapper has 0", 0, None, None))
 
 
 @every_way
-def test_lengths_of_a_wrapper_that_are_negative_are_refused(way: Implementation) -> None:
+def test_negative_wrapper_length_is_rejected(way: Implementation) -> None:
     check(way, "kip82-wrapper", "00" + "ffffffff", ("negative_length", "headers length -1 is negative", 1, None, None))
     check(
         way, "kip82-wrapper", "00" + "00000000" + "fffffffe",
@@ -197,7 +197,7 @@ def test_lengths_of_a_wrapper_that_are_negative_are_refused(way: Implementation)
 
 
 @every_way
-def test_a_byte_after_a_wrapper_is_refused(way: Implementation) -> None:
+def test_byte_after_wrapper_is_rejected(way: Implementation) -> None:
     check(
         way, "kip82-wrapper", "00" + "00000000" + "ffffffff" + "00",
         ("trailing_bytes", "1 byte left after the value", 9, None, None),
@@ -215,14 +215,14 @@ def changed(format: str, data: bytes, at: int, new: bytes, *, reseals: bool = Tr
 
 @every_way
 @every_message
-def test_a_message_of_another_magic_is_refused(format: str, way: Implementation) -> None:
+def test_message_of_unknown_magic_is_rejected(format: str, way: Implementation) -> None:
     data = changed(format, message(format, value=b"v"), 16, b"\3")
     check(way, format, data, ("bad_magic", "magic 3 is unknown: 0, 1 and 2 are known", 16, None, None))
 
 
 @every_way
 @every_message
-def test_a_checksum_that_does_not_hold_is_refused(format: str, way: Implementation) -> None:
+def test_wrong_message_checksum_is_rejected(format: str, way: Implementation) -> None:
     data = changed(format, message(format, key=b"k"), 12, bytes(4), reseals=False)
     result = zlib.crc32(data[16:])
     check(way, format, data, ("bad_crc", f"the checksum is 00000000 and the bytes give {result:08x}", 12, None, None))
@@ -231,7 +231,7 @@ def test_a_checksum_that_does_not_hold_is_refused(format: str, way: Implementati
 @every_way
 @pytest.mark.parametrize(("magic", "bits", "undefined"), [(0, 0x08, 0x08), (1, 0x10, 0x10), (2, 0xA0, 0xA0)])
 @every_message
-def test_attribute_bits_that_are_not_defined_are_refused(
+def test_undefined_attribute_bits_are_rejected(
     format: str, magic: int, bits: int, undefined: int, way: Implementation
 ) -> None:
     data = changed(format, message(format, magic=magic), 17, bytes([bits]))
@@ -241,7 +241,7 @@ def test_attribute_bits_that_are_not_defined_are_refused(
 
 @every_way
 @pytest.mark.parametrize("format", MESSAGES[:2])
-def test_a_bit_for_headers_that_have_no_bytes_is_refused(format: str, way: Implementation) -> None:
+def test_header_bit_without_header_bytes_is_rejected(format: str, way: Implementation) -> None:
     whole = message(format)
     data = whole[:17] + b"\x10" + whole[18:30] + bytes(4) + whole[30:]
     data = reseal(format, data[:8] + struct.pack(">i", len(data) - 12) + data[12:])
@@ -251,7 +251,7 @@ def test_a_bit_for_headers_that_have_no_bytes_is_refused(format: str, way: Imple
 
 @every_way
 @every_message
-def test_lengths_of_a_message_that_are_negative_are_refused(format: str, way: Implementation) -> None:
+def test_negative_message_length_is_rejected(format: str, way: Implementation) -> None:
     data = message(format, key=b"k", value=b"v")
     check(
         way, format, changed(format, data, 8, b"\xff" * 4),
@@ -269,7 +269,7 @@ def test_lengths_of_a_message_that_are_negative_are_refused(format: str, way: Im
 
 @every_way
 @every_message
-def test_bytes_after_a_message_are_refused(format: str, way: Implementation) -> None:
+def test_bytes_after_message_are_rejected(format: str, way: Implementation) -> None:
     data = message(format, key=b"k", value=b"v")
     end = len(data)
     check(way, format, data + b"\0\0", ("trailing_bytes", "2 bytes left after the message", end, None, None))
@@ -278,7 +278,7 @@ def test_bytes_after_a_message_are_refused(format: str, way: Implementation) -> 
 
 
 @every_way
-def test_a_value_that_is_no_wrapper_is_refused_where_it_has_to_be_one(way: Implementation) -> None:
+def test_value_without_required_wrapper_is_rejected(way: Implementation) -> None:
     format = "kip82-message-wrapper"
     data = changed(format, message(format, value=b"v"), 34, b"\1")
     check(way, format, data, ("bad_magic", "magic 1 is unknown: a wrapper has 0", 34, None, None))
@@ -288,19 +288,19 @@ ID = bytes(range(16))
 
 
 @every_way
-def test_a_payload_that_is_cut_is_refused(way: Implementation) -> None:
+def test_truncated_payload_is_rejected(way: Implementation) -> None:
     data = ID + struct.pack("<II", 0, 3) + b"ab"
     check(way, "iggy-message-2023", data, ("truncated", "payload takes 3 bytes and 2 are left", 24, None, None))
 
 
 @every_way
-def test_bytes_after_a_payload_are_refused(way: Implementation) -> None:
+def test_bytes_after_payload_are_rejected(way: Implementation) -> None:
     data = ID + struct.pack("<II", 0, 1) + b"ab"
     check(way, "iggy-message-2023", data, ("trailing_bytes", "1 byte left after the payload", 25, None, None))
 
 
 @every_way
-def test_a_message_of_sixty_four_bytes_is_looked_at_as_a_whole(way: Implementation) -> None:
+def test_message_with_64_byte_header_reports_all_errors(way: Implementation) -> None:
     head = struct.pack("<Q", 0) + ID + struct.pack("<QQQIIQ", 2**63, 2**64 - 1, 0, 0, 1, 5)
     check(
         way, "iggy-message", head + b"p!",
@@ -315,7 +315,7 @@ def test_a_message_of_sixty_four_bytes_is_looked_at_as_a_whole(way: Implementati
 @pytest.mark.parametrize(
     ("headers_len", "payload_len", "field", "byte"), [(0, 2, "payload", 64), (2, 0, "headers block", 64)]
 )
-def test_a_message_of_sixty_four_bytes_that_is_cut_is_refused(
+def test_truncated_message_with_64_byte_header_is_rejected(
     headers_len: int, payload_len: int, field: str, byte: int, way: Implementation
 ) -> None:
     data = bytes(48) + struct.pack("<IIQ", headers_len, payload_len, 0) + b"p"
@@ -330,7 +330,7 @@ def in_set(*messages: bytes, codec: int = 1, **fields: Any) -> bytes:
 
 
 @every_way
-def test_a_codec_that_is_unknown_is_refused_at_the_attributes(way: Implementation) -> None:
+def test_unknown_codec_is_rejected_at_attributes(way: Implementation) -> None:
     whole = message("kip82-message", value=b"v")
     data = whole + message("kip82-message", attributes=4, value=b"v") + whole
     byte = len(whole) + 17
@@ -349,15 +349,13 @@ def test_a_codec_that_is_unknown_is_refused_at_the_attributes(way: Implementatio
         (3, squeeze(3, b"x")[:-1], "the lz4 data is corrupt: it ends too early"),
     ],
 )
-def test_compressed_data_that_cannot_be_read_are_refused_at_the_set(
-    codec: int, value: bytes, why: str, way: Implementation
-) -> None:
+def test_unreadable_compressed_data_is_rejected_at_set(codec: int, value: bytes, why: str, way: Implementation) -> None:
     data = message("kip82-message", attributes=codec, value=value)
     check(way, "kip82-messages", data, ("bad_compression", f"message 0: {why}", 34, None, None))
 
 
 @every_way
-def test_a_set_that_announces_more_than_the_limit_is_refused(way: Implementation) -> None:
+def test_set_larger_than_limit_is_rejected(way: Implementation) -> None:
     data = message("kip82-message", attributes=2, value=bytes.fromhex("8180802000"))
     output = "message 0: decompressed data would pass 67108864 bytes"
     check(way, "kip82-messages", data, ("decompressed_too_large", output, 34, None, None))
@@ -365,20 +363,20 @@ def test_a_set_that_announces_more_than_the_limit_is_refused(way: Implementation
 
 @every_way
 @pytest.mark.parametrize("codec", [1, 2, 3])
-def test_a_set_inside_a_set_is_refused(codec: int, way: Implementation) -> None:
+def test_nested_set_is_rejected(codec: int, way: Implementation) -> None:
     data = in_set(in_set(message("kip82-message")), codec=codec)
     output = "message 0: a compressed set inside a compressed set"
     check(way, "kip82-messages", data, ("bad_attributes", output, 34, None, None))
 
 
 @every_way
-def test_a_set_of_another_magic_than_the_message_around_it_is_refused(way: Implementation) -> None:
+def test_set_with_other_magic_than_its_message_is_rejected(way: Implementation) -> None:
     data = in_set(message("kip82-message", magic=1))
     check(way, "kip82-messages", data, ("bad_magic", "message 0: magic 1 inside a set of magic 2", 34, None, None))
 
 
 @every_way
-def test_a_set_that_is_cut_inside_ends_alone(way: Implementation) -> None:
+def test_truncated_inner_set_ends_only_itself(way: Implementation) -> None:
     whole = message("kip82-message", value=b"v")
     data = in_set(whole + whole[:-1]) + whole[:-1]
     check(
@@ -395,21 +393,21 @@ POLLED = struct.pack("<QBQ", 7, 1, 9) + ID + struct.pack("<III", zlib.crc32(b"pp
 
 
 @every_way
-def test_a_state_that_is_unknown_is_refused(way: Implementation) -> None:
+def test_unknown_state_is_rejected(way: Implementation) -> None:
     data = POLLED + POLLED[:8] + b"\2" + POLLED[9:]
     byte = len(POLLED) + 8
     check(way, "iggy-polled-2023", data, ("bad_attributes", "message 1: state 2 is unknown", byte, None, None))
 
 
 @every_way
-def test_a_checksum_of_a_payload_that_does_not_hold_is_refused(way: Implementation) -> None:
+def test_wrong_payload_checksum_is_rejected(way: Implementation) -> None:
     data = POLLED[:33] + bytes(4) + POLLED[37:]
     output = f"message 0: the checksum is 00000000 and the bytes give {zlib.crc32(b'pp'):08x}"
     check(way, "iggy-polled-2023", data, ("bad_crc", output, 33, None, None))
 
 
 @every_way
-def test_a_polled_message_that_is_cut_ends_the_message(way: Implementation) -> None:
+def test_truncated_polled_message_ends_read(way: Implementation) -> None:
     at = len(POLLED)
     output = "message 1: payload takes 2 bytes and 1 is left"
     check(way, "iggy-polled-2023", POLLED + POLLED[:-1], ("truncated", output, 2 * at - 2, None, None))
@@ -433,7 +431,7 @@ GOOD = batch(frame(0, b"p"))
         (HEADER_LEN + 36, b"\2", "truncated", "payload takes 2 bytes and 1 is left", HEADER_LEN + 48),
     ],
 )
-def test_a_batch_is_looked_at_as_a_whole(
+def test_batch_is_validated_completely(
     at: int, new: bytes, code: str, message: str, byte: int, way: Implementation
 ) -> None:
     data = GOOD[:at] + new + GOOD[at + len(new) :]
@@ -444,7 +442,7 @@ def test_a_batch_is_looked_at_as_a_whole(
 
 @every_way
 @pytest.mark.parametrize("at", [40, HEADER_LEN])
-def test_checksums_of_a_batch_that_do_not_hold_are_refused(at: int, way: Implementation) -> None:
+def test_wrong_batch_checksum_is_rejected(at: int, way: Implementation) -> None:
     data = GOOD[:at] + bytes(8) + GOOD[at + 8 :]
     source = GOOD[at : at + 8][::-1].hex()
     output = f"message 0: the checksum is {bytes(8).hex()} and the bytes give {source}"
@@ -452,14 +450,14 @@ def test_checksums_of_a_batch_that_do_not_hold_are_refused(at: int, way: Impleme
 
 
 @every_way
-def test_a_batch_of_another_number_of_messages_is_refused(way: Implementation) -> None:
+def test_batch_with_wrong_message_count_is_rejected(way: Implementation) -> None:
     data = batch(frame(0), count=3) + GOOD
     output = "message 1: the batch announces 3 messages and has 1"
     check(way, "iggy-batch", data, ("count_too_large", output, 48, None, None))
 
 
 @every_way
-def test_an_offset_that_no_column_holds_is_refused(way: Implementation) -> None:
+def test_offset_out_of_column_range_is_rejected(way: Implementation) -> None:
     data = batch(frame(0), frame(1), base=2**63 - 1)
     byte = HEADER_LEN + len(frame(0))
     check(way, "iggy-batch", data, ("out_of_range", "message 1: offset does not fit int64", byte, None, None))

@@ -67,7 +67,7 @@ def refused(way: Implementation, data: bytes | str, format: str = "kafka", **opt
 
 @every_way
 @every_format_of_kafka
-def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: str, way: Implementation) -> None:
+def test_message_truncated_in_frame_or_headers_is_rejected(format: str, way: Implementation) -> None:
     data = good(format)
     payload = FIELDS["payload"] if FORMATS[format].message else b""
     assert isinstance(payload, bytes)
@@ -84,7 +84,7 @@ def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: s
 
 @every_way
 @every_format_of_kafka
-def test_a_byte_more_inside_the_headers_is_refused(format: str, way: Implementation) -> None:
+def test_extra_byte_in_headers_is_rejected(format: str, way: Implementation) -> None:
     block = good("kafka") + b"\0"
     tail = good(format)[-len(FIELDS["payload"]) - (8 if format == "streams-timestamped" else 0) :]  # type: ignore[arg-type]
     data = block if format == "kafka" else bytes([0x80 | (2 * len(block)) & 0x7F, (2 * len(block)) >> 7]) + block + tail
@@ -93,45 +93,43 @@ def test_a_byte_more_inside_the_headers_is_refused(format: str, way: Implementat
 
 
 @every_way
-def test_bytes_after_a_count_of_zero_are_refused(way: Implementation) -> None:
+def test_bytes_after_zero_count_are_rejected(way: Implementation) -> None:
     assert refused(way, "0000") == ("trailing_bytes", 1, None, None)
 
 
 @every_way
 @pytest.mark.parametrize("data", ["01", "03ff", "ffffffff0f"])
-def test_a_negative_count_is_refused(data: str, way: Implementation) -> None:
+def test_negative_count_is_rejected(data: str, way: Implementation) -> None:
     assert refused(way, data) == ("negative_count", 0, None, None)
 
 
 @every_way
 @pytest.mark.parametrize("data", ["02", "0200", "04000000", "c80100010001", "feffffff0f0000"])
-def test_a_count_that_the_bytes_cannot_hold_is_refused_before_anything_is_set_aside(
-    data: str, way: Implementation
-) -> None:
+def test_count_larger_than_bytes_is_rejected_before_allocation(data: str, way: Implementation) -> None:
     assert refused(way, data) == ("count_too_large", 0, None, None)
     assert refused(way, data, lenient=True)[0] == "count_too_large"
 
 
 @every_way
 @pytest.mark.parametrize(("data", "byte"), [("020100", 1), ("04000003010000", 3), ("02ffffffff0f", 1)])
-def test_a_negative_key_length_is_refused(data: str, byte: int, way: Implementation) -> None:
+def test_negative_key_length_is_rejected(data: str, byte: int, way: Implementation) -> None:
     assert refused(way, data) == ("negative_length", byte, (byte - 1) // 2, None)
 
 
 @every_way
-def test_a_key_longer_than_the_block_is_refused(way: Implementation) -> None:
+def test_key_longer_than_input_is_rejected(way: Implementation) -> None:
     assert refused(way, "020461") == ("truncated", 2, 0, None)
     assert refused(way, "02feffffff0f00") == ("truncated", 6, 0, None)
 
 
 @every_way
 @pytest.mark.parametrize("length", ["03", "ffffffff0f"])
-def test_a_value_length_below_minus_one_is_refused(length: str, way: Implementation) -> None:
+def test_value_length_below_minus_one_is_rejected(length: str, way: Implementation) -> None:
     assert refused(way, "020261" + length) == ("negative_length", 3, 0, "a")
 
 
 @every_way
-def test_a_value_longer_than_the_block_is_refused(way: Implementation) -> None:
+def test_value_longer_than_input_is_rejected(way: Implementation) -> None:
     assert refused(way, "0202610461") == ("truncated", 4, 0, "a")
     assert refused(way, "020261feffffff0f") == ("truncated", 8, 0, "a")
 
@@ -141,7 +139,7 @@ def test_a_value_longer_than_the_block_is_refused(way: Implementation) -> None:
     ("data", "byte", "header", "key"),
     [("8080808080", 0, None, None), ("02ffffffffff00", 1, 0, None), ("020261ffffffff80", 3, 0, "a")],
 )
-def test_a_varint_that_goes_on_after_its_fifth_byte_is_refused(
+def test_varint_over_five_bytes_is_rejected(
     data: str, byte: int, header: int | None, key: str | None, way: Implementation
 ) -> None:
     assert refused(way, data) == ("varint_too_long", byte, header, key)
@@ -150,7 +148,7 @@ def test_a_varint_that_goes_on_after_its_fifth_byte_is_refused(
 
 @every_way
 @pytest.mark.parametrize("last", ["10", "1f", "40", "7f"])
-def test_bits_that_a_varint_cannot_hold_are_refused(last: str, way: Implementation) -> None:
+def test_varint_overflow_is_rejected(last: str, way: Implementation) -> None:
     assert refused(way, "80808080" + last) == ("varint_lost_bits", 0, None, None)
     assert refused(way, "02" + "80808080" + last + "00") == ("varint_lost_bits", 1, 0, None)
     assert way.decode(bytes.fromhex("02" + "80808080" + "70" + "00"), "kafka", lenient=True).headers == [("", b"")]
@@ -160,14 +158,14 @@ def test_bits_that_a_varint_cannot_hold_are_refused(last: str, way: Implementati
 @pytest.mark.parametrize(
     ("key", "within"), [("ff", 0), ("61ff", 1), ("c3", 0), ("61e282", 1), ("eda080", 0), ("f4908080", 0), ("c080", 0)]
 )
-def test_a_key_that_is_not_utf8_is_refused_at_its_first_bad_byte(key: str, within: int, way: Implementation) -> None:
+def test_non_utf8_key_is_rejected_at_first_bad_byte(key: str, within: int, way: Implementation) -> None:
     data = "02" + f"{len(key):02x}" + key + "01"
     assert refused(way, data) == ("key_not_utf8", 2 + within, 0, None)
 
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_an_empty_message_is_no_message_format(format: str, way: Implementation) -> None:
+def test_empty_message_is_rejected_by_message_formats(format: str, way: Implementation) -> None:
     assert refused(way, b"", format) == ("truncated", 0, None, None)
     assert refused(way, b"", format, lenient=True) == ("truncated", 0, None, None)
 
@@ -175,21 +173,21 @@ def test_an_empty_message_is_no_message_format(format: str, way: Implementation)
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
 @pytest.mark.parametrize("size", ["01", "13", "ffffffff0f"])
-def test_a_negative_size_is_refused(size: str, format: str, way: Implementation) -> None:
+def test_negative_size_is_rejected(size: str, format: str, way: Implementation) -> None:
     assert refused(way, size + "00" * 12, format) == ("negative_length", 0, None, None)
     assert refused(way, size + "00" * 12, format, lenient=True)[0] == "negative_length"
 
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_a_size_beyond_the_message_is_refused_behind_the_size(format: str, way: Implementation) -> None:
+def test_size_beyond_message_is_rejected_after_size(format: str, way: Implementation) -> None:
     assert refused(way, "04ff", format) == ("truncated", 1, None, None)
     assert refused(way, "feffffff0fff", format) == ("truncated", 5, None, None)
 
 
 @every_way
 @pytest.mark.parametrize("left", range(8))
-def test_a_timestamp_of_fewer_than_eight_bytes_is_refused(left: int, way: Implementation) -> None:
+def test_timestamp_under_eight_bytes_is_rejected(left: int, way: Implementation) -> None:
     assert refused(way, "00" + "00" * left, "streams-timestamped") == ("truncated", 1, None, None)
 
 
@@ -197,7 +195,7 @@ def test_a_timestamp_of_fewer_than_eight_bytes_is_refused(left: int, way: Implem
 
 
 @every_way
-def test_the_place_of_a_bad_value_is_reported(way: Implementation) -> None:
+def test_bad_value_position_is_reported(way: Implementation) -> None:
     inner = REFERENCE.encode(Decoded([("x", b""), ("amount", b"\0\0\0\5")], {}), "kafka")
     assert inner is not None
     for format, before in (("kafka", 0), ("streams", 1)):
@@ -215,7 +213,7 @@ def test_the_place_of_a_bad_value_is_reported(way: Implementation) -> None:
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_a_null_message_is_null_for_every_operation(format: str) -> None:
+def test_null_message_is_null_in_every_operation(format: str) -> None:
     column = binary_column([None])
     key = 1 if FORMATS[format].traits.keys == "int" else "a"
     for errors in ERRORS:
@@ -229,7 +227,7 @@ def test_a_null_message_is_null_for_every_operation(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_null_message_and_an_empty_one_have_no_messages(format: str) -> None:
+def test_null_or_empty_batch_has_no_messages(format: str) -> None:
     for errors in ERRORS:
         assert lha.messages(binary_column([None, b""]), format, errors=errors).to_pylist() == []
     assert lha.validate(binary_column([None, b""]), format).to_pylist() == [None, None]
@@ -237,12 +235,12 @@ def test_a_null_message_and_an_empty_one_have_no_messages(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", MESSAGES)
-def test_a_null_message_is_a_null_message(format: str) -> None:
+def test_null_message_encodes_to_null(format: str) -> None:
     assert lha.encode(messages([None], format), format).to_pylist() == [None]
 
 
 @pytest.mark.parametrize("format", BLOCKS)
-def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
+def test_null_list_is_written_as_no_headers_or_rejected(format: str) -> None:
     column = messages([None], format)
     assert lha.encode(column, format).to_pylist() == [b""]
     with pytest.raises(EncodeError) as caught:
@@ -250,7 +248,7 @@ def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
     assert (caught.value.code, caught.value.row) == ("null_not_carried", 0)
 
 
-def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
+def test_null_list_yields_empty_lists_and_missing_required_keys() -> None:
     column = pa.array([None], headers_type())
     assert lha.select(column, {"a": "array<string>"}).to_pylist() == [{"a": []}]
     with pytest.raises(DecodeError) as caught:
@@ -259,7 +257,7 @@ def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
 
 
 @pytest.mark.parametrize("header", [None, {"key": None, "value": b""}])
-def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
+def test_null_key_in_list_is_rejected(header: Any) -> None:
     column = pa.array([[], [{"key": "a", "value": b"1"}, header]], headers_type())
     with pytest.raises(EncodeError) as caught:
         lha.encode(column, "kafka")
@@ -280,7 +278,7 @@ def test_a_type_other_than_the_requested_one_is_rejected(carried: str, type: str
 
 
 @every_way
-def test_a_null_payload_with_headers_is_a_loss_and_without_a_tombstone(way: Implementation) -> None:
+def test_null_payload_is_tombstone_and_its_headers_are_loss(way: Implementation) -> None:
     for format in ("streams", "streams-timestamped"):
         fields = {name: None for name, _ in FORMATS[format].fields if name != "headers"}
         assert way.encode(Decoded([], fields), format) is None
@@ -330,7 +328,7 @@ def test_messages_are_bytes(column: Any) -> None:
     ids=lambda column: str(column.type),
 )
 @pytest.mark.parametrize("operation", ["select", "validate", "encode"])
-def test_a_list_of_the_wrong_type_is_rejected_with_both_types(operation: str, column: Any) -> None:
+def test_list_of_wrong_type_is_rejected_with_both_types(operation: str, column: Any) -> None:
     call: Callable[[], Any] = {
         "select": lambda: lha.select(column, {"a": "string"}),
         "validate": lambda: lha.validate(column, "kafka"),
@@ -362,14 +360,14 @@ def test_keys_of_another_form_are_rejected_with_both_types(format: str, header: 
         assert expected in str(caught.value)
 
 
-def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_types_where_values_are() -> None:
+def test_lists_of_text_keys_and_untyped_values_are_accepted() -> None:
     column = pa.array([[{"key": "a", "value": b"x"}]])
     assert lha.validate(column, "iggy").to_pylist() == [None]
     written = lha.encode(column, "iggy", types={"a": "string"}).to_pylist()
     assert [lh.decode(value, "iggy") for value in written] == [lh.Headers([("a", lh.String("x"))])]
 
 
-def test_encode_takes_no_bytes() -> None:
+def test_encode_rejects_bytes() -> None:
     with pytest.raises(TypeError, match=f"^the column is binary, and what fits is {headers_type()}$"):
         lha.encode(binary_column([b""]), "kafka")
 
@@ -384,13 +382,13 @@ def test_encode_takes_no_bytes() -> None:
     ],
     ids=lambda column: str(column.type),
 )
-def test_a_message_format_that_does_not_fit_is_refused(column: Any) -> None:
+def test_unsuitable_message_format_is_rejected(column: Any) -> None:
     with pytest.raises(TypeError, match=r"^the column is .+, and what fits is .*list<element: struct<key: string, "):
         lha.encode(column, "streams-timestamped")
 
 
 @pytest.mark.parametrize("column", [b"", "text", None, [b""], 1], ids=repr)
-def test_what_is_no_arrow_column_is_refused(column: Any) -> None:
+def test_non_arrow_column_is_rejected(column: Any) -> None:
     for call in (lha.decode, lha.validate, lha.encode):
         with pytest.raises(TypeError, match="__arrow_c_"):
             call(column, "kafka")
@@ -402,7 +400,7 @@ def test_what_is_no_arrow_column_is_refused(column: Any) -> None:
 
 
 @pytest.mark.parametrize("data", ["text", None, 1, [1, 2], pa.array([b""])], ids=lambda data: type(data).__name__)
-def test_one_message_is_bytes(data: Any) -> None:
+def test_single_message_must_be_bytes(data: Any) -> None:
     for call in (lh.decode, lh.validate, lh.inspect):
         with pytest.raises(TypeError, match="data must be bytes"):
             call(data, "kafka")
@@ -411,7 +409,7 @@ def test_one_message_is_bytes(data: Any) -> None:
 
 
 @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
-def test_one_message_is_any_bytes_like(wrap: Any) -> None:
+def test_single_message_accepts_any_bytes_like(wrap: Any) -> None:
     data = wrap(good("kafka"))
     assert lh.decode(data, "kafka") == lh.Headers(HEADERS)
     assert lh.select(data, {"tenant": "string"}) == {"tenant": "acme"}
@@ -421,13 +419,13 @@ def test_one_message_is_any_bytes_like(wrap: Any) -> None:
 @pytest.mark.parametrize(
     "source", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Message(headers=[])], ids=repr
 )
-def test_a_block_is_made_of_headers(source: Any) -> None:
+def test_headers_format_needs_headers(source: Any) -> None:
     with pytest.raises(TypeError):
         lh.encode(source, "kafka")
 
 
 @pytest.mark.parametrize("source", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
-def test_a_message_format_is_made_of_fields(source: Any) -> None:
+def test_message_format_needs_fields(source: Any) -> None:
     with pytest.raises(TypeError, match="takes a Message"):
         lh.encode(source, "streams")
 
@@ -444,7 +442,7 @@ def test_a_message_format_is_made_of_fields(source: Any) -> None:
         ({"payload": b"", "timestamp": 0, "headers": [(1, b"")]}, ConversionError, "the key is int32"),
     ],
 )
-def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_unsuitable_field_is_named(fields: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         lh.encode(fields, "streams-timestamped")
 
@@ -453,7 +451,7 @@ def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[
     ("format", "field", "least", "most"),
     [("streams-timestamped", "timestamp", -(2**63), 2**63 - 1), ("iggy-message", "checksum", 0, 2**64 - 1)],
 )
-def test_numbers_of_a_field_have_bounds(format: str, field: str, least: int, most: int) -> None:
+def test_numeric_fields_are_range_checked(format: str, field: str, least: int, most: int) -> None:
     for number in (least, most):
         data = lh.encode({field: number, "headers": [], "payload": b"p"}, format)
         assert getattr(lh.decode(data, format), field) == number
@@ -462,7 +460,7 @@ def test_numbers_of_a_field_have_bounds(format: str, field: str, least: int, mos
             lh.encode({field: number, "headers": [], "payload": b"p"}, format)
 
 
-def test_a_key_without_a_utf8_form_is_refused_with_its_place() -> None:
+def test_key_without_utf8_form_is_rejected_with_position() -> None:
     with pytest.raises(EncodeError) as caught:
         lh.encode([("a", b""), ("\ud800", b"")], "kafka")
     assert (caught.value.format, caught.value.code, caught.value.header) == ("kafka", "key_not_utf8", 1)
@@ -516,7 +514,7 @@ def test_a_misspelt_format_gets_a_suggestion(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
+def test_non_text_format_raises_type_error(operation: str) -> None:
     with pytest.raises(TypeError) as caught:
         OPERATIONS[operation](format=1)
     if not operation.startswith("reference"):
@@ -542,13 +540,13 @@ def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
         (lambda: Select("kafka", {"a": "string"}, dialect=3)(pa.array([b"\0"])), "dialect must be str, not int"),
     ],
 )
-def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, message: str) -> None:
+def test_argument_of_wrong_type_is_named_with_accepted_types(call: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value) == message
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_duplicate_column_names_are_rejected() -> None:
     values, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
     output = "two columns 'error' would be made: give error_column= another name"
     with pytest.raises(ValueError, match=output):
@@ -630,7 +628,7 @@ def test_a_misspelt_option_gets_a_suggestion(operation: str, options: dict[str, 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 @pytest.mark.parametrize("type", ["itn64", "int64:bee", "string:be", "decimal"])
-def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Implementation) -> None:
+def test_misspelt_type_is_rejected_before_reading(type: str, way: Implementation) -> None:
     with pytest.raises(ValueError, match="column 'a': "):
         way.select(b"\xff", "kafka", {"a": type})
 
@@ -638,7 +636,7 @@ def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Impl
 @pytest.mark.parametrize(
     ("target", "types"), [("iggy", "be"), ("kip82-typed", "text"), ("kafka", "binary"), ("kip82-int", {5: "int32"})]
 )
-def test_types_that_make_no_sense_for_the_target_are_refused(target: str, types: Any) -> None:
+def test_types_unsuitable_for_target_are_rejected(target: str, types: Any) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lh.convert(b"", "kafka", target=target, types=types),
         lambda: lha.convert(binary_column([b""]), "kafka", target=target, types=types),
@@ -655,7 +653,7 @@ def test_types_that_make_no_sense_for_the_target_are_refused(target: str, types:
 
 
 @pytest.mark.parametrize("format", [name for name in WRITTEN if FORMATS[name].traits.canonical is None])
-def test_an_order_that_a_format_has_not_is_refused(format: str) -> None:
+def test_unsupported_order_is_rejected(format: str) -> None:
     source: Any = {"headers": []} if FORMATS[format].message else []
     for encode in (lh.encode, ops.encode):
         with pytest.raises(ValueError, match=f"^canonical=True: {format} has no order of its own for headers$"):
@@ -665,7 +663,7 @@ def test_an_order_that_a_format_has_not_is_refused(format: str) -> None:
 @pytest.mark.parametrize(
     ("format", "key"), [("kafka", 3), ("kafka", b"a"), ("kip82-int", "a"), ("iggy", 3), ("streams", lh.Int32(3))]
 )
-def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any) -> None:
+def test_key_impossible_in_format_is_rejected(format: str, key: Any) -> None:
     requested = {"a": lh.field("string", key=key)}
     output = set()
     for call in (
@@ -680,7 +678,7 @@ def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_operations_for_one_message_name_the_one_for_many(format: str) -> None:
+def test_operations_for_one_message_name_one_for_many(format: str) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lh.decode(b"", format),
         lambda: lh.select(b"", {"a": "string"}, format=format),
@@ -695,19 +693,19 @@ def test_operations_for_one_message_name_the_one_for_many(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_the_operation_for_many_messages_names_the_one_for_one_message(format: str) -> None:
+def test_messages_operation_names_decode_for_single_message(format: str) -> None:
     output = f"^{format} is not a batch: read it with decode$"
     for call in (lambda: list(lh.messages(b"", format)), lambda: lha.messages(binary_column([b""]), format)):
         with pytest.raises(ValueError, match=output):
             call()
 
 
-def test_an_option_that_there_is_not_is_a_type_error() -> None:
+def test_unknown_option_raises_type_error() -> None:
     for operation in OPERATIONS.values():
         with pytest.raises(TypeError, match=r"unexpected keyword argument '?strict'?"):
             operation(strict=True)
 
 
-def test_the_columns_of_messages_are_a_list() -> None:
+def test_columns_argument_must_be_list() -> None:
     with pytest.raises(TypeError, match=r"^columns must be a list of column names, not str$"):
         lha.messages(binary_column([b""]), "kip82-messages", columns="offset")

@@ -30,7 +30,7 @@ def whole_batches(vectors: Any) -> list[tuple[dict[str, Any], dict[str, Any], by
     return batches
 
 
-def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
+def test_kafka_batches_are_rewritten_byte_for_byte(vectors):
     written = 0
     for line, batch, data in whole_batches(vectors):
         messages = list(lh.messages(data, "record-batch"))
@@ -54,7 +54,7 @@ def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_is_read_back(codec):
+def test_every_codec_round_trips(codec):
     source = [
         lh.Message(
             offset=5 + 3 * n, timestamp=1_767_225_600_000 - n, key=None, value=b"v" * n, headers=[("n", None)] * n
@@ -70,7 +70,7 @@ def test_every_codec_is_read_back(codec):
     assert {(message.timestamp_type, message.producer_id, message.sequence) for message in read} == {(0, None, None)}
 
 
-def test_a_producer_its_sequence_and_flags_are_those_of_the_batch():
+def test_producer_sequence_and_flags_come_from_batch():
     first = {"offset": 1, "producer_id": 9, "producer_epoch": 2, "sequence": 2**31 - 1, "transactional": True}
     shared = {name: value for name, value in first.items() if name not in ("offset", "sequence")}
     data = lh.batch([first, {"offset": 2, **shared}, {"offset": 4, **shared}])
@@ -98,13 +98,13 @@ def test_a_producer_its_sequence_and_flags_are_those_of_the_batch():
         ([{"sequence": 1 << 31}], "out_of_range", None, "32 bits"),
     ],
 )
-def test_what_no_batch_can_hold_is_refused(messages, code, row, text):
+def test_messages_that_no_batch_can_hold_are_rejected(messages, code, row, text):
     with pytest.raises(lh.EncodeError, match=text) as caught:
         lh.batch(messages)
     assert (caught.value.code, caught.value.row, caught.value.format) == (code, row, "record-batch")
 
 
-def test_values_with_types_need_a_spelling():
+def test_typed_values_need_types_option():
     message = {"headers": [("retry", lh.Int32(3))]}
     with pytest.raises(lh.ConversionError, match=r"to write int32 values"):
         lh.batch([message])
@@ -112,7 +112,7 @@ def test_values_with_types_need_a_spelling():
     assert next(lh.messages(data, "record-batch")).headers["retry"] == b"\0\0\0\3"
 
 
-def test_arguments_that_make_no_sense():
+def test_invalid_arguments_are_rejected():
     with pytest.raises(ValueError, match="record-batch needs at least one message"):
         lh.batch([])
     with pytest.raises(ValueError, match="unknown codec 'lz5': did you mean 'lz4'"):
@@ -125,7 +125,7 @@ def test_arguments_that_make_no_sense():
         lh.batch([{"ofset": 1}])
 
 
-def test_headers_of_batches_are_found_in_any_buffer():
+def test_batch_headers_are_found_in_any_buffer():
     log = lh.batch([{"offset": 5}, {"offset": 9}]) + lh.batch([{"offset": 12, "producer_id": 3}], codec="lz4")
     first = len(lh.batch([{"offset": 5}, {"offset": 9}]))
     heads, end = _native.record_batches(log)
@@ -158,7 +158,7 @@ def outer_and_content(data: bytes, format: str = "kip82-message") -> tuple[dict[
     return outer, content
 
 
-def test_compressed_sets_of_kafka_are_written_again(vectors):
+def test_compressed_kafka_sets_are_rewritten(vectors):
     """All but the compressed bytes themselves, which depend on the compressor, is what Kafka wrote."""
     written = set()
     for line in read_lines(vectors, "record_batches"):
@@ -179,7 +179,7 @@ def test_compressed_sets_of_kafka_are_written_again(vectors):
 
 
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)
-def test_compressed_sets_of_the_vectors_are_written_again(vectors, header_format):
+def test_compressed_sets_of_vectors_are_rewritten(vectors, header_format):
     written = 0
     for line in read_lines(vectors, BATCH_FORMATS[header_format].replace("-", "_")):
         data = bytes.fromhex(line["bytes"])
@@ -201,7 +201,7 @@ def test_compressed_sets_of_the_vectors_are_written_again(vectors, header_format
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", SET_CODECS)
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)
-def test_messages_of_a_set_are_read_back(header_format, codec, magic, timed):
+def test_set_messages_round_trip(header_format, codec, magic, timed):
     source = []
     for number, message in enumerate(samples(7, header_format)):
         fields = {"offset": 1000 + 3 * number, "magic": magic, "attributes": timed if magic else 0}
@@ -243,7 +243,7 @@ def test_messages_of_a_set_are_read_back(header_format, codec, magic, timed):
         ),
     ],
 )
-def test_messages_that_no_compressed_set_can_hold_are_refused(messages, code, row, text):
+def test_messages_that_no_compressed_set_can_hold_are_rejected(messages, code, row, text):
     with pytest.raises(lh.EncodeError, match=text) as caught:
         lh.batch(messages, "kip82-messages", codec="gzip")
     assert (caught.value.code, caught.value.row) == (code, row)
@@ -255,7 +255,7 @@ def test_a_set_of_single_messages_may_mix_magics():
     assert [(message.offset, message.magic) for message in read] == [(0, 2), (1, 0), (2, 1)]
 
 
-def test_headers_that_a_set_cannot_carry_are_a_loss():
+def test_headers_not_carried_by_set_are_losses():
     source = [{"magic": 1, "headers": [("retry", lh.Int32(3))]}]
     with pytest.raises(lh.ConversionError, match=r"magic 1 has no headers \(row 0\)"):
         lh.batch(source, "kip82-messages", codec="gzip")

@@ -62,7 +62,7 @@ def tiled(rows: list[Any], drawn: list[Any], seed: int) -> list[Any]:
 @pytest.mark.parametrize("format", ONE)
 @settings(max_examples=4)
 @given(data=st.data(), seed=st.integers(0, 1000), errors=st.sampled_from(["raise", "null", "column"]))
-def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObject, seed: int, errors: Any) -> None:
+def test_threaded_reading_equals_single_thread(format: str, data: st.DataObject, seed: int, errors: Any) -> None:
     good = data.draw(st.lists(strategies.valid_bytes(format), min_size=1, max_size=3))
     rows = tiled(good, data.draw(st.lists(strategies.any_bytes(format), max_size=2)), seed)
     types = st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()])
@@ -82,7 +82,7 @@ def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObje
 @given(
     data=st.data(), on_loss=st.sampled_from(["raise", "drop", "report"]), errors=st.sampled_from(["raise", "column"])
 )
-def test_writing_by_threads_equals_writing_by_one(format: str, data: st.DataObject, on_loss: Any, errors: Any) -> None:
+def test_threaded_writing_equals_single_thread(format: str, data: st.DataObject, on_loss: Any, errors: Any) -> None:
     rows = data.draw(st.lists(strategies.valid_bytes(format), min_size=1, max_size=3))
     column = binary_column(tiled(rows, data.draw(st.lists(strategies.any_bytes(format), max_size=1)), 1))
     read = lha.decode(column, format, errors="null")[data.draw(st.integers(0, 9)) :]
@@ -111,7 +111,7 @@ def test_lists_are_selected_and_validated_by_threads() -> None:
 
 
 @pytest.mark.parametrize("bad", [0, 1023, 1024, 2_499])
-def test_the_first_bad_row_is_the_one_raised(bad: int) -> None:
+def test_first_bad_row_is_raised(bad: int) -> None:
     rows: list[bytes | None] = [lh.encode([("a", b"x")], "kafka")] * ROWS
     rows[bad] = b"\1"
     rows[-1] = b"\x02"
@@ -142,7 +142,7 @@ LENGTHS = [[1_200] * 4, [1_300, 1_100, 1_200], [0, 0, 1_100, 1_200, 1, 1_100], [
 
 
 @pytest.mark.parametrize("lengths", LENGTHS)
-def test_chunks_of_threads_are_those_of_one(lengths: list[int]) -> None:
+def test_chunks_of_threads_equal_those_of_one(lengths: list[int]) -> None:
     rows: list[bytes | None] = [lh.encode([("a", b"%d" % row)], "kafka") for row in range(sum(lengths))]
     rows[3_000] = b"\1"
     column = pa.chunked_array(chunks_of(rows, lengths), pa.binary())
@@ -160,7 +160,7 @@ def test_chunks_of_threads_are_those_of_one(lengths: list[int]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("bad", range(4))
-def test_chunks_before_the_error_of_a_chunk_are_returned(threads: int, bad: int) -> None:
+def test_chunks_before_chunk_error_are_returned(threads: int, bad: int) -> None:
     rows: list[bytes | None] = [lh.encode([("a", b"x")], "kafka")] * 4_800
     for chunk in range(bad, 4):
         rows[1_200 * chunk + 5] = b"\1"
@@ -197,7 +197,7 @@ def test_chunks_before_a_failing_input_are_returned(threads: int, good: int) -> 
     assert parts_until(parts, ValueError) == [1_200] * good
 
 
-def test_no_more_chunks_than_threads_are_read_ahead() -> None:
+def test_at_most_one_chunk_per_thread_is_read_ahead() -> None:
     read = 0
 
     def batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -211,7 +211,7 @@ def test_no_more_chunks_than_threads_are_read_ahead() -> None:
 
 
 @pytest.mark.parametrize("limit", [10_000, 40_000, 200_000])
-def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
+def test_streams_are_split_as_by_one_thread(limit: int) -> None:
     column = binary_column([lh.encode([("a", b"x" * (row % 50))], "kafka") for row in range(ROWS)] + [b"\1"])
     chunked = pa.chunked_array([column, column, column[:-1]])
     for operation in ("decode", "validate"):
@@ -244,12 +244,12 @@ def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
         (None, TypeError, "threads must be int, not NoneType"),
     ],
 )
-def test_threads_are_a_positive_integer(threads: Any, error: type[Exception], message: str) -> None:
+def test_thread_count_must_be_positive_integer(threads: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         lha.decode(binary_column([b""]), "kafka", threads=threads)
 
 
-def test_more_threads_than_rows_or_processors_are_allowed() -> None:
+def test_thread_count_may_exceed_rows_and_processors() -> None:
     column = binary_column([b""] * 3)
     assert lha.decode(column, "kafka", threads=2**40).to_pylist() == [[], [], []]
     many = binary_column([b""] * ROWS)
@@ -258,7 +258,7 @@ def test_more_threads_than_rows_or_processors_are_allowed() -> None:
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_batches_that_one_thread_alone_may_decompress_are_read_as_by_one(errors: Any, chunked: bool) -> None:
+def test_batches_decompressed_by_one_thread_alone_read_equally(errors: Any, chunked: bool) -> None:
     def batch(size: int) -> bytes:
         return lh.batch([{"value": bytes([size % 251]) * size, "headers": [("k", b"v")]}], codec="zstd")
 

@@ -13,7 +13,7 @@ from letterhead.values import value_from_message
 from tests.reference import types
 
 
-def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:
+def test_bare_type_uses_own_key_last_value_and_is_optional() -> None:
     assert normalise({"tenant": "string"}) == [("tenant", "tenant", "string", "last", False, None, None)]
 
 
@@ -39,7 +39,7 @@ def test_all_is_a_field_that_repeats() -> None:
     assert lh.field("string") == lh.Field("string")
 
 
-def test_an_empty_key_is_a_key() -> None:
+def test_empty_key_is_valid() -> None:
     assert normalise({"a": lh.field("string", key="")})[0][1] == ""
 
 
@@ -59,7 +59,7 @@ def test_an_empty_key_is_a_key() -> None:
         (value_from_message("string", b"\xff"), ("string", b"\xff")),
     ],
 )
-def test_a_key_of_every_form_has_one_plain_form(key: Any, plain: Any) -> None:
+def test_every_key_form_has_one_plain_form(key: Any, plain: Any) -> None:
     assert normalise({"out": lh.field("string", key=key)}) == [("out", plain, "string", "last", False, None, None)]
     assert normalise({"out": lh.field("array<string>", key=key)})[0][1] == plain
 
@@ -73,7 +73,7 @@ def test_an_integer_key_has_32_bits(key: int) -> None:
 
 
 @pytest.mark.parametrize("name", SELECT_TYPES)
-def test_every_type_takes_its_suffixes_and_no_other(name: str) -> None:
+def test_every_type_accepts_only_its_suffixes(name: str) -> None:
     for order in orders_of(name):
         assert lh.field(f"{name}:{order}").type == f"{name}:{order}"
     refused = {"string": "neither byte order", "binary": "neither byte order", "uuid": "does not say which order"}
@@ -87,7 +87,7 @@ def test_every_type_takes_its_suffixes_and_no_other(name: str) -> None:
         lh.field(f"{name}:")
 
 
-def test_the_reference_has_the_same_types() -> None:
+def test_reference_has_same_types() -> None:
     assert set(types.TYPES) == set(SELECT_TYPES)
     assert (types.SUFFIXES, types.UUID_ORDERS) == (ORDERS, UUID_ORDERS)
     assert len(REPEATS) == 4
@@ -111,7 +111,7 @@ def test_a_misspelt_type_gets_a_suggestion_and_names_its_column(type: str, messa
     assert str(caught.value).startswith("column 'amount': ")
 
 
-def test_a_misspelt_repeat_gets_a_suggestion() -> None:
+def test_misspelt_repeat_gets_suggestion() -> None:
     misspelt: Any = "lsat"
     with pytest.raises(ValueError, match="unknown repeat 'lsat': did you mean 'last'"):
         lh.field("string", repeat=misspelt)
@@ -132,16 +132,16 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
         ({"a": lh.Field("string", repeat=None)}, "column 'a': repeat must be str"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_of_the_wrong_type_is_a_type_error(columns: Any, message: str) -> None:
+def test_wrong_argument_type_raises_type_error(columns: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         normalise(columns)
 
 
-def test_no_columns_at_all_is_a_value_error() -> None:
+def test_empty_columns_raise_value_error() -> None:
     with pytest.raises(ValueError, match="no columns"):
         normalise({})
 
 
-def test_a_field_made_by_hand_is_checked_too() -> None:
+def test_field_built_directly_is_validated() -> None:
     with pytest.raises(ValueError, match="column 'a': unknown repeat"):
         normalise({"a": lh.Field("string", repeat="lsat")})  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def is_written(losses: list[lh.Loss]) -> bool:
 
 
 @pytest.mark.parametrize(("timestamp", "codes"), [(-1, []), (-2, ["out_of_range"]), (0, []), (5, [])])
-def test_minus_one_means_no_time_and_another_negative_time_is_lost(timestamp: int, codes: list[str]) -> None:
+def test_timestamp_minus_one_is_absent_and_other_negatives_lost(timestamp: int, codes: list[str]) -> None:
     data = lh.encode({"headers": [], "timestamp": timestamp, "payload": b""}, "streams-timestamped")
     assert data is not None
     way = convert(data, "streams-timestamped", "iggy-message", None)
@@ -72,7 +72,7 @@ def test_minus_one_means_no_time_and_another_negative_time_is_lost(timestamp: in
 @every_one
 @few
 @given(st.data())
-def test_headers_come_back_or_the_losses_name_them(format: str, data: st.DataObject) -> None:
+def test_headers_survive_conversion_or_losses_name_them(format: str, data: st.DataObject) -> None:
     message = data.draw(strategies.valid_bytes(format))
     before = headers_of(message, format)
     source = data.draw(st.sampled_from(FORMATS[format].traits.instead or (format,)))
@@ -128,7 +128,7 @@ def types_back(there: Way, target: str, source: str) -> Any:
 @every_one
 @few
 @given(st.data())
-def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, data: st.DataObject) -> None:
+def test_first_unaccepted_loss_is_raised(format: str, data: st.DataObject) -> None:
     message = data.draw(strategies.valid_bytes(format) | strategies.loosely_written_bytes(format))
     for target in WRITTEN:
         types = data.draw(st.sampled_from([None, "binary"] if has_types(target) else [None, *SPELLINGS]))
@@ -156,7 +156,7 @@ def is_agreed(loss: lh.Loss) -> bool:
     return loss.code == "type_not_carried" and loss.written is not None
 
 
-def test_a_nan_spelled_out_is_any_nan_and_is_reported_as_a_loss() -> None:
+def test_spelled_out_nan_is_any_nan_and_reported_as_loss() -> None:
     for bits, type in ((b"\x7f\xc0\0\0", "float32:text"), (b"\x7f\xc0\0\1", None)):
         message = ops.encode([("a", "float32", bits)], "kip82-typed") or b""
         result = lh.convert(message, "kip82-typed", target="kafka", types="text", on_loss="report")
@@ -164,7 +164,7 @@ def test_a_nan_spelled_out_is_any_nan_and_is_reported_as_a_loss() -> None:
         assert headers_of(result.data, "kafka") == [("a", None, b"NaN")]
 
 
-def test_a_nan_that_does_not_come_back_leaves_the_types_of_its_key_in_step() -> None:
+def test_lost_nan_keeps_types_of_its_key_aligned() -> None:
     headers = [("a", "float32", b"\x7f\xc0\0\1"), ("a", "int8", b"\1"), ("a", "string", b"x")]
     message = ops.encode(headers, "kip82-typed") or b""
     result = lh.convert(message, "kip82-typed", target="kafka", types="text", on_loss="report")
@@ -181,7 +181,7 @@ TIMES = ("timestamp", "origin_timestamp")
 @pytest.mark.parametrize("format", MESSAGES)
 @few
 @given(st.data())
-def test_fields_are_carried_or_named(format: str, data: st.DataObject) -> None:
+def test_fields_are_carried_or_named_as_losses(format: str, data: st.DataObject) -> None:
     message = data.draw(strategies.valid_bytes(format))
     before = plain(lh.decode(message, format))
     for target in WRITTEN:
@@ -227,7 +227,7 @@ def test_messages_of_a_batch_are_converted_one_by_one(format: str) -> None:
 
 
 @every_batch
-def test_a_batch_is_no_target(format: str) -> None:
+def test_batch_format_is_no_conversion_target(format: str) -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", "kafka", target=format),
         lambda: lha.convert(binary_column([b""]), "kafka", target=format),
@@ -238,7 +238,7 @@ def test_a_batch_is_no_target(format: str) -> None:
             call()
 
 
-def test_a_reader_of_two_layouts_is_no_target() -> None:
+def test_format_of_two_layouts_is_no_conversion_target() -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", "kafka", target="iggy-auto"),
         lambda: lha.convert(binary_column([b""]), "kafka", target="iggy-auto"),

@@ -35,7 +35,7 @@ def is_packed(headers: lh.Headers) -> bool:
     return type(headers._items) is _native.Packed
 
 
-def test_questions_by_key_leave_the_headers_in_their_bytes() -> None:
+def test_lookups_by_key_leave_headers_unparsed() -> None:
     headers = decoded()
     assert (headers["route"], headers.get("route"), headers.get("tenant", b"none")) == (b"", b"", None)
     assert (headers.get("other"), headers.get("other", 5)) == (None, 5)
@@ -50,7 +50,7 @@ def test_questions_by_key_leave_the_headers_in_their_bytes() -> None:
     assert is_packed(headers)
 
 
-def test_the_first_look_at_headers_makes_them_for_good() -> None:
+def test_first_access_parses_headers_for_good() -> None:
     headers = decoded()
     assert headers[0] == ("route", b"a")
     assert not is_packed(headers)
@@ -59,14 +59,14 @@ def test_the_first_look_at_headers_makes_them_for_good() -> None:
 
 
 @pytest.mark.parametrize("key", ["other", "\ud800", "ro"])
-def test_a_key_that_is_not_there_is_named(key: str) -> None:
+def test_missing_key_is_named(key: str) -> None:
     with pytest.raises(KeyError) as raised:
         decoded()[key]
     assert raised.value.args == (key,)
     assert (decoded().get(key, b"d"), decoded().get_all(key), key in decoded()) == (b"d", [], False)
 
 
-def test_keys_of_other_types_are_read_in_the_same_way() -> None:
+def test_typed_keys_are_looked_up_equally() -> None:
     class Text(str):
         pass
 
@@ -84,7 +84,7 @@ def test_keys_of_other_types_are_read_in_the_same_way() -> None:
 
 @few
 @given(pairs_of_text)
-def test_decoded_headers_are_what_eager_ones_are(pairs: list[tuple[str, bytes | None]]) -> None:
+def test_decoded_headers_equal_eager_ones(pairs: list[tuple[str, bytes | None]]) -> None:
     data, eager = lh.encode(pairs, "kafka"), lh.Headers(pairs)
     assert data is not None
 
@@ -108,7 +108,7 @@ def test_decoded_headers_are_what_eager_ones_are(pairs: list[tuple[str, bytes | 
     assert [(key, None, value) for key, value in fresh()] == [tuple(row) for row in ops.decode(data, "kafka")]
 
 
-def test_decoded_headers_change_as_eager_ones_do() -> None:
+def test_decoded_headers_mutate_like_eager_ones() -> None:
     headers, eager = decoded(), lh.Headers(GIVEN)
     other = lh.Headers(headers)
     for container in (headers, eager):
@@ -121,7 +121,7 @@ def test_decoded_headers_change_as_eager_ones_do() -> None:
     assert other == lh.Headers(GIVEN)
 
 
-def test_headers_that_are_changed_by_many_threads_lose_nothing() -> None:
+def test_concurrent_changes_lose_no_header() -> None:
     for _ in range(50):
         headers, ready = decoded(), threading.Barrier(4)
 
@@ -143,7 +143,7 @@ def test_invalid_arguments_are_rejected_at_once() -> None:
     assert str(raised.value) == "kafka: the key is not UTF-8 (header 1, byte 6)"
 
 
-def test_bytes_that_change_later_change_nothing() -> None:
+def test_later_changes_to_input_bytes_have_no_effect() -> None:
     data = bytearray(lh.encode(GIVEN, "kafka") or b"")
     headers = lh.decode(data, "kafka")
     data[:] = bytes(len(data))
@@ -160,7 +160,7 @@ def same_objects(pairs: list[tuple[str, bytes | None]], read: Callable[[lh.Heade
     return sum(before is after for before, after in zip(first, again, strict=True))
 
 
-def test_few_keys_and_headers_are_kept_however_many_there_are() -> None:
+def test_cached_keys_and_headers_are_bounded() -> None:
     def key(headers: lh.Headers) -> object:
         return headers.items()[0][0]
 
@@ -187,7 +187,7 @@ def test_headers_that_differ_in_one_part_are_not_equal() -> None:
                 assert decoded([("k", value)], format)[0] == ("k", value)
 
 
-def test_threads_that_decode_together_get_their_own_values() -> None:
+def test_threads_decoding_together_get_own_values() -> None:
     def read(number: int, wrong: list[object]) -> None:
         pairs = [("tenant", b"%d" % number), ("route", b"a"), ("id", None), (f"key-{number}", b"x")]
         for _ in range(300):
@@ -203,7 +203,7 @@ def test_threads_that_decode_together_get_their_own_values() -> None:
     assert wrong == []
 
 
-def test_every_thread_keeps_headers_of_its_own() -> None:
+def test_every_thread_caches_its_own_headers() -> None:
     def of_a_thread() -> list[lh.Header]:
         result: list[lh.Header] = []
         thread = threading.Thread(target=lambda: result.extend(decoded([("tenant", b"acme")])[0] for _ in range(4)))

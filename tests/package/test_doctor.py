@@ -57,14 +57,14 @@ def test_the_report_lists_installed_components(run) -> None:
     assert rows["location"] == [str(environments.PACKAGE)]
 
 
-def test_json_is_the_same(run) -> None:
+def test_json_report_has_same_content(run) -> None:
     result = run("doctor", "--json")
     read = json.loads(result.out)
     assert (result.code, read["ok"], read["settings"]) == (0, True, {})
     assert read["places"] == {"driver": doctor.examine()}
 
 
-def test_without_spark_and_arrow_nothing_is_wrong(tmp_path: Path) -> None:
+def test_report_without_spark_and_arrow_has_no_errors(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark", "pyarrow", "pandas", "protobuf", "google")
     code, report = asked(directory)
     assert (code, report["findings"]) == (0, [])
@@ -86,7 +86,7 @@ def test_spark_needs_pyarrow_and_pandas(tmp_path: Path) -> None:
     }
 
 
-def test_a_package_that_does_not_import_is_not_an_absent_one(tmp_path: Path) -> None:
+def test_failing_import_is_not_reported_as_absent(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark", "pandas")
     link = package(directory).parent / "pyarrow"
     link.unlink()
@@ -111,7 +111,7 @@ def test_packages_of_this_process_are_present_absent_or_broken(tmp_path: Path, m
     }
 
 
-def test_a_report_has_a_column_for_each_place_and_a_row_for_each_component() -> None:
+def test_report_has_column_per_process_and_row_per_component() -> None:
     driver = doctor.examine()
     executor = driver | {"python": "3.99.0", "packages": driver["packages"] | {"pyarrow": None}}
     lines = [line.split() for line in str(doctor.Report({"driver": driver, "executor": executor})).splitlines()]
@@ -122,7 +122,7 @@ def test_a_report_has_a_column_for_each_place_and_a_row_for_each_component() -> 
     assert {"letterhead", "location", "executable", "system", "decode", "java", *doctor.PACKAGES} <= {*rows}
 
 
-def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
+def test_package_older_than_required_is_error() -> None:
     facts = doctor.examine()
     facts["letterhead"]["requires"] = ["pyarrow>=17 ; extra == 'arrow'", "pandas>=2.2,<3 ; extra == 'spark'"]
     facts["packages"] |= {"pyarrow": "16.1.0", "pandas": "2.2.0"}
@@ -141,21 +141,21 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
         (None, "17.0.0", []),
     ],
 )
-def test_a_pyarrow_that_spark_refuses_is_wrong(pyspark: str | None, pyarrow: str, expected: list[str]) -> None:
+def test_pyarrow_rejected_by_spark_is_error(pyspark: str | None, pyarrow: str, expected: list[str]) -> None:
     facts = doctor.examine()
     facts["packages"] |= {"pyspark": pyspark, "pyarrow": pyarrow}
     assert [finding.problem for finding in doctor.findings(facts, "driver") if "pyarrow" in finding.problem] == expected
 
 
 @pytest.mark.parametrize(("pyspark", "count"), [("4.2.0", 0), ("4.3.0", 1), (None, 0)])
-def test_a_pyspark_that_sail_refuses_is_a_note(pyspark: str | None, count: int) -> None:
+def test_pyspark_rejected_by_sail_is_note(pyspark: str | None, count: int) -> None:
     facts = doctor.examine()
     facts["packages"] |= {"pysail": "0.7.2", "pyspark": pyspark}
     problems = [finding.problem for finding in doctor.findings(facts, "driver") if "pysail" in finding.problem]
     assert problems == ["pysail 0.7.2 refuses pyspark 4.3.0: its sessions are not running"] * count
 
 
-def test_a_wheel_for_another_system_is_wrong(tmp_path: Path) -> None:
+def test_wheel_for_another_system_is_error(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark")
     for library in package(directory).glob("_native*.so"):
         library.write_bytes(b"\x7fELF")
@@ -164,7 +164,7 @@ def test_a_wheel_for_another_system_is_wrong(tmp_path: Path) -> None:
     assert wrong(report)[0].startswith(f"letterhead cannot be imported on {platform.system()} {platform.machine()} ")
 
 
-def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
+def test_wheel_on_path_as_zip_file_is_error(tmp_path: Path) -> None:
     directory = tmp_path / "bare"
     environments.environment(directory, lambda name: not name.startswith("pyspark"))
     archive = environments.packed(tmp_path).rename(tmp_path / "letterhead.zip")
@@ -175,7 +175,7 @@ def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
     assert "spark.archives=letterhead.zip#letterhead" in report["findings"][0]["remedy"]
 
 
-def test_native_code_that_is_gone(tmp_path: Path) -> None:
+def test_missing_native_code_is_reported(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark", tag="cp311-abi3-linux_x86_64")
     for library in package(directory).glob("_native*.so"):
         library.unlink()
@@ -196,7 +196,7 @@ def test_native_code_that_is_gone(tmp_path: Path) -> None:
     assert done.stderr.endswith(" (see letterhead doctor)\n")
 
 
-def test_workers_that_would_run_another_python_are_a_note(tmp_path: Path) -> None:
+def test_workers_with_another_python_are_noted(tmp_path: Path) -> None:
     directory = installed(tmp_path)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(shutil.which("python3"))

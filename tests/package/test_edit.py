@@ -75,7 +75,7 @@ def test_set_leaves_one_header_at_the_position_of_the_first() -> None:
     ]  # fmt: skip
 
 
-def test_a_message_that_does_not_change_is_copied_whatever_its_length() -> None:
+def test_unchanged_message_is_copied_at_any_length() -> None:
     data = lh.encode([("a", lh.String("x" * 200))], "iggy") * 500
     assert lha.edit(pa.array([data]), "iggy", only=["a"]).to_pylist() == [data]
     with pytest.raises(lh.EncodeError, match="more than 100000"):
@@ -115,7 +115,7 @@ def test_more_than_63_headers_are_counted_in_two_bytes() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.UnseenHeaderWarning")
-def test_a_message_that_the_edit_does_not_touch_is_copied() -> None:
+def test_untouched_message_is_copied() -> None:
     padded = bytes.fromhex("82000261820062")  # lengths of more bytes than they need
     rows = [padded, b"", b"\x00", None]
     assert lha.edit(pa.array(rows), "kafka", drop=["x"], replace={"y": "hash"}).to_pylist() == rows
@@ -176,12 +176,12 @@ def test_a_function_in_a_typed_format_keeps_types_of_bytes() -> None:
 
 
 @pytest.mark.parametrize("values", [pa.array([1]), [b"x"], pa.array([b"x", b"y"])])
-def test_a_function_that_returns_something_else_is_rejected(values: Any) -> None:
+def test_function_returning_wrong_type_is_rejected(values: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="header 'a'"):
         lha.edit(pa.array([kafka(("a", b"1"))]), "kafka", replace={"a": lambda _: values})
 
 
-def test_an_array_has_a_value_for_each_message() -> None:
+def test_array_has_one_value_per_message() -> None:
     rows = pa.array([kafka(("a", b"1")), kafka(), kafka(("b", b"2"))])
     values = pa.array(["x", None, "z"])
     assert lha.edit(rows, "kafka", set={"a": values}).to_pylist() == [
@@ -213,7 +213,7 @@ def test_invalid_edits_are_rejected(changes: Any, message: str) -> None:
         lha.edit(pa.array([b""]), "kafka", **changes)
 
 
-def test_a_value_that_the_format_cannot_carry_is_an_error_of_its_row() -> None:
+def test_value_not_carried_by_format_is_error_of_row() -> None:
     rows = pa.array([lh.encode({"a": lh.Int8(1)}, "iggy"), lh.encode({"b": lh.Int8(1)}, "iggy")])
     long = lambda values: pa.array([b"x" * 256] * len(values))  # noqa: E731
     with pytest.raises(lh.EncodeError, match="longer than 255") as caught:
@@ -225,7 +225,7 @@ def test_a_value_that_the_format_cannot_carry_is_an_error_of_its_row() -> None:
     assert result[1]["error"][0]["code"] == "too_long"
 
 
-def test_headers_that_an_older_message_cannot_carry_are_an_error_of_its_row() -> None:
+def test_headers_not_carried_by_old_magic_are_error_of_row() -> None:
     rows = pa.array([lh.encode(lh.Message(headers={}, value=b"v", magic=magic), "kip82-message") for magic in (2, 0)])
     with pytest.raises(lh.EncodeError, match="magic 0 has no headers") as caught:
         lha.edit(rows, "kip82-message", set={"a": "1"})
@@ -236,14 +236,14 @@ def test_headers_that_an_older_message_cannot_carry_are_an_error_of_its_row() ->
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.UnseenHeaderWarning")
-def test_an_invalid_message_is_an_error_even_if_the_edit_does_not_touch_it() -> None:
+def test_invalid_message_raises_even_if_edit_does_not_touch_it() -> None:
     with pytest.raises(lh.DecodeError, match="row 1"):
         lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"])
     assert lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"], errors="null").to_pylist() == [b"", None]
 
 
 @pytest.mark.parametrize("format", ["kafka", "iggy"])
-def test_lists_of_headers_are_edited_as_messages_are(format: str) -> None:
+def test_lists_of_headers_are_edited_like_messages(format: str) -> None:
     value: Any = lh.String("acme") if format == "iggy" else b"acme"
     messages = pa.array([lh.encode([("tenant", value), ("route", value)], format), lh.encode([], format)])
     lists = lha.decode(messages, format)
@@ -258,7 +258,7 @@ def test_errors_of_lists_of_headers_are_only_raised() -> None:
         lha.edit(lha.decode(pa.array([lh.encode([], "kafka")]), "kafka"), "kafka", drop=["a"], errors="null")
 
 
-def test_iggy_auto_is_not_edited() -> None:
+def test_iggy_auto_is_rejected_by_edit() -> None:
     with pytest.raises(ValueError, match="name iggy or iggy-2023"):
         lha.edit(pa.array([b""]), "iggy-auto", drop=["a"])
 
@@ -268,7 +268,7 @@ def test_iggy_auto_is_not_edited() -> None:
 SECRET = b"a key of more than sixteen bytes"
 
 
-def test_hmac_is_the_same_everywhere() -> None:
+def test_hmac_matches_everywhere() -> None:
     code = hmac.digest(SECRET, b"078-05-1120", "sha256").hex().encode()
     for key in (SECRET, SECRET.decode(), bytearray(SECRET)):
         assert edited(HEADERS, replace={"ssn": lh.hmac(key)})[0] == ("ssn", code)
@@ -285,7 +285,7 @@ def test_hmac_is_the_same_everywhere() -> None:
     assert headers["ssn"] == lh.String(hmac.digest(SECRET, b"1", "sha256").hex())
 
 
-def test_the_key_of_hmac_is_not_shown() -> None:
+def test_hmac_key_is_hidden() -> None:
     mask = lh.hmac(SECRET)
     edit = HeaderEdit.of(replace={"ssn": mask})
     shown = [repr(mask), str(mask), repr(edit), repr(Edit("kafka", edit)), f"{[mask]}"]
@@ -304,12 +304,12 @@ def test_the_key_of_hmac_is_not_shown() -> None:
         (None, TypeError, "must be str or bytes, not NoneType"),
     ],
 )
-def test_a_key_that_can_be_guessed_is_refused(key: Any, error: type[Exception], message: str) -> None:
+def test_guessable_hmac_key_is_rejected(key: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         lh.hmac(key)
 
 
-def test_hmac_is_a_mask_and_no_value() -> None:
+def test_hmac_is_rejected_as_header_value() -> None:
     for changes in ({"set": {"a": lh.hmac(SECRET)}}, {"append": {"a": lh.hmac(SECRET)}}):
         with pytest.raises(TypeError, match="not Hmac"):
             lh.Headers().edit(**changes)
@@ -338,7 +338,7 @@ def test_empty_changes_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"replace": {"Tenant": "hash"}}, {"drop": ["Tenant"]}])
-def test_a_header_to_hide_that_no_message_has_is_reported(changes: dict[str, Any]) -> None:
+def test_masked_header_absent_from_all_messages_warns(changes: dict[str, Any]) -> None:
     messages = pa.array([kafka(("tenant", b"acme")), kafka()])
     sources = [
         messages,
@@ -357,7 +357,7 @@ def test_a_header_to_hide_that_no_message_has_is_reported(changes: dict[str, Any
 
 
 @pytest.mark.parametrize("as_lists", [False, True])
-def test_keeping_no_header_at_all_is_reported(as_lists: bool) -> None:
+def test_keeping_no_header_warns(as_lists: bool) -> None:
     messages = pa.array([kafka(("tenant", b"acme")), kafka()])
     column = lha.decode(messages, "kafka") if as_lists else messages
     with pytest.warns(UnseenHeaderWarning, match="only= names: none was kept"):
@@ -365,7 +365,7 @@ def test_keeping_no_header_at_all_is_reported(as_lists: bool) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_header_that_some_message_has_is_not_reported() -> None:
+def test_header_present_in_some_message_does_not_warn() -> None:
     some = pa.array([kafka(), None, kafka(("tenant", b"acme"))])
     for source in (some, pa.chunked_array([some[:2], some[2:]]), lha.decode(some, "kafka")):
         lha.edit(source, "kafka", replace={"tenant": "hash"})
@@ -414,7 +414,7 @@ def test_keys_are_found_in_any_case_on_request() -> None:
         ({"drop": ["a"], "replace": {"A": "hash"}}, "drop and replace both name 'a'"),
     ],
 )
-def test_contradictions_in_another_case_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_contradictions_differing_in_case_are_rejected(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lh.Headers().edit(**changes, ignore_case=True)
     with pytest.raises(TypeError, match="ignore_case must be bool"):
@@ -425,7 +425,7 @@ def test_contradictions_in_another_case_are_refused(changes: dict[str, Any], mes
 
 
 @pytest.mark.parametrize("format", ["kafka", "iggy"])
-def test_a_null_list_is_a_message_without_headers(format: str) -> None:
+def test_null_list_is_edited_like_empty_headers(format: str) -> None:
     value: Any = lh.String("x") if format == "iggy" else b"x"
     lists = lha.decode(pa.array([lh.encode([("a", value)], format), None, lh.encode([], format)]), format)
     added = lha.edit(lists, format, append={"b": value})
@@ -439,7 +439,7 @@ def test_a_null_list_is_a_message_without_headers(format: str) -> None:
     assert [message and lh.decode(message, "kafka").keys() for message in messages.to_pylist()] == [None, ["b"]]
 
 
-def test_a_null_list_has_the_defaults_of_a_message_without_the_header() -> None:
+def test_null_list_has_defaults_of_message_without_header() -> None:
     lists = pa.array([None, []], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     columns = {"a": lh.field("string", default="d"), "b": "array<string>", "c": "int32"}
     row = {"a": "d", "b": [], "c": None}
@@ -449,7 +449,7 @@ def test_a_null_list_has_the_defaults_of_a_message_without_the_header() -> None:
     assert lha.select(lists, required, errors="null").to_pylist() == [{"a": None}] * 2
 
 
-def test_errors_of_an_edit_with_a_function_name_the_row_of_the_stream() -> None:
+def test_edit_function_errors_name_row_of_stream() -> None:
     good, bad = kafka(("a", b"1")), b"\x0f"
     for changes in ({"replace": {"a": lambda values: values}}, {"drop": ["A"], "ignore_case": True}, {"drop": ["a"]}):
         with pytest.raises(lh.DecodeError) as caught:
@@ -469,7 +469,7 @@ def test_new_headers_have_the_order_of_their_mappings() -> None:
 
 
 @pytest.mark.parametrize("format", ["kafka", "iggy", "kip82-int", "streams"])
-def test_edits_of_many_keys_are_those_of_few(format: str) -> None:
+def test_edits_of_many_keys_equal_edits_of_few(format: str) -> None:
     """More keys than are compared one by one."""
     value: Any = lh.String("v") if format == "iggy" else b"v"
     key: Any = int if format == "kip82-int" else "key-{}".format
@@ -485,7 +485,7 @@ def test_edits_of_many_keys_are_those_of_few(format: str) -> None:
     assert (message.headers if format == "streams" else message) == lh.Headers(pairs).edit(**changes)
 
 
-def test_a_struct_is_no_column_of_messages() -> None:
+def test_struct_is_rejected_as_message_column() -> None:
     structs = pa.StructArray.from_arrays([pa.array([kafka()]), pa.array([b"x"])], ["a", "b"])
     for changes in ({"drop": ["a"]}, {"replace": {"a": lambda values: values}}):
         with pytest.raises(
@@ -510,7 +510,7 @@ def new_values(format: str) -> st.SearchStrategy[tuple[str | None, bytes | None]
     [{"drop": ["x"]}, {"append": {"z": b"9"}, "drop": ["x"]}, {"set": {"x": b"8"}}, {"rename": {"x": "longer"}}],
     ids=lambda changes: " and ".join(changes),
 )
-def test_messages_between_those_that_change_stay_where_they_are(changes: Any, column: pa.DataType) -> None:
+def test_messages_between_changed_ones_stay_in_place(changes: Any, column: pa.DataType) -> None:
     draw = random.Random(1)
     rows = [
         [(key, b"v" * draw.randrange(1, 9)) for key in draw.choices("abcx", [5, 5, 5, at % 3], k=draw.randrange(5))]

@@ -35,7 +35,7 @@ FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.item
 WHOLE = {"byte_offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
 
 
-def test_the_list_of_codes_is_the_one_of_the_core() -> None:
+def test_error_codes_match_core() -> None:
     assert list(CODES.items()) == _native.codes()
 
 
@@ -50,7 +50,7 @@ def test_the_list_of_codes_is_the_one_of_the_core() -> None:
         (WHOLE, "kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)"),
     ],
 )
-def test_the_text_names_the_problem_and_then_the_place(place: dict[str, Any], text: str) -> None:
+def test_text_names_problem_then_position(place: dict[str, Any], text: str) -> None:
     error = DecodeError("4 bytes where int64 takes 8", format="kafka", code="wrong_size", **place)
     assert str(error) == text
     assert error.args == (text,)
@@ -59,14 +59,14 @@ def test_the_text_names_the_problem_and_then_the_place(place: dict[str, Any], te
         assert getattr(error, name) == place.get(name)
 
 
-def test_a_value_that_is_in_no_format_yet_has_no_format() -> None:
+def test_value_outside_any_format_has_no_format() -> None:
     error = EncodeError("a number outside int8", format=None, code="out_of_range")
     assert str(error) == "a number outside int8"
     assert error.format is None
 
 
 @pytest.mark.parametrize("cls", [HeaderError, DecodeError, EncodeError, ConversionError])
-def test_an_exception_survives_the_way_to_another_process(cls: type[HeaderError]) -> None:
+def test_exception_survives_pickling(cls: type[HeaderError]) -> None:
     error = cls("too short", format="kafka", code="truncated", **WHOLE)
     error.add_note("seen in Spark")
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
@@ -76,7 +76,7 @@ def test_an_exception_survives_the_way_to_another_process(cls: type[HeaderError]
     assert vars(copy.copy(error)) == vars(error)
 
 
-def test_all_of_them_are_header_errors_and_value_errors() -> None:
+def test_all_exceptions_are_header_errors_and_value_errors() -> None:
     for cls in (DecodeError, EncodeError, ConversionError):
         assert issubclass(cls, HeaderError)
         assert issubclass(cls, ValueError)
@@ -84,7 +84,7 @@ def test_all_of_them_are_header_errors_and_value_errors() -> None:
     assert lh.errors is errors
 
 
-def test_every_exception_derives_from_one_root_and_keeps_its_builtin_base() -> None:
+def test_every_exception_has_common_root_and_builtin_base() -> None:
     for name in errors.__all__:
         exception = getattr(errors, name)
         if isinstance(exception, type) and issubclass(exception, Exception) and not issubclass(exception, Warning):
@@ -94,7 +94,7 @@ def test_every_exception_derives_from_one_root_and_keeps_its_builtin_base() -> N
     assert issubclass(errors.RequestError, RuntimeError)
 
 
-def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_that_raise_them() -> None:
+def test_packages_share_exceptions_defined_in_errors_module() -> None:
     assert lh.LetterheadError is errors.LetterheadError
     for package in (lh, kip82, read, state):
         for name in package.__all__:
@@ -103,14 +103,14 @@ def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_
                 assert getattr(errors, name) is exported
 
 
-def test_an_error_makes_the_exception_that_shows_it() -> None:
+def test_error_converts_to_matching_exception() -> None:
     detail = ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents")
     error = as_error(detail, EncodeError, "kafka", row=7)
     assert type(error) is EncodeError
     assert vars(error) == {"message": "too short", "format": "kafka", "code": "truncated", **WHOLE}
 
 
-def test_a_name_near_nothing_gets_no_suggestion() -> None:
+def test_dissimilar_name_gets_no_suggestion() -> None:
     assert str(unknown_name("format", "protobuf", ["kafka"])) == "unknown format 'protobuf' (formats: kafka)"
 
 
@@ -213,7 +213,7 @@ every_way = pytest.mark.parametrize("way", [REFERENCE, *NATIVE], ids=lambda way:
 
 @every_way
 @pytest.mark.parametrize("code", READING)
-def test_bad_bytes_are_a_decode_error(code: str, way: Implementation) -> None:
+def test_bad_bytes_raise_decode_error(code: str, way: Implementation) -> None:
     format, source = READING[code]
     data = bytes.fromhex(source) if isinstance(source, str) else source
     raises(DecodeError, code, lambda: way.read(data, format))
@@ -222,14 +222,14 @@ def test_bad_bytes_are_a_decode_error(code: str, way: Implementation) -> None:
 
 @every_way
 @pytest.mark.parametrize("code", SETS)
-def test_a_bad_message_set_is_a_decode_error(code: str, way: Implementation) -> None:
+def test_bad_message_set_raises_decode_error(code: str, way: Implementation) -> None:
     raises(DecodeError, code, lambda: way.messages(SETS[code], "kip82-messages"))
     assert [detail.code for detail in way.validate(SETS[code], "kip82-messages")] == [code]
 
 
 @every_way
 @pytest.mark.parametrize("code", SELECTING)
-def test_a_bad_value_is_a_decode_error(code: str, way: Implementation) -> None:
+def test_bad_value_raises_decode_error(code: str, way: Implementation) -> None:
     digits, column = SELECTING[code]
     data = bytes.fromhex(digits)
     assert way.validate(data, "kafka") == []
@@ -239,16 +239,14 @@ def test_a_bad_value_is_a_decode_error(code: str, way: Implementation) -> None:
 
 @every_way
 @pytest.mark.parametrize("code", WRITING)
-def test_what_cannot_be_written_is_an_encode_error_and_what_is_lost_a_conversion_error(
-    code: str, way: Implementation
-) -> None:
+def test_unwritable_raises_encode_error_and_loss_conversion(code: str, way: Implementation) -> None:
     cls, format, source = WRITING[code]
     raises(cls, code, lambda: way.write(source, format))
 
 
 @every_way
 @pytest.mark.parametrize("code", CONVERTING)
-def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementation) -> None:
+def test_uncarried_field_raises_conversion_error(code: str, way: Implementation) -> None:
     format, source, target, types = CONVERTING[code]
     data = way.write(source, format)
     assert data is not None
@@ -257,14 +255,14 @@ def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementa
 
 @every_way
 @pytest.mark.parametrize("code", LIMITED)
-def test_what_is_over_a_limit_is_a_decode_error(code: str, way: Implementation) -> None:
+def test_exceeded_limit_raises_decode_error(code: str, way: Implementation) -> None:
     for limits in (lh.Limits(headers=0), lh.Limits(message_bytes=3)):
         call = partial(way.convert, bytes.fromhex("02026101"), "kafka", target="kafka", limits=limits)
         raises(DecodeError, code, call)
 
 
 @pytest.mark.parametrize("code", ONLY_LISTS)
-def test_a_bad_list_is_an_error(code: str) -> None:
+def test_bad_list_raises(code: str) -> None:
     header = {"key": "a", "type": "int8", "value": b"\1"}
     header |= {"null_key": {"key": None}, "wrong_type": {}, "unknown_type": {"type": "nonsense"}}[code]
     column = pa.array([[header]], headers_type(types=True))
@@ -282,11 +280,11 @@ def raises(cls: type[HeaderError], code: str, call: Callable[[], Any]) -> Header
     return caught.value
 
 
-def test_records_that_were_removed_end_before_the_offset_that_was_to_be_read() -> None:
+def test_removed_records_end_before_requested_offset() -> None:
     assert "removed the records from 20 to 40 after" in str(LogTruncated(TopicPartition("orders", 0), 41, 20))
 
 
-def test_damage_names_its_bytes_and_the_remedy_where_there_is_one() -> None:
+def test_damage_names_bytes_and_remedy_if_any() -> None:
     damage = errors.Damage("log", 68, 136, 1, "the checksum is wrong", "bad_crc")
     assert str(errors.DamagedLogError(damage)) == str(damage) == "log: bytes 68 to 136: offset 1: the checksum is wrong"
     assert str(damage._replace(end=68)).startswith("log: byte 68: ")
@@ -299,7 +297,7 @@ def noted(call: Callable[[], Any]) -> list[str]:
     return getattr(caught.value, "__notes__", [])
 
 
-def test_a_raised_error_of_a_row_names_the_option_that_keeps_the_other_rows() -> None:
+def test_row_error_names_option_that_keeps_other_rows() -> None:
     bad, column = pa.array([b"\x01"]), 'errors="column" returns all rows, and the errors of each in a column'
     chunked = pa.chunked_array([bad])
     calls: list[Callable[..., Any]] = [
@@ -322,7 +320,7 @@ def test_a_raised_error_of_a_row_names_the_option_that_keeps_the_other_rows() ->
     assert noted(lambda: lh.decode(b"\x01", "kafka")) == []
 
 
-def test_a_copy_of_an_error_keeps_its_notes_and_counts_rows_before_it() -> None:
+def test_copied_error_keeps_notes_and_adds_preceding_rows() -> None:
     error = DecodeError("wrong", format="kafka", code="bad_text", row=2)
     error.add_note("a note")
     copied = errors.after_rows(error, 5)

@@ -22,7 +22,7 @@ every_implementation = pytest.mark.parametrize("implementation", [REFERENCE, *NA
 
 @every_implementation
 @pytest.mark.parametrize("name", DRAFTS)
-def test_the_cases_of_the_drafts_hold(vectors: Path, name: str, implementation: Implementation) -> None:
+def test_draft_cases_match(vectors: Path, name: str, implementation: Implementation) -> None:
     lines = read_lines(vectors, name)
     assert len(lines) == listed_lines(vectors)[name]
     failures = []
@@ -101,9 +101,7 @@ def plain(message: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("name", "formats"), IGGY_BYTES.items())
-def test_iggy_vectors_are_read_alike_by_columns_and_by_the_reference(
-    vectors: Path, name: str, formats: tuple[str, ...]
-) -> None:
+def test_columns_and_reference_read_iggy_vectors_equally(vectors: Path, name: str, formats: tuple[str, ...]) -> None:
     messages = [bytes.fromhex(line["bytes"]) for line in read_lines(vectors, name)]
     column = pa.array(messages, pa.binary())
     for format in formats:
@@ -118,7 +116,7 @@ def test_iggy_vectors_are_read_alike_by_columns_and_by_the_reference(
 
 
 @pytest.mark.parametrize("implementation", NATIVE, ids=lambda way: way.name)
-def test_message_sets_of_kafka_are_read(vectors: Path, implementation: Implementation) -> None:
+def test_kafka_message_sets_are_read(vectors: Path, implementation: Implementation) -> None:
     read = 0
     for line in read_lines(vectors, "record_batches"):
         batches = [batch for batch in line["batches"] if batch["magic"] < 2]

@@ -21,7 +21,7 @@ CASES = (
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind counts the instructions")
-def test_twice_the_input_is_about_twice_the_work() -> None:
+def test_doubled_input_takes_about_double_work() -> None:
     measured = subprocess.run([sys.executable, SCRIPT, *CASES], capture_output=True, text=True, check=False)
     assert measured.returncode == 0, measured.stdout + measured.stderr
     assert [name for name in CASES if name not in measured.stdout] == []

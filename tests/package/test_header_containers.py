@@ -50,7 +50,7 @@ def test_all_containers_share_one_reading_protocol(container: str) -> None:
     assert dict(headers) == dict(pairs)
 
 
-def test_long_lists_of_headers_read_and_change_as_short_ones_do() -> None:
+def test_long_header_lists_behave_like_short_ones() -> None:
     """Lists of more headers than are compared one by one have an index, and forget removed headers when they are read."""
     chance = random.Random(9)
     for count in (0, 31, 32, 33, 70) * 12:

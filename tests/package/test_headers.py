@@ -30,7 +30,7 @@ def headers() -> lh.Headers:
     return lh.Headers(PAIRS)
 
 
-def test_positions_return_headers_and_keys_return_the_last_value(headers: lh.Headers) -> None:
+def test_position_returns_header_and_key_returns_last_value(headers: lh.Headers) -> None:
     assert headers[0] == lh.Header("tenant", b"acme") == ("tenant", b"acme")
     assert headers[-1] == ("retry", lh.Int32(3))
     assert headers[1:3] == lh.Headers(PAIRS[1:3])
@@ -38,7 +38,7 @@ def test_positions_return_headers_and_keys_return_the_last_value(headers: lh.Hea
     assert headers["note"] is None
 
 
-def test_a_key_that_is_not_there_is_a_key_error(headers: lh.Headers) -> None:
+def test_missing_key_raises_key_error(headers: lh.Headers) -> None:
     for ask in (headers.__getitem__, lh.Headers().__getitem__):
         with pytest.raises(KeyError, match="absent"):
             ask("absent")
@@ -53,14 +53,14 @@ def test_headers_are_indexed_by_key_or_position_only(headers: lh.Headers) -> Non
             ask[index]
 
 
-def test_null_is_not_absent(headers: lh.Headers) -> None:
+def test_null_differs_from_absent(headers: lh.Headers) -> None:
     assert headers.get("note", b"default") is None
     assert headers.get("absent", b"default") == b"default"
     assert headers.get("absent") is None
     assert headers["note"] is None
 
 
-def test_all_gives_every_value_in_order(headers: lh.Headers) -> None:
+def test_all_returns_every_value_in_order(headers: lh.Headers) -> None:
     assert headers.get_all("route") == [b"a", b""]
     assert headers.get_all("absent") == []
 
@@ -73,11 +73,11 @@ def test_keys_repeat_and_pair_with_values(headers: lh.Headers) -> None:
         assert len(some.keys()) == len(some.values()) == len(some.items()) == len(some)
 
 
-def test_dict_takes_the_last_of_every_key(headers: lh.Headers) -> None:
+def test_dict_has_last_value_of_every_key(headers: lh.Headers) -> None:
     assert dict(headers) == {"tenant": b"acme", "route": b"", "note": None, "retry": lh.Int32(3)}
 
 
-def test_contains_asks_for_a_key_or_a_header(headers: lh.Headers) -> None:
+def test_contains_accepts_key_or_header(headers: lh.Headers) -> None:
     assert "route" in headers
     assert "absent" not in headers
     assert ("route", b"a") in headers
@@ -85,7 +85,7 @@ def test_contains_asks_for_a_key_or_a_header(headers: lh.Headers) -> None:
     assert ("retry", lh.Int64(3)) not in headers
 
 
-def test_it_is_a_sequence(headers: lh.Headers) -> None:
+def test_headers_are_a_sequence(headers: lh.Headers) -> None:
     assert len(headers) == 5
     assert [header.key for header in headers] == [key for key, _ in PAIRS]
     assert headers.index(("route", b"")) == 3  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def test_a_list_of_items_is_a_copy(headers: lh.Headers) -> None:
     assert len(headers) == 5
 
 
-def test_add_keeps_what_is_there_and_remove_counts(headers: lh.Headers) -> None:
+def test_add_keeps_existing_headers_and_remove_returns_count(headers: lh.Headers) -> None:
     assert headers.add("route", "c") is headers
     assert headers.get_all("route") == [b"a", b"", b"c"]
     assert headers.remove("route") == 3
@@ -115,19 +115,19 @@ def test_text_is_its_utf8_bytes_and_bytes_like_is_bytes(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [1, 1.5, True, ["a"], object()])
-def test_a_value_of_another_type_is_a_type_error(value: Any) -> None:
+def test_value_of_unsupported_type_raises_type_error(value: Any) -> None:
     with pytest.raises(TypeError, match="the value of a header must be"):
         lh.Headers([("k", value)])
 
 
-def test_text_without_a_utf8_form_is_refused() -> None:
+def test_text_without_utf8_form_is_rejected() -> None:
     with pytest.raises(EncodeError) as caught:
         lh.Headers([("k", "\ud800")])
     assert caught.value.code == "value_not_utf8"
 
 
 @pytest.mark.parametrize("key", [1.0, True, None, ("int32", b"")])
-def test_a_key_of_no_format_is_a_type_error(key: Any) -> None:
+def test_key_of_unsupported_type_raises_type_error(key: Any) -> None:
     with pytest.raises(TypeError, match="the key of a header must be str, int, bytes or a Value"):
         lh.Headers([(key, b"")])
 
@@ -157,19 +157,19 @@ def test_typed_keys_are_values_and_text_is_text() -> None:
     assert lh.Int64(3) not in headers
 
 
-def test_unique_keeps_the_last_value_where_the_key_first_stood() -> None:
+def test_unique_keeps_last_value_at_first_position() -> None:
     headers = lh.Headers([("a", b"1"), ("b", b"2"), ("a", b"3")])
     assert headers.unique() == lh.Headers([("a", b"3"), ("b", b"2")])
     assert len(headers) == 3
 
 
 @pytest.mark.parametrize("argument", ["tenant", b"tenant", ["ab"], [("k", b"v", 1)], [None]])
-def test_what_is_not_pairs_is_a_type_error(argument: Any) -> None:
+def test_non_pairs_raise_type_error(argument: Any) -> None:
     with pytest.raises(TypeError):
         lh.Headers(argument)
 
 
-def test_a_mapping_and_headers_are_taken_too(headers: lh.Headers) -> None:
+def test_mapping_and_headers_are_accepted(headers: lh.Headers) -> None:
     assert lh.Headers({"a": b"1", "b": None}) == lh.Headers([("a", b"1"), ("b", None)])
     other = lh.Headers(headers)
     other.add("more", b"")
@@ -187,7 +187,7 @@ def test_equality_is_ordered_and_by_type_and_bits() -> None:
 
 
 @given(any_pairs)
-def test_nothing_is_lost_on_the_way_through(pairs: list[tuple[str, Any]]) -> None:
+def test_round_trip_loses_nothing(pairs: list[tuple[str, Any]]) -> None:
     headers = lh.Headers(pairs)
     assert [tuple(header) for header in headers] == pairs
     for other in (pickle.loads(pickle.dumps(headers)), copy.deepcopy(headers), copy.copy(headers), headers[:]):
@@ -199,14 +199,14 @@ def test_nothing_is_lost_on_the_way_through(pairs: list[tuple[str, Any]]) -> Non
 
 
 @given(any_pairs, any_pairs)
-def test_frozen_headers_hash_as_they_compare(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> None:
+def test_frozen_headers_hash_like_they_compare(first: list[tuple[str, Any]], second: list[tuple[str, Any]]) -> None:
     left, right = lh.Headers(first).frozen(), lh.Headers(second).frozen()
     assert (left == right) == (first == second)
     assert hash(left) == hash(lh.Headers(first).frozen())
     assert len({left, right}) == (1 if first == second else 2)
 
 
-def test_frozen_headers_refuse_change_and_stay_as_they_were(headers: lh.Headers) -> None:
+def test_frozen_headers_reject_changes_and_stay_equal(headers: lh.Headers) -> None:
     frozen: Any = headers.frozen()
     assert frozen == headers
     assert headers == frozen
@@ -222,12 +222,12 @@ def test_frozen_headers_refuse_change_and_stay_as_they_were(headers: lh.Headers)
     assert lh.Headers(frozen).add("k", b"v")["k"] == b"v"
 
 
-def test_headers_that_can_change_have_no_hash(headers: lh.Headers) -> None:
+def test_mutable_headers_have_no_hash(headers: lh.Headers) -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(headers)
 
 
-def test_a_message_format_is_a_bag_of_fields() -> None:
+def test_message_is_collection_of_fields() -> None:
     message = lh.Message(headers=[("a", "1")], timestamp=5, payload=b"x")
     assert message.headers == lh.Headers([("a", b"1")])
     assert message._fields == ("headers", "timestamp", "payload")
@@ -243,7 +243,7 @@ def test_a_message_format_is_a_bag_of_fields() -> None:
         hash(message)
 
 
-def test_only_the_field_headers_becomes_headers_when_it_is_set() -> None:
+def test_assigning_only_headers_field_converts_to_headers() -> None:
     message = lh.Message(headers=[], payload=b"")
     message.payload = b"x"
     assert message.payload == b"x"
@@ -251,7 +251,7 @@ def test_only_the_field_headers_becomes_headers_when_it_is_set() -> None:
     assert message.headers is None
 
 
-def test_a_misspelt_field_of_a_message_format_is_not_set() -> None:
+def test_misspelt_message_field_is_rejected() -> None:
     message = lh.Message(headers=[], payload=b"")
     with pytest.raises(AttributeError, match="did you mean 'payload'"):
         message.paylaod = b"x"
@@ -281,7 +281,7 @@ def test_a_header_is_a_tuple(header: lh.Header) -> None:
     assert {pair: 1}[header] == 1
 
 
-def test_a_header_has_what_named_tuples_have(header: lh.Header) -> None:
+def test_header_has_named_tuple_methods(header: lh.Header) -> None:
     key, value = header
     assert (key, value) == (header.key, header.value) == ("tenant", b"acme")
     assert repr(header) == "Header(key='tenant', value=b'acme')"
@@ -305,7 +305,7 @@ def test_a_copy_of_a_header_is_a_header(header: lh.Header) -> None:
         assert result == header
 
 
-def test_a_header_has_just_a_key_and_a_value() -> None:
+def test_header_has_only_key_and_value() -> None:
     make: Any = lh.Header
     for items in ((), ("key",), ("key", b"", b""), (("key", b""),)):
         with pytest.raises(TypeError):
@@ -329,7 +329,7 @@ def test_a_dict_is_encoded_as_its_items_are(headers: dict[Any, Any], format: str
     assert outcome(headers) == outcome(list(headers.items()))
 
 
-def test_a_class_can_be_derived_from_a_header(header: lh.Header) -> None:
+def test_header_can_be_subclassed(header: lh.Header) -> None:
     class Named(lh.Header):
         pass
 

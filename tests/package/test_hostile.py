@@ -44,14 +44,14 @@ def _long_key() -> bytes:
 
 
 @pytest.mark.parametrize("claim", squeezed())
-def test_what_a_batch_claims_is_not_believed(claim):
+def test_lengths_claimed_by_batch_are_not_trusted(claim):
     data, code = squeezed()[claim]
     with pytest.raises(lh.DecodeError) as caught:
         list(lh.messages(data, "record-batch"))
     assert caught.value.code == code
 
 
-def test_no_claim_takes_memory():
+def test_claimed_lengths_take_no_memory():
     command = [sys.executable, __file__]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -77,7 +77,7 @@ LARGE = record(value=bytes(60 << 20))
     ],
     ids=["records", "output_bytes"],
 )
-def test_a_value_of_small_batches_does_not_become_rows_without_end(data: bytes, limit: str) -> None:
+def test_small_batches_do_not_expand_to_unlimited_rows(data: bytes, limit: str) -> None:
     assert len(data) < 200_000
     [error] = lh.validate(data, "record-batch", limits=lh.Limits(decompressed_bytes=2 << 30))
     assert error.code == "limit_exceeded"
@@ -86,7 +86,7 @@ def test_a_value_of_small_batches_does_not_become_rows_without_end(data: bytes, 
 
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_the_rows_of_a_value_are_bounded_by_its_limits(format: str, errors: str) -> None:
+def test_rows_of_value_are_bounded_by_limits(format: str, errors: str) -> None:
     import pyarrow as pa
 
     from letterhead import arrow as lha

@@ -227,21 +227,21 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_structure_is_a_type_error(case: str) -> None:
+def test_malformed_structure_raises_type_error(case: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         apply("decode", MALFORMED[case](), "kafka")
     assert "failed inside" not in str(caught.value)
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_structure_in_a_stream_is_an_error(case: str) -> None:
+def test_malformed_structure_in_stream_raises(case: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         list(apply("decode", Stream(MALFORMED[case]()), "kafka"))
     assert "failed inside" not in str(caught.value)
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_nested_type_that_does_not_fit_is_refused(case: str) -> None:
+def test_mismatched_nested_type_is_rejected(case: str) -> None:
     for column in (WRONG[case](), Stream(WRONG[case]())):
         for read in (_native.checked, lambda column: apply("decode", column, "kafka")):
             with pytest.raises(TypeError) as caught:
@@ -252,13 +252,13 @@ def test_a_nested_type_that_does_not_fit_is_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize("format", NESTED)
-def test_a_nested_type_whose_children_fit_is_read(format: str) -> None:
+def test_nested_type_with_matching_children_is_read(format: str) -> None:
     column = pa.array(_native.checked(NESTED[format](RIGHT[format]())))
     column.validate(full=True)
     assert len(column) == 1
 
 
-def test_types_that_are_inside_themselves_are_refused() -> None:
+def test_self_referencing_types_are_rejected() -> None:
     column = pair()
     for index in range(2):
         column.child_schemas[index] = ctypes.addressof(column.schema)
@@ -292,7 +292,7 @@ def outside_dictionary() -> Structure:
 
 
 @pytest.mark.parametrize("case", OUTSIDE)
-def test_what_is_passed_on_is_checked(case: str) -> None:
+def test_forwarded_structures_are_checked(case: str) -> None:
     with pytest.raises(TypeError, match="malformed"):
         _native.checked(OUTSIDE[case]())
     with pytest.raises((TypeError, ValueError), match="malformed"):
@@ -301,13 +301,13 @@ def test_what_is_passed_on_is_checked(case: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", OFFSETS)
-def test_offsets_and_views_outside_of_their_buffers_are_refused(case: str, way: str) -> None:
+def test_offsets_and_views_outside_buffers_are_rejected(case: str, way: str) -> None:
     with pytest.raises((TypeError, ValueError)):
         WAYS[way](OFFSETS[case]())
 
 
 @pytest.mark.parametrize("case", OFFSETS)
-def test_offsets_and_views_in_a_stream_are_refused(case: str) -> None:
+def test_bad_offsets_and_views_in_stream_are_rejected(case: str) -> None:
     with pytest.raises((TypeError, ValueError)):
         list(_native.amqp_column(Stream(OFFSETS[case]()), "binary", errors="null"))
 
@@ -330,14 +330,14 @@ def test_nothing_malformed_reaches_pyarrow(case: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("case", OFFSETS)
-def test_tables_with_offsets_and_views_outside_are_not_packed(case: str) -> None:
+def test_tables_with_bad_offsets_or_views_are_not_packed(case: str) -> None:
     column = OFFSETS[case]()
     table = Structure(b"+s", column.array.length, [None], [column.named(b"a")])
     with pytest.raises((TypeError, ValueError)):
         pa.chunked_array(lha.pack(Stream(table), format="kafka"))
 
 
-def test_a_dictionary_with_indices_outside_is_not_packed() -> None:
+def test_dictionary_with_bad_indices_is_not_packed() -> None:
     indices = pa.array([0, 7], pa.int32())
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["a"]), safe=False)
     for table in (pa.table({"a": column}), pa.record_batch({"a": column})):
@@ -346,14 +346,14 @@ def test_a_dictionary_with_indices_outside_is_not_packed() -> None:
         assert "Traceback" not in str(caught.value)
 
 
-def test_a_dictionary_with_indices_outside_is_read_by_no_convention() -> None:
+def test_dictionary_with_bad_indices_is_read_by_no_convention() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), pa.array(["a"]), safe=False)
     for read in (lha.rfc3339, lha.traceparent, lha.schema_id):
         with pytest.raises((TypeError, ValueError)):
             read(column)
 
 
-def test_buffers_at_odd_addresses_are_read() -> None:
+def test_misaligned_buffers_are_read() -> None:
     message = bytes.fromhex("020c74656e616e740861636d65")
     offsets = pa.py_buffer(b"\0" + numbers(0, 13, 26)).slice(1)
     column = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(message * 2)])
@@ -362,7 +362,7 @@ def test_buffers_at_odd_addresses_are_read() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("offset", [FAR, -1])
-def test_chunks_that_change_before_their_turn_are_checked_again(threads: int, offset: int) -> None:
+def test_chunks_changed_before_their_turn_are_checked_again(threads: int, offset: int) -> None:
     class Chunks(Stream):
         """A stream of two chunks, the second of which is small."""
 
@@ -392,7 +392,7 @@ def test_a_stream_may_be_released_twice() -> None:
         assert get_next(ctypes.addressof(stream), ctypes.addressof(Array())) != 0
 
 
-def test_structures_that_keep_the_rules_are_read() -> None:
+def test_structures_that_follow_rules_are_read() -> None:
     column = binary([0, 6, 6, 12], b"\x02\x02a\x02b" + b"\0" + b"\x02\x02a\x02b" + b"\0")
     rows = pa.array(apply("decode", column, "kafka", errors="column")).to_pylist()
     assert [row["headers"] is not None for row in rows] == [False, True, False]
@@ -404,7 +404,7 @@ def test_structures_that_keep_the_rules_are_read() -> None:
     assert pa.array(_native.amqp_column(parts, "string", errors="null")).to_pylist() == ["a" * 13, None]
 
 
-def test_the_view_of_a_null_means_nothing() -> None:
+def test_view_of_null_is_ignored() -> None:
     column = views(view(40), view(15), data=b"\xa1\x0d" + b"a" * 13 + bytes(17))
     column.buffer_pointers[0] = None
     nulls = numbers(2)
@@ -415,12 +415,12 @@ def test_the_view_of_a_null_means_nothing() -> None:
     assert pa.array(_native.amqp_column(marked, "string")).to_pylist() == [None, "a" * 13]
 
 
-def test_a_part_of_an_array_is_checked_and_not_the_rest() -> None:
+def test_only_used_part_of_array_is_checked() -> None:
     column = changed(binary([0, FAR, 0, 2, 3], b"\0" * 4), length=2, offset=2)
     assert len(pa.array(apply("validate", column, "kafka"))) == 2
 
 
-def test_of_a_part_of_an_array_its_own_elements_are_checked() -> None:
+def test_elements_of_array_slice_are_checked() -> None:
     def headers(start: int) -> Structure:
         """Return a list of the last of three structs that are the end of six."""
         keys = binary([0, FAR, 0, 0, 1, start, 3], b"abc", format=b"u")
@@ -453,20 +453,20 @@ ROWS = [b"x" * 65_000, b"y" * 56_789, b"z" * 10]
 
 @pytest.mark.parametrize("way", ["decode", "validate", "amqp"])
 @pytest.mark.parametrize("by", [FAR, -FAR, 1])
-def test_a_file_with_wrong_offsets_is_refused(way: str, by: int) -> None:
+def test_file_with_bad_offsets_is_rejected(way: str, by: int) -> None:
     with pytest.raises((TypeError, ValueError)):
         WAYS[way](rewritten(pa.array(ROWS, pa.binary()), numbers(65_000), 121_789, by))
 
 
 @pytest.mark.parametrize("way", ["decode", "validate", "amqp"])
 @pytest.mark.parametrize("by", [FAR, -FAR, 200_000])
-def test_a_file_with_wrong_views_is_refused(way: str, by: int) -> None:
+def test_file_with_bad_views_is_rejected(way: str, by: int) -> None:
     column = pa.array([b"x" * 100, b"y" * 99], pa.binary_view())
     with pytest.raises((TypeError, ValueError)):
         WAYS[way](rewritten(column, numbers(99) + b"yyyy" + numbers(0), 100, by))
 
 
-def test_offsets_that_pass_the_end_of_a_buffer_are_refused_if_pyarrow_has_it() -> None:
+def test_offsets_beyond_buffer_end_are_rejected_with_pyarrow() -> None:
     # Arrow's C interface has no lengths of these buffers, and pyarrow knows them.
     column = rewritten(pa.array(ROWS, pa.binary()), numbers(121_789), 121_799, 1 << 28)
     for input_column in (column, pa.chunked_array([column])):
@@ -474,7 +474,7 @@ def test_offsets_that_pass_the_end_of_a_buffer_are_refused_if_pyarrow_has_it() -
             lha.decode(input_column, "kafka")
 
 
-def test_a_file_with_wrong_offsets_of_keys_is_not_encoded() -> None:
+def test_file_with_bad_key_offsets_is_not_encoded() -> None:
     keys = ["k" * 65_000, "l" * 56_789, "m"]
     headers = [[{"key": key, "value": b"v"} for key in keys]]
     list_type = pa.list_(pa.struct([("key", pa.utf8()), ("value", pa.binary())]))
@@ -483,7 +483,7 @@ def test_a_file_with_wrong_offsets_of_keys_is_not_encoded() -> None:
             lha.encode(rewritten(pa.array(headers, list_type), numbers(65_000), 121_789, by), "kafka")
 
 
-def test_a_field_name_of_a_file_that_is_not_utf_8_is_an_error() -> None:
+def test_non_utf8_field_name_in_file_raises() -> None:
     column = pa.StructArray.from_arrays([pa.array([b"x"])], fields=[pa.field(b"\xff", pa.binary())])
     with pytest.raises(TypeError, match="the name of a field is not UTF-8"):
         lha.decode(column, "kafka")
@@ -503,7 +503,7 @@ def truths(column: Any, test: str, literals: list[Any], rows: int) -> list[bool 
 
 
 @pytest.mark.parametrize(("test", "literals"), TESTS)
-def test_a_condition_does_not_follow_the_view_of_a_null(test: str, literals: list[Any]) -> None:
+def test_condition_ignores_view_of_null(test: str, literals: list[Any]) -> None:
     rows = view(40, buffer=9) + view(40, offset=FAR) + numbers(1) + b"a" + bytes(11)
     column = changed(Structure(b"vu", 3, [numbers(4), rows, b"\0" * 32, numbers(32, width=8)]), null_count=2)
     expected = [None, None, test in ("==", "in")] if test != "is_null" else [True, True, False]
@@ -512,9 +512,7 @@ def test_a_condition_does_not_follow_the_view_of_a_null(test: str, literals: lis
 
 @pytest.mark.parametrize(("test", "literals"), TESTS)
 @pytest.mark.parametrize("values", [b"n", b"w:0"])
-def test_a_condition_on_a_few_rows_does_not_read_a_huge_dictionary(
-    values: bytes, test: str, literals: list[Any]
-) -> None:
+def test_condition_on_few_rows_does_not_read_huge_dictionary(values: bytes, test: str, literals: list[Any]) -> None:
     column = dictionary(b"i", Structure(values, 1 << 50, [] if values == b"n" else [None, b""]))
     unknown = values == b"n" and test != "is_null"
     assert truths(column, test, literals, 1) == [None if unknown else values == b"n"]
@@ -531,7 +529,7 @@ HUGE: dict[str, Callable[[], Structure]] = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_nulls_that_a_column_could_refer_to_take_no_memory(name: str) -> None:
+def test_nulls_referable_by_column_take_no_memory(name: str) -> None:
     column = HUGE[name]()
     expected = [False, True] if name == "a union" else [True]
     assert truths(column, "is_null", [], len(expected)) == expected
@@ -553,7 +551,7 @@ def test_nulls_of_runs_and_unions_are_found() -> None:
 
 @pytest.mark.parametrize("indices", [[0, None, 1, 2], [None, 2, 2, 0, 1, 1]])
 @pytest.mark.parametrize(("test", "literals"), TESTS)
-def test_a_condition_on_a_dictionary_is_that_on_its_values(test: str, literals: list[Any], indices: list[Any]) -> None:
+def test_condition_on_dictionary_equals_one_on_values(test: str, literals: list[Any], indices: list[Any]) -> None:
     values = pa.array(["a", None, "bc", *["z"] * 2])
     column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), values)
     for part in (column, column.slice(1), column.slice(0, 2)):
@@ -562,7 +560,7 @@ def test_a_condition_on_a_dictionary_is_that_on_its_values(test: str, literals: 
     assert truths(empty, test, literals, 2) == [True, True] if test == "is_null" else [None, None]
 
 
-def test_a_sparse_union_with_a_short_child_is_refused_even_where_no_row_has_it() -> None:
+def test_sparse_union_with_short_child_is_rejected_even_unused() -> None:
     union = Structure(b"+us:0,1", 3, [b"\0" * 3], [binary([0, 1, 1, 1]), binary([0, 1])])
     with pytest.raises(TypeError, match="fewer rows than its parent"):
         _native.checked(Structure(b"+l", 1, [None, numbers(0, 0)], [union.named(b"element")]))

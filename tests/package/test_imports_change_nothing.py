@@ -39,12 +39,12 @@ assert {name: (before[name], after[name]) for name in before if before[name] != 
 """
 
 
-def test_imports_and_commands_leave_the_process_as_it_was() -> None:
+def test_imports_and_commands_leave_process_unchanged() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr[-2000:]
 
 
-def test_mechanisms_of_other_users_of_kafka_python_stay() -> None:
+def test_mechanisms_of_other_kafka_python_users_stay() -> None:
     from kafka.net.sasl import SaslMechanismAwsMskIam, SaslMechanismGSSAPI, get_sasl_mechanism
 
     from letterhead.kafka.transport import OwnMechanism

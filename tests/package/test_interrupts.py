@@ -40,7 +40,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_signal_ends_a_call_of_the_core(call: str) -> None:
+def test_signal_ends_core_call(call: str) -> None:
     code = (
         f"{PRELUDE}\ntry:\n    {CALLS[call]}\n    print('ended')\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
     )
@@ -56,7 +56,7 @@ def test_a_signal_ends_a_call_of_the_core(call: str) -> None:
         assert process.communicate(timeout=540)[0] == "interrupted\n"
 
 
-def test_the_exception_of_a_handler_ends_a_call() -> None:
+def test_handler_exception_ends_core_call() -> None:
     code = f"""{PRELUDE}
 import signal
 class Alarm(Exception): pass

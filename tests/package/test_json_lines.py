@@ -71,7 +71,7 @@ def test_text_is_a_string(values: list[str | None], type: pa.DataType) -> None:
 
 
 @given(st.lists(some_bytes), st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()]))
-def test_bytes_are_a_string_if_they_are_text_and_else_base64(values: list[bytes | None], type: pa.DataType) -> None:
+def test_bytes_are_text_if_utf8_else_base64(values: list[bytes | None], type: pa.DataType) -> None:
     assert lines(pa.array(values, type)) == [of_bytes(value) for value in values]
 
 
@@ -84,7 +84,7 @@ def test_invisible_characters_are_escaped(text: str) -> None:
 
 
 @pytest.mark.parametrize("size", range(1, 18))
-def test_every_character_is_escaped_at_every_place(size: int) -> None:
+def test_every_character_is_escaped_in_every_position(size: int) -> None:
     texts = [f"{'a' * place}{chr(code)}{'a' * (size - place - 1)}" for place in range(size) for code in range(256)]
     for column in (pa.array(texts), pa.array([text.encode() for text in texts])):
         printed = _native.json_lines(pa.RecordBatch.from_arrays([column], ["x"])).decode()
@@ -95,7 +95,7 @@ def test_every_character_is_escaped_at_every_place(size: int) -> None:
 
 
 @given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")))
-def test_ascii_output_is_ascii(text: str) -> None:
+def test_ascii_output_has_only_ascii(text: str) -> None:
     line = _native.json_lines(pa.RecordBatch.from_pydict({text: [text]}), ascii_only=True)
     assert line.isascii()
     assert json.loads(line) == {text: text}
@@ -115,7 +115,7 @@ def test_ascii_output_is_ascii(text: str) -> None:
     ],
 )
 @given(data=st.data())
-def test_integers_beyond_a_double_are_strings(type: pa.DataType, low: int, high: int, data: st.DataObject) -> None:
+def test_integers_beyond_double_are_strings(type: pa.DataType, low: int, high: int, data: st.DataObject) -> None:
     near = st.sampled_from([low, high - 1, *(n for n in (EXACT, EXACT + 1, -EXACT, -EXACT - 1) if low <= n < high)])
     values = data.draw(st.lists(st.none() | near | st.integers(low, high - 1)))
     assert lines(pa.array(values, type)) == [of_integer(value) for value in values]
@@ -128,13 +128,13 @@ def test_decimals_without_a_fraction_are_integers(values: list[int | None]) -> N
 
 
 @given(st.lists(st.none() | st.floats()))
-def test_floats_keep_every_bit_but_those_of_nan(values: list[float | None]) -> None:
+def test_floats_keep_every_bit_except_nan(values: list[float | None]) -> None:
     written = lines(pa.array(values, pa.float64()))
     assert [json.dumps(value) for value in written] == [json.dumps(of_float(value)) for value in values]
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_float32_has_the_digits_of_its_width(value: float) -> None:
+def test_float32_has_digits_of_its_width(value: float) -> None:
     [number] = lines(pa.array([value], pa.float32()))
     assert struct.pack(">f", number) == struct.pack(">f", value)
     assert len(significant_digits(number)) <= len(significant_digits(value))
@@ -170,7 +170,7 @@ def test_epoch_ms_is_exact_for_every_time(times: list[int], unit: str) -> None:
 
 
 @pytest.mark.parametrize("time", [253_402_300_800_000, -62_135_596_800_001, 2**63 - 1, -(2**63)])
-def test_times_that_no_calendar_of_four_digits_has_are_milliseconds(time: int) -> None:
+def test_times_outside_four_digit_years_are_milliseconds(time: int) -> None:
     assert lines(pa.array([time], pa.timestamp("ms", "UTC"))) == [of_integer(time)]
 
 
@@ -237,7 +237,7 @@ def test_a_slice_has_its_own_rows(values: list[bytes | None], data: st.DataObjec
     assert lines(column.slice(start)) == lines(column)[start:]
 
 
-def test_a_type_that_json_lacks_is_refused_by_name() -> None:
+def test_type_without_json_form_is_rejected_by_name() -> None:
     with pytest.raises(TypeError, match="a column is duration"):
         lines(pa.array([1], pa.duration("s")))
 

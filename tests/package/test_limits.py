@@ -121,7 +121,7 @@ def details(value: bytes, format: str, limits: Limits | None) -> list[ErrorDetai
 
 
 @every_format
-def test_a_message_with_as_many_headers_as_the_limit_is_read(format: str) -> None:
+def test_message_with_header_count_at_limit_is_read(format: str) -> None:
     value = message_of(format)
     assert details(value, format, Limits(headers=HEADERS)) == []
     for call in read(value, format, Limits(headers=HEADERS)):
@@ -129,7 +129,7 @@ def test_a_message_with_as_many_headers_as_the_limit_is_read(format: str) -> Non
 
 
 @every_format
-def test_a_message_with_one_header_more_is_refused_by_every_operation(format: str) -> None:
+def test_message_one_header_over_limit_is_rejected_everywhere(format: str) -> None:
     value = message_of(format)
     errors = details(value, format, Limits(headers=HEADERS - 1))
     assert [detail.code for detail in errors] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
@@ -143,7 +143,7 @@ def test_a_message_with_one_header_more_is_refused_by_every_operation(format: st
 
 
 @every_format
-def test_a_message_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(format: str) -> None:
+def test_message_bytes_at_limit_are_read_and_above_rejected(format: str) -> None:
     value = message_of(format)
     at, under = Limits(message_bytes=len(value)), Limits(message_bytes=len(value) - 1)
     assert details(value, format, at) == []
@@ -176,7 +176,7 @@ def test_the_error_is_at_the_byte_where_the_limit_is_exceeded(format: str, byte:
     assert (detail.byte_offset, detail.header) == (byte, header)
 
 
-def test_a_count_that_the_bytes_could_not_hold_is_that_first() -> None:
+def test_impossible_count_is_reported_before_limit() -> None:
     [detail] = details(bytes.fromhex("c801"), "kafka", Limits(headers=2))
     assert detail.code == "count_too_large"
 
@@ -187,12 +187,12 @@ def test_limits_apply_to_lenient_readers_too() -> None:
     assert caught.value.code == "limit_exceeded"
 
 
-def test_headers_that_are_a_list_already_are_not_limited() -> None:
+def test_lists_of_headers_are_not_limited() -> None:
     lists = lha.decode(pa.array([message_of("kafka")]), "kafka")
     assert lha.select(lists, {"k2": "string"}, limits=Limits(headers=0, message_bytes=0)).to_pylist() == [{"k2": "v"}]
 
 
-def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> None:
+def test_messages_beside_one_over_limit_are_read() -> None:
     small, big = ({"value": b"x", "headers": [("a", b"1")] * count} for count in (1, 3))
     value = lh.batch([small, big, small])
     column = pa.array([value], pa.binary())
@@ -221,7 +221,7 @@ ROWS: list[tuple[str, Limits]] = [
 
 @every_policy
 @pytest.mark.parametrize(("format", "limits"), ROWS)
-def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, errors: Any) -> None:
+def test_row_over_limit_is_handled_like_bad_row(format: str, limits: Limits, errors: Any) -> None:
     rows = [message_of(format, 2), message_of(format, 3), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
     calls = [
@@ -280,7 +280,7 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
 
 @every_policy
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_batch_over_a_limit_is_as_any_bad_batch(format: str, errors: Any) -> None:
+def test_batch_over_limit_is_handled_like_bad_batch(format: str, errors: Any) -> None:
     rows = [message_of(format, 1), message_of(format, 2), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
     for limits in (Limits(headers=1), Limits(message_bytes=len(rows[0] or b""))):
@@ -303,7 +303,7 @@ def selected_plain(result: Any) -> dict[str, list[Any]]:
 @every_one
 @few
 @given(st.data(), st.integers(0, 3), st.integers(0, 120))
-def test_native_and_reference_find_the_same_errors_over_limits(
+def test_native_and_reference_report_same_limit_errors(
     format: str, data: st.DataObject, headers: int, length: int
 ) -> None:
     drawn = data.draw(strategies.any_bytes(format)) or b""
@@ -318,7 +318,7 @@ CONTENT_LEN = 100_000
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
+def test_decompressed_records_may_reach_limit(codec: Any) -> None:
     given_messages = [{"value": bytes(CONTENT_LEN), "headers": [("a", b"1")]}]
     become = len(lh.batch(given_messages)) - 61
     value = lh.batch(given_messages, codec=codec)
@@ -336,7 +336,7 @@ def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_set_may_become_as_many_bytes_as_the_limit(codec: int, magic: int) -> None:
+def test_decompressed_set_may_reach_limit(codec: int, magic: int) -> None:
     inside = message("kip82-message", magic=magic, value=bytes(CONTENT_LEN))
     compressed = squeeze(codec, inside, legacy=magic == 0)
     value = message("kip82-message", magic=magic, attributes=codec, value=compressed)
@@ -380,7 +380,7 @@ def more_bytes(most: int, number: int) -> ErrorDetail:
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_value_has_as_many_records_as_the_limit_and_no_more(format: str) -> None:
+def test_value_may_have_records_up_to_limit(format: str) -> None:
     value = message_of(format)
     assert details(value, format, Limits(records=2)) == []
     for call in read(value, format, Limits(records=2)):
@@ -394,7 +394,7 @@ def test_a_value_has_as_many_records_as_the_limit_and_no_more(format: str) -> No
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_the_records_of_a_value_take_as_many_bytes_as_the_limit_and_no_more(format: str) -> None:
+def test_record_bytes_of_value_may_reach_limit_and_not_exceed_it(format: str) -> None:
     value = message_of(format)
     most = sum(_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(value)))
     assert len(b"x") * 2 < most < len(value)
@@ -409,14 +409,14 @@ def test_the_records_of_a_value_take_as_many_bytes_as_the_limit_and_no_more(form
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
-def test_output_bytes_are_keys_values_and_headers(codec: Any) -> None:
+def test_output_bytes_count_keys_values_and_headers(codec: Any) -> None:
     value = lh.batch([{"key": b"12", "value": b"345", "headers": [("a", b"b")]}] * 2, codec=codec)
     most = 2 * (2 + 3 + len(lh.encode([("a", b"b")], "kafka")))
     assert details(value, "record-batch", Limits(output_bytes=most)) == []
     assert details(value, "record-batch", Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
 
 
-def test_the_records_of_all_batches_and_sets_of_a_value_count() -> None:
+def test_records_of_all_batches_and_sets_of_value_count() -> None:
     batches = lh.batch([{"value": b"x"}] * 3) + lh.batch([{"value": b"x"}] * 3, codec="zstd")
     inside = 3 * message("kip82-message", magic=1, value=b"x")
     one_set = message("kip82-message", magic=1, attributes=1, value=squeeze(1, inside))
@@ -435,7 +435,7 @@ def test_the_records_of_all_batches_and_sets_of_a_value_count() -> None:
         assert details(value, format, Limits(records=6, output_bytes=sum(sizes))) == []
 
 
-def test_records_that_cannot_be_read_count_too() -> None:
+def test_unreadable_records_count_too() -> None:
     bad = bytearray(lh.batch([{"value": b"x"}]))
     bad[-1] ^= 1
     value = bytes(bad) * 3
@@ -445,7 +445,7 @@ def test_records_that_cannot_be_read_count_too() -> None:
     assert errors[-1] == more_records(2)
 
 
-def test_a_batch_without_records_is_not_a_record() -> None:
+def test_empty_batch_is_not_a_record() -> None:
     empty = batch_of()
     assert details(lh.batch([{"value": b"x"}]) + empty, "record-batch", Limits(records=1)) == []
 
@@ -459,7 +459,7 @@ def batch_of() -> bytes:
 @every_policy
 @pytest.mark.parametrize("limits", [Limits(records=1), Limits(output_bytes=9)], ids=["records", "output_bytes"])
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits: Limits, errors: Any) -> None:
+def test_value_over_limit_ends_with_one_bad_row(format: str, limits: Limits, errors: Any) -> None:
     rows = [message_of(format, 1), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
 
@@ -477,7 +477,7 @@ def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits
 @pytest.mark.parametrize("format", BATCHES)
 @few
 @given(st.data(), st.integers(0, 4), st.integers(0, 60))
-def test_native_and_reference_agree_over_limits_of_a_value(
+def test_native_and_reference_agree_over_value_limits(
     format: str, data: st.DataObject, records: int, output: int
 ) -> None:
     value = data.draw(strategies.any_bytes(format)) or b""
@@ -512,7 +512,7 @@ else:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is in /proc")
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_a_bomb_does_not_go_off(codec: Any, tmp_path: Path) -> None:
+def test_decompression_bomb_is_rejected(codec: Any, tmp_path: Path) -> None:
     content = 48 << 20
     (tmp_path / "bomb").write_bytes(lh.batch([{"value": bytes(content)}], codec=codec))
     code, grown = measured(tmp_path / "bomb", 1 << 20)
@@ -533,7 +533,7 @@ def measured(bomb: Path, most: int) -> tuple[str, int]:
 # --- defaults --------------------------------------------------------------------------------------------------------
 
 
-def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
+def test_default_limit_is_one_million_headers() -> None:
     def announcing(count: int) -> bytes:
         return varint.write(count) + b"\0\0" * count
 
@@ -543,7 +543,7 @@ def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
     assert len(lh.decode(announcing(own.HEADERS + 1), "kafka", limits=Limits(headers=own.HEADERS + 1))) == 1_000_001
 
 
-def test_what_a_process_has_is_what_is_documented() -> None:
+def test_process_defaults_match_documentation() -> None:
     values = in_process({}, "print(lh.Limits().filled())")
     expected = Limits(
         message_bytes=2_147_483_647,
@@ -566,7 +566,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
     )
 
 
-def test_variables_set_the_limits_of_a_process_and_a_call_sets_its_own() -> None:
+def test_environment_sets_process_limits_and_call_overrides_them() -> None:
     variables = {"LETTERHEAD_MAX_HEADERS": "1", "LETTERHEAD_MAX_MESSAGE_BYTES": "100"}
     code = """
 two = bytes.fromhex("04026100026200")
@@ -604,7 +604,7 @@ def test_compressed_data_obeys_its_environment_variable() -> None:
         ("LETTERHEAD_MAX_ARROW_BATCH_BYTES", "bytes"),
     ],
 )
-def test_a_malformed_variable_is_an_error_that_names_it(variable: str, counts: str, value: str) -> None:
+def test_malformed_variable_raises_and_names_it(variable: str, counts: str, value: str) -> None:
     code = """
 for call in (lambda: lh.decode(b"", "kafka"), lambda: lh.Limits(headers=1).filled()):
     try:
@@ -627,7 +627,7 @@ def in_process(variables: dict[str, str], code: str) -> str:
 # --- the value -------------------------------------------------------------------------------------------------------
 
 
-def test_limits_are_a_value() -> None:
+def test_limits_compare_and_hash_as_value() -> None:
     limits = Limits(headers=5)
     assert limits == Limits(headers=5, message_bytes=None) != Limits(headers=6)
     assert pickle.loads(pickle.dumps(limits)) == limits
@@ -638,7 +638,7 @@ def test_limits_are_a_value() -> None:
 
 
 @pytest.mark.parametrize("name", Limits._fields)
-def test_a_limit_that_is_no_number_of_anything_is_refused(name: str) -> None:
+def test_invalid_limit_is_rejected(name: str) -> None:
     for wrong in (True, 1.0, "1"):
         with pytest.raises(TypeError, match=f"{name} must be int, not {type(wrong).__name__}"):
             Limits(**{name: wrong})
@@ -649,7 +649,7 @@ def test_a_limit_that_is_no_number_of_anything_is_refused(name: str) -> None:
     assert getattr(Limits(**{name: 0}).filled(), name) == 0
 
 
-def test_something_else_than_limits_is_refused() -> None:
+def test_non_limits_argument_is_rejected() -> None:
     wrong: Any = 5
     for call in (
         lambda: lh.decode(b"", "kafka", limits=wrong),
@@ -663,7 +663,7 @@ def test_something_else_than_limits_is_refused() -> None:
 # --- scan and readers ------------------------------------------------------------------------------------------------
 
 
-def test_a_scan_counts_what_is_over_a_limit() -> None:
+def test_scan_counts_rows_over_limit() -> None:
     column = pa.array([message_of("kafka", count) for count in (1, 2, 3)])
     statistics = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
     assert (statistics.rows, statistics.bad_rows, statistics.errors) == (3, 1, {"limit_exceeded": 1})
@@ -721,7 +721,7 @@ def test_limits_apply_to_state_directories(samples: Path) -> None:
         ["convert", "-f", "kafka", "--to", "iggy", "--types", "binary"],
     ],
 )
-def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -> None:
+def test_commands_have_limits_as_options(command: list[str], run: Any) -> None:
     value = message_of("kafka")
     assert run(*command, "--hex", value.hex(), "--limits", "headers=3").code == 0
     for name, most, output in (
@@ -733,12 +733,12 @@ def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -
         assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
-def test_an_error_of_the_command_names_the_option(run: Any) -> None:
+def test_command_error_names_option(run: Any) -> None:
     done = run("decode", "-f", "kafka", "--hex", message_of("kafka").hex(), "--limits", "headers=2")
     assert "over the limit of 2: raise headers in --limits or LETTERHEAD_MAX_HEADERS" in done.err
 
 
-def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
+def test_command_rejects_decompression_bomb(run: Any, tmp_path: Path) -> None:
     (tmp_path / "value").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
     command = ["decode", tmp_path / "value", "-f", "record-batch", "--limits"]
     assert run(*command, "decompressed_bytes=6000").code == 0
@@ -747,7 +747,7 @@ def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
     assert "decompressed data would pass 5000 bytes" in done.err
 
 
-def test_a_value_with_too_many_records_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
+def test_command_rejects_value_with_too_many_records(run: Any, tmp_path: Path) -> None:
     (tmp_path / "value").write_bytes(message_of("record-batch"))
     for command in ("decode", "inspect"):
         source = [command, tmp_path / "value", "-f", "record-batch"]
@@ -825,7 +825,7 @@ def test_the_command_applies_limits_to_rows_of_a_store(command: list[str], run: 
         (f"headers={1 << 63}", "headers must be between 0 and"),
     ],
 )
-def test_a_limit_that_is_misspelt_is_wrong_usage(text: str, message: str, run: Any) -> None:
+def test_misspelt_limit_is_wrong_usage(text: str, message: str, run: Any) -> None:
     done = run("decode", "-f", "kafka", "--hex", "00", "--limits", text)
     assert done.code == 2
     assert message in done.err
@@ -835,7 +835,7 @@ def headers_of_store() -> list[tuple[str, bytes]]:
     return [(key, value) for key, _, value in headers_of("kafka")]
 
 
-def test_a_malformed_variable_ends_a_command() -> None:
+def test_malformed_variable_ends_command() -> None:
     code = "import sys; from letterhead.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "decode", "-f", "kafka", "--hex", "00"]
     environment = os.environ | {"LETTERHEAD_MAX_HEADERS": "many"}

@@ -120,12 +120,12 @@ BATCHES_BY_THREADS = {"an array": "batch", "chunks": "pa.chunked_array([batch] *
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_an_input_takes_no_more_than_is_documented(name: str) -> None:
+def test_input_takes_no_more_memory_than_documented(name: str) -> None:
     verify(ROWS[name])
 
 
 @pytest.mark.parametrize("name", BATCHES_BY_THREADS)
-def test_threads_do_not_multiply_the_memory_of_compressed_batches(name: str) -> None:
+def test_threads_do_not_multiply_memory_of_compressed_batches(name: str) -> None:
     read = f"[*lha.messages(data, 'record-batch', errors='null', threads={THREADS})]"
     row = Row(f"{BATCHES}; data = {BATCHES_BY_THREADS[name]}", read, 0, 128 * MIB + THREADS * 16 * MIB)
     # The allocator keeps pages of threads that have ended for a while; how many depends on the moment.
@@ -143,7 +143,7 @@ def verify(row: Row, **environment: str) -> None:
     assert grown <= row.each * count + row.together, f"{grown / MIB:.0f} MiB for {count:,}"
 
 
-def test_each_row_of_the_page_is_measured() -> None:
+def test_each_row_of_memory_page_is_measured() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/limits.md").read_text()
     table = page.partition("| input | memory at most | bounded by |\n")[2].partition("\n\n")[0]
     assert {line.split("|")[1].strip() for line in table.splitlines()[1:]} == {*ROWS}

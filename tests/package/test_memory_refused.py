@@ -129,7 +129,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_memory_is_an_error_with_the_size(name: str) -> None:
+def test_refused_allocation_raises_with_size(name: str) -> None:
     case = CASES[name]
     code = PROGRAM.format(rows=ROWS, **case._asdict())
     # The allocator asks the system for each large column, and keeps no reserve.
