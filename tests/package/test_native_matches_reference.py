@@ -50,7 +50,7 @@ def column_of(rows: list[bytes | None], data: st.DataObject) -> Any:
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 
-def test_the_tables_of_formats_are_one() -> None:
+def test_format_tables_match() -> None:
     table = [
         {
             "name": row.name,
@@ -69,12 +69,12 @@ def test_the_tables_of_formats_are_one() -> None:
     assert _native.formats() == table
 
 
-def test_the_tables_of_types_are_one() -> None:
+def test_type_tables_match() -> None:
     native = {row["name"]: (row["name"], row["kip82"], row["iggy"], row["width"]) for row in _native.types()}
     assert native == {row.name: tuple(row) for row in value_types.VALUE_TYPES}
 
 
-def test_the_types_of_select_are_one() -> None:
+def test_select_types_match() -> None:
     assert sorted(_native.select_types()) == sorted(SELECT_TYPES)
 
 
@@ -84,7 +84,7 @@ def test_the_types_of_select_are_one() -> None:
 @every_one
 @few
 @given(st.data(), read_options, errors_options, st.booleans())
-def test_decode(format: str, data: st.DataObject, read: dict[str, bool], errors: Any, text_keys: bool) -> None:
+def test_decode_matches(format: str, data: st.DataObject, read: dict[str, bool], errors: Any, text_keys: bool) -> None:
     rows = data.draw(strategies.rows(format))
     column = column_of(rows, data)
     options: dict[str, Any] = {**read, "errors": errors, "text_keys": text_keys}
@@ -95,7 +95,7 @@ def test_decode(format: str, data: st.DataObject, read: dict[str, bool], errors:
 @every_format
 @few
 @given(st.data(), read_options)
-def test_validate(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
+def test_validate_matches(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
     rows = data.draw(strategies.rows(format))
     column = column_of(rows, data)
     assert same(lha.validate(column, format, **read).to_pylist()) == same(ops.validate_rows(rows, format, **read))
@@ -104,7 +104,7 @@ def test_validate(format: str, data: st.DataObject, read: dict[str, bool]) -> No
 @every_one
 @few
 @given(st.data(), read_options, errors_options, st.sampled_from(DIALECTS))
-def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors: Any, dialect: Any) -> None:
+def test_select_matches(format: str, data: st.DataObject, read: dict[str, bool], errors: Any, dialect: Any) -> None:
     rows = data.draw(strategies.rows(format))
     columns = data.draw(strategies.columns(format))
     column = column_of(rows, data)
@@ -116,7 +116,7 @@ def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors:
 @every_batch
 @few
 @given(st.data(), read_options, errors_options, st.booleans(), st.sampled_from(DIALECTS))
-def test_messages(
+def test_messages_match(
     format: str, data: st.DataObject, read: dict[str, bool], errors: Any, text_keys: bool, dialect: Any
 ) -> None:
     rows = data.draw(strategies.rows(format))
@@ -150,7 +150,7 @@ FORMS = [*TEXT_FORMS, "int32 | int32:text", "timestamp:iso | timestamp:s", "time
 @pytest.mark.parametrize("type", FORMS)
 @few
 @given(st.lists(st.none() | strategies.form_values, max_size=8), st.sampled_from(DIALECTS), st.booleans())
-def test_select_of_text_with_a_form(type: str, values: list[bytes | None], dialect: Any, in_iggy: bool) -> None:
+def test_select_of_text_encodings_matches(type: str, values: list[bytes | None], dialect: Any, in_iggy: bool) -> None:
     format = "iggy" if in_iggy else "kafka"
     pairs: list[Any] = [None if data is None else ("string" if in_iggy else None, data) for data in values]
     messages = [ops.encode([("a", *pair)], format) for pair in pairs if pair and not (in_iggy and not pair[1])]
@@ -163,7 +163,7 @@ def test_select_of_text_with_a_form(type: str, values: list[bytes | None], diale
 @pytest.mark.parametrize("type", EVERY_SPELLING)
 @few
 @given(st.lists(strategies.values, max_size=8), st.sampled_from(DIALECTS))
-def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
+def test_select_of_every_type_in_every_spelling_matches(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
     select = Select("kafka", columns, DecodeOptions(errors="column"), dialect=dialect)
@@ -174,7 +174,7 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
 @pytest.mark.parametrize("type", amqp.READ_AS)
 @few
 @given(st.lists(strategies.amqp_values | st.none(), max_size=8), st.sampled_from(DIALECTS), st.booleans())
-def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, types: bool) -> None:
+def test_select_of_amqp_matches(type: str, values: list[bytes | None], dialect: Any, types: bool) -> None:
     format = "kip82-typed" if types else "kafka"
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
     columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
@@ -185,7 +185,7 @@ def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, typ
 
 @pytest.mark.parametrize(("type", "bits"), [("float32", 0x7FA0_0001), ("float64", 0x7FF4_0000_0000_0001)])
 @pytest.mark.parametrize("order", ["be", "le"])
-def test_a_nan_keeps_its_payload(type: str, bits: int, order: Any) -> None:
+def test_nan_keeps_its_payload(type: str, bits: int, order: Any) -> None:
     width = int(type[5:]) // 8
     data = bits.to_bytes(width, {"be": "big", "le": "little"}[order])
     value = lh.encode([("a", data)], "kafka")
@@ -209,7 +209,7 @@ WANTED = {
 
 
 @pytest.mark.slow
-def test_a_real_store_is_read_alike_and_written_back(samples: Path) -> None:
+def test_real_store_is_read_equally_and_written_back(samples: Path) -> None:
     format = "streams-timestamped"
     column = pq.read_table(samples / "store-latest-0.parquet")["value"]
     rows = column.to_pylist()
@@ -224,7 +224,7 @@ def test_a_real_store_is_read_alike_and_written_back(samples: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_topic_is_read_alike_as_lists_and_as_bytes(samples: Path) -> None:
+def test_real_topic_is_read_equally_as_lists_and_bytes(samples: Path) -> None:
     column = pq.read_table(samples / "orders-0.parquet")["headers"]
     rows = column.to_pylist()
     assert (len(rows), column.null_count) == (10_000, 300)
@@ -242,7 +242,7 @@ TYPES = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_
 
 
 @pytest.mark.parametrize("target", [name for name in strategies.BLOCKS if name != "kip82-int"])
-def test_a_real_topic_is_converted_alike_and_back(samples: Path, target: str) -> None:
+def test_real_topic_is_converted_equally_and_back(samples: Path, target: str) -> None:
     headers = pq.read_table(samples / "orders-0.parquet")["headers"].slice(0, 1000)
     values = lha.encode(headers, "kafka")
     rows = values.to_pylist()
@@ -283,7 +283,7 @@ def with_times(values: dict[str, Any], format: str, columns: Any) -> dict[str, A
 @every_one
 @few
 @given(st.data(), read_options)
-def test_one_message(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
+def test_single_message_matches(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
     columns = data.draw(strategies.columns(format))
     for value in filter(None, data.draw(strategies.rows(format))):
         native = outcome(partial(decoded_alike, value, format, **read))
@@ -297,7 +297,7 @@ def test_one_message(format: str, data: st.DataObject, read: dict[str, bool]) ->
 @every_batch
 @few
 @given(st.data(), read_options)
-def test_the_messages_of_one_batch(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
+def test_messages_of_single_batch_match(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
     value = data.draw(strategies.any_bytes(format)) or b""
     whole: list[Any] = []
     details = []
@@ -336,7 +336,7 @@ def test_inspect_labels_every_byte_once(format: str, data: st.DataObject, read: 
 @every_one
 @few
 @given(st.data(), st.booleans(), errors_options, layouts)
-def test_select_from_lists(
+def test_select_from_lists_matches(
     format: str, data: st.DataObject, typed: bool, errors: Any, layout: tuple[int, int | None]
 ) -> None:
     rows = data.draw(list_rows(format, typed=typed))
@@ -349,7 +349,9 @@ def test_select_from_lists(
 @every_one
 @few
 @given(st.data(), st.booleans(), layouts)
-def test_validate_lists(format: str, data: st.DataObject, typed: bool, layout: tuple[int, int | None]) -> None:
+def test_validate_of_lists_matches(
+    format: str, data: st.DataObject, typed: bool, layout: tuple[int, int | None]
+) -> None:
     rows = data.draw(list_rows(format, typed=typed))
     column = list_column(rows, format, typed=typed, layout=layout)
     assert same(lha.validate(column, format).to_pylist()) == same(ops.validate_rows(rows, format))

@@ -104,7 +104,7 @@ def loss_row(row: Any) -> Any:
 @pytest.mark.parametrize("format", BLOCKS)
 @few
 @given(st.data(), st.booleans(), layouts)
-def test_encode_lists(format: str, data: st.DataObject, typed: bool, layout: tuple[int, int | None]) -> None:
+def test_encode_of_lists_matches(format: str, data: st.DataObject, typed: bool, layout: tuple[int, int | None]) -> None:
     rows = data.draw(list_rows(format, typed=typed) | loose_rows(format) if typed else list_rows(format, typed=typed))
     options = data.draw(write_options(format, keys_of(rows)))
     column = list_column(rows, format, typed=typed, layout=layout)
@@ -134,7 +134,7 @@ def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
 @pytest.mark.parametrize("format", MESSAGES)
 @few
 @given(st.data(), layouts)
-def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
+def test_encode_of_message_formats_matches(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
     form = FORMATS[format].traits.keys
     has_types = FORMATS[format].traits.types is not None
     fitting = strategies.loose_headers().map(
@@ -154,7 +154,7 @@ def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[
 @pytest.mark.parametrize("format", WRITTEN)
 @few
 @given(st.data())
-def test_encode_one_message(format: str, data: st.DataObject) -> None:
+def test_encode_of_single_message_matches(format: str, data: st.DataObject) -> None:
     message = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
     if FORMATS[format].message is None:
         message = data.draw(st.none() | st.just(message))
@@ -165,7 +165,7 @@ def test_encode_one_message(format: str, data: st.DataObject) -> None:
     assert native == outcome(lambda: ops.encode(message, format, **options))
 
 
-def test_a_sign_before_an_unsigned_number_is_read_alike_whatever_its_width() -> None:
+def test_signed_unsigned_numbers_parse_equally_at_any_width() -> None:
     for type in ("uint8", "uint64", "uint128"):
         for text in (b"-0", b"-1", b"0", str(2**128 - 1).encode(), str(2**128).encode()):
             headers, options = [("a", None, text)], {"types": {"a": f"{type}:text"}}
@@ -208,7 +208,7 @@ def opened(data: bytes, format: str, codec: str) -> Any:
 @pytest.mark.parametrize("format", strategies.MESSAGE_OF)
 @few
 @given(st.data(), st.sampled_from(ops.SET_CODECS))
-def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) -> None:
+def test_written_set_matches(format: str, data: st.DataObject, codec: str) -> None:
     source = data.draw(set_messages(format))
     options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(source)))
     options = {name: options[name] for name in ("types", "nulls")} | {"on_loss": "drop"}
@@ -235,7 +235,7 @@ def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) ->
 @pytest.mark.parametrize("format", ONE)
 @few
 @given(st.data(), st.booleans(), st.booleans(), st.sampled_from(["raise", "null", "column"]), layouts)
-def test_convert_columns(
+def test_convert_of_columns_matches(
     format: str, data: st.DataObject, lenient: bool, strict_types: bool, errors: Any, layout: tuple[int, int | None]
 ) -> None:
     target = data.draw(st.sampled_from(WRITTEN))
@@ -251,7 +251,7 @@ def test_convert_columns(
 @pytest.mark.parametrize("format", ONE)
 @few
 @given(st.data(), st.booleans(), st.booleans())
-def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, strict_types: bool) -> None:
+def test_convert_of_single_message_matches(format: str, data: st.DataObject, lenient: bool, strict_types: bool) -> None:
     value = data.draw(
         strategies.valid_bytes(format) | strategies.loosely_written_bytes(format) | strategies.mutated_bytes(format)
     )

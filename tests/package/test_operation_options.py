@@ -46,7 +46,7 @@ every_writer = pytest.mark.parametrize("name", WRITING)
 
 @every_writer
 @pytest.mark.parametrize("option", ["on_loss", "nulls", "types"])
-def test_unknown_value_of_an_option_is_rejected(name: str, option: str) -> None:
+def test_unknown_option_value_is_rejected(name: str, option: str) -> None:
     with pytest.raises(ValueError, match="nonsense"):
         WRITING[name](**{option: "nonsense"})
 
@@ -61,7 +61,7 @@ def test_losses_are_reported_or_the_option_is_rejected(name: str) -> None:
 
 
 @every_writer
-def test_null_headers_are_rejected_if_they_are_to_be(name: str) -> None:
+def test_null_headers_are_rejected_on_request(name: str) -> None:
     WRITING[name](nulls="skip")
     with pytest.raises(lh.EncodeError) as caught:
         WRITING[name](nulls="raise")
@@ -93,32 +93,32 @@ CONVENTIONS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
-def test_unknown_error_policy_of_a_convention_is_rejected(name: str) -> None:
+def test_unknown_error_policy_is_rejected_by_conventions(name: str) -> None:
     with pytest.raises(ValueError, match="nonsense"):
         CONVENTIONS[name](errors="nonsense")
 
 
 @pytest.mark.parametrize("call", [READING["decode"], READING["select"], READING["messages"], CONVENTIONS["edit"],
                                   CONVENTIONS["by_schema_id"], CONVENTIONS["decode_by_schema"]])  # fmt: skip
-def test_limits_of_another_type_are_rejected(call: Call) -> None:
+def test_wrong_limits_type_is_rejected(call: Call) -> None:
     with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
         call(limits=5)
 
 
-def test_unknown_use_of_nulls_is_rejected() -> None:
+def test_unknown_nulls_option_is_rejected() -> None:
     with pytest.raises(ValueError, match="nonsense"):
         CONVENTIONS["edit"](nulls="nonsense")
     with pytest.raises(ValueError, match="nonsense"):
         lha.pack(pa.record_batch({"a": ["x"]}), nulls="nonsense")
 
 
-def test_struct_without_fields_is_no_column_of_messages() -> None:
+def test_struct_without_fields_is_rejected_as_message_column() -> None:
     for options in ({"drop": ["a"]}, {"set": {"a": pa.array([b"x"])}}):
         with pytest.raises(TypeError, match=r"the column is struct<>"):
             lha.edit(pa.array([{}], pa.struct([])), "kafka", **options)
 
 
-def test_report_of_a_conversion_has_its_losses() -> None:
+def test_conversion_report_lists_losses() -> None:
     converted = lh.convert(lh.encode([("a", None)], "kafka") or b"", "kafka", target="iggy", on_loss="report")
     assert [(loss.code, loss.key) for loss in converted.losses] == [("null_not_carried", "a")]
     column = pa.array([lh.encode([("a", None)], "kafka")])
@@ -129,7 +129,7 @@ def test_report_of_a_conversion_has_its_losses() -> None:
 # Times and limits at their bounds --------------------------------------------------------------------------------------
 
 
-def test_time_that_is_none_in_kafka_is_no_loss_and_any_other_negative_one_is() -> None:
+def test_kafka_timestamp_minus_one_is_no_loss_unlike_others() -> None:
     for timestamp, codes in ((-1, []), (-2, ["out_of_range"]), (0, [])):
         message = lh.encode(lh.Message(headers=[], timestamp=timestamp, payload=b"v"), "streams-timestamped") or b""
         converted = lh.convert(message, "streams-timestamped", target="iggy-message", on_loss="report")
@@ -137,7 +137,7 @@ def test_time_that_is_none_in_kafka_is_no_loss_and_any_other_negative_one_is() -
         assert lh.decode(converted.data, "iggy-message").timestamp == 0
 
 
-def test_offset_of_none_is_no_loss_and_any_other_negative_one_is() -> None:
+def test_offset_minus_one_is_no_loss_unlike_others() -> None:
     for offset, codes in ((-1, []), (-2, ["out_of_range"]), (0, []), (7, [])):
         message = lh.encode({"offset": offset, "value": b"v"}, "kip82-message") or b""
         converted = lh.convert(message, "kip82-message", target="iggy-message", on_loss="report")
@@ -146,7 +146,7 @@ def test_offset_of_none_is_no_loss_and_any_other_negative_one_is() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_append_time_of_a_compressed_set_is_that_of_its_messages_from_magic_1_on(magic: int) -> None:
+def test_compressed_set_append_time_applies_since_magic_1(magic: int) -> None:
     source = [{"offset": number, "magic": magic, "timestamp": 5 + number, "value": b"v"} for number in range(2)]
     data = bytearray(lh.batch(source, "kip82-messages", codec="gzip"))
     assert [message.timestamp for message in lh.messages(bytes(data), "kip82-messages")] == [
@@ -160,7 +160,7 @@ def test_append_time_of_a_compressed_set_is_that_of_its_messages_from_magic_1_on
     assert [bool(row["error"]) for row in rows] == [magic == 0, False]
 
 
-def test_column_may_have_exactly_as_many_bytes_as_its_limit() -> None:
+def test_column_may_have_bytes_up_to_exact_limit() -> None:
     def select(*lengths: int) -> Any:
         column = pa.array([lh.encode([("a", bytes(length))], "kafka") for length in lengths])
         return apply(
@@ -175,14 +175,14 @@ def test_column_may_have_exactly_as_many_bytes_as_its_limit() -> None:
         assert (caught.value.code, caught.value.row) == ("too_large", row)
 
 
-def test_condition_on_a_null_field_is_neither_true_nor_false() -> None:
+def test_condition_on_null_field_is_undecided() -> None:
     data = lh.batch([{"offset": 0, "key": None, "value": b"v"}, {"offset": 1, "key": b"k", "value": b"v"}])
     for where, offsets in (("key = 'k'", [1]), ("NOT key = 'k'", []), ("key IS NULL", [0]), ("NOT key IS NULL", [1])):
         rows = lha.messages(pa.array([data]), "record-batch", columns=["offset"], where=where).to_pylist()
         assert [row["offset"] for row in rows] == offsets
 
 
-def test_condition_on_an_absent_header_is_neither_true_nor_false() -> None:
+def test_condition_on_absent_header_is_undecided() -> None:
     messages = [[("r", b"a")], [("r", b"b")], [], [("other", b"a")], [("r", None)]]
     rows = pa.array([lh.encode(headers, "kafka") for headers in messages])
     batches = pa.array([lh.batch([{"offset": at, "headers": headers} for at, headers in enumerate(messages)])])

@@ -75,7 +75,7 @@ every_operation = pytest.mark.parametrize("name", OPERATIONS)
 
 
 @every_operation
-def test_operation_returns_the_result_of_the_function_and_declares_its_type(name: str) -> None:
+def test_operation_returns_function_result_and_declares_its_type(name: str) -> None:
     operation, column, expected = OPERATIONS[name]
     result = operation(column)
     assert result.equals(expected)
@@ -85,7 +85,7 @@ def test_operation_returns_the_result_of_the_function_and_declares_its_type(name
 
 
 @every_operation
-def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> None:
+def test_operation_survives_pickling_and_is_immutable(name: str) -> None:
     operation, column, expected = OPERATIONS[name]
     restored = pickle.loads(pickle.dumps(operation))
     assert restored == operation
@@ -122,15 +122,13 @@ def test_operation_is_equal_after_pickling_and_cannot_be_changed(name: str) -> N
         (lambda: DecodeBySchema(None, pa.schema([])), TypeError, "decode must be a function, not NoneType"),
     ],
 )
-def test_invalid_arguments_are_rejected_when_the_object_is_made(
-    make: Any, error: type[Exception], message: str
-) -> None:
+def test_invalid_arguments_are_rejected_at_construction(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         make()
     assert message in str(caught.value)
 
 
-def test_an_operation_does_not_follow_later_changes_of_the_mappings_of_a_caller() -> None:
+def test_operation_ignores_later_changes_to_callers_mappings() -> None:
     columns, types = {"retry": "int32"}, {"retry": "int32"}
     select, encode = Select("kafka", columns), Encode("iggy", WriteOptions(types=types))
     expected = pickle.dumps((select, encode))
@@ -138,14 +136,14 @@ def test_an_operation_does_not_follow_later_changes_of_the_mappings_of_a_caller(
     assert pickle.dumps((select, encode)) == expected
 
 
-def test_columns_of_the_dialect_of_spark_have_types_that_spark_has() -> None:
+def test_spark_dialect_columns_have_spark_types() -> None:
     columns = {"count": "uint16", "at": "timestamp_ms"}
     types = {dialect: Select("kafka", columns, dialect=dialect).result_type() for dialect in ("arrow", "spark")}
     assert [field.type for field in types["arrow"]] == [pa.uint16(), pa.timestamp("ms", "UTC")]
     assert [field.type for field in types["spark"]] == [pa.int32(), pa.timestamp("us", "UTC")]
 
 
-def test_decoding_by_schema_declares_the_type_of_its_result_without_a_call_of_the_decoder() -> None:
+def test_decoding_by_schema_declares_type_without_decoder_call() -> None:
     def decode(group: Any) -> Any:
         raise AssertionError("there are no values")
 

@@ -34,7 +34,7 @@ def rows_of(lists: Any) -> list[list[tuple[Any, ...]] | None]:
     return [row and [tuple(header.values()) for header in row] for row in lists.to_pylist()]
 
 
-def test_headers_have_the_order_of_the_columns() -> None:
+def test_headers_follow_column_order() -> None:
     table = pa.table({"a": [1], "b": ["x"], "c": [[b"1", b"2"]]})
     lists = lha.pack(table, {"c": "array<binary>", "a": "int16:le", "b": "string"})
     assert rows_of(lists) == [[("c", b"1"), ("c", b"2"), ("a", b"\1\0"), ("b", b"x")]]
@@ -44,7 +44,7 @@ def test_headers_have_the_order_of_the_columns() -> None:
     assert lha.pack(pa.StructArray.from_arrays(batch.columns, batch.schema.names)) == lha.pack(batch)
 
 
-def test_columns_alone_are_written_as_their_own_types() -> None:
+def test_columns_without_types_are_written_as_their_own() -> None:
     table = pa.table(
         {"n": pa.array([7], pa.uint16()), "at": pa.array([1_000_000], pa.timestamp("us", "UTC")), "f": [True]}
     )
@@ -54,13 +54,13 @@ def test_columns_alone_are_written_as_their_own_types() -> None:
 
 
 @pytest.mark.parametrize("unit", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
-def test_an_integer_is_written_from_a_column_of_any_other(unit: str) -> None:
+def test_integer_is_written_from_any_integer_column(unit: str) -> None:
     table = pa.table({"n": pa.array([3], unit)})
     for type in ("int8", "uint16:le", "int64", "uint64:text"):
         assert lha.select(lha.pack(table, {"n": type}), {"n": type}).to_pylist() == [{"n": 3}]
 
 
-def test_lists_of_headers_stand_between_columns() -> None:
+def test_lists_of_headers_are_inserted_between_columns() -> None:
     rest = lha.decode(pa.array([lh.encode([("x", b"1"), ("y", None)], "kafka"), None]), "kafka")
     table = pa.table({"a": ["1", "2"], "rest": rest, "b": ["3", "4"]})
     expected = [[("a", b"1"), ("x", b"1"), ("y", None), ("b", b"3")], [("a", b"2"), ("b", b"4")]]
@@ -68,7 +68,7 @@ def test_lists_of_headers_stand_between_columns() -> None:
     assert rows_of(lha.pack(table, {"a": "string", "rest": "headers", "b": "string"})) == expected
 
 
-def test_lists_of_typed_headers_keep_their_types() -> None:
+def test_lists_of_typed_headers_keep_types() -> None:
     rest = lha.decode(pa.array([lh.encode([("n", lh.Int32(258))], "iggy")]), "iggy")
     lists = lha.pack(pa.table({"rest": rest, "m": pa.array([-2], pa.int16())}), format="iggy")
     [data] = lha.encode(lists, "iggy").to_pylist()
@@ -84,7 +84,7 @@ def test_nulls_are_skipped_or_kept() -> None:
     assert caught.value.row == 0
 
 
-def test_keys_are_those_of_fields() -> None:
+def test_keys_come_from_fields() -> None:
     table = pa.table({"n": pa.array([1], pa.int8())})
     assert rows_of(lha.pack(table, {"n": lh.field("int8", key="x-n")})) == [[("x-n", b"\1")]]
     assert rows_of(lha.pack(table, {"n": lh.field("int8", key=3)}, format="kip82-int")) == [[(3, b"\1")]]
@@ -101,7 +101,7 @@ def test_keys_are_those_of_fields() -> None:
         (pa.array([Decimal("1.00"), Decimal("1.25")]), "decimal(9,1):text", "out_of_range"),
     ],
 )
-def test_a_value_that_does_not_fit_is_an_error_of_its_row(column: Any, type: str, code: str) -> None:
+def test_value_out_of_range_is_error_of_row(column: Any, type: str, code: str) -> None:
     with pytest.raises(lh.EncodeError) as caught:
         lha.pack(pa.table({"k": column}), {"k": type})
     assert (caught.value.row, caught.value.code, caught.value.key) == (1, code, "k")
@@ -122,7 +122,7 @@ def test_a_value_that_does_not_fit_is_an_error_of_its_row(column: Any, type: str
         (["half"], "kafka", "column 'half': halffloat"),
     ],
 )  # fmt: skip
-def test_columns_that_cannot_be_packed_are_rejected(columns: Any, format: str, message: str) -> None:
+def test_unpackable_columns_are_rejected(columns: Any, format: str, message: str) -> None:
     table = pa.table({"text": ["a"], "half": pa.array([1.0], pa.float16())})
     with pytest.raises((TypeError, ValueError), match=message):
         lha.pack(table, columns, format=format)
@@ -140,7 +140,7 @@ def test_times_dates_and_decimals_are_written_as_text() -> None:
     assert rows_of(lha.pack(pa.table({"at": [whole]}), {"at": "timestamp:s"})) == [[("at", b"1769848200")]]
 
 
-def test_a_list_with_a_separator_becomes_one_header() -> None:
+def test_list_with_separator_becomes_one_header() -> None:
     table = pa.table({"tags": [["new", "vip"], [""], [], None, ["a", None]], "n": [[1, 2], [], None, [3], []]})
     types = {"tags": lh.field("array<string>", split=","), "n": lh.field("array<int8:text>", split=", ")}
     lists = lha.pack(table, types)
@@ -162,7 +162,7 @@ NEARLY = datetime(2026, 1, 31, 8, 30, 0, 1999, UTC)
 
 
 @pytest.mark.parametrize("type", ["timestamp_ms", "timestamp_ms:text", "timestamp:ms", "timestamp:s"])
-def test_a_time_that_its_type_cannot_represent_is_an_error(type: str) -> None:
+def test_time_out_of_type_range_raises(type: str) -> None:
     table = pa.table({"at": pa.array([None, NEARLY.replace(microsecond=0), NEARLY])})
     with pytest.raises(lh.EncodeError, match='pass "timestamp:iso", or truncate=True') as caught:
         lha.pack(table, {"at": type})
@@ -181,7 +181,7 @@ def test_a_time_that_its_type_cannot_represent_is_an_error(type: str) -> None:
     )
 
 
-def test_a_decimal_is_cut_toward_zero_only_on_request() -> None:
+def test_decimal_is_truncated_only_on_request() -> None:
     table = pa.table({"n": pa.array([Decimal("1.259"), Decimal("-1.259"), Decimal("-0.001")])})
     with pytest.raises(lh.EncodeError, match="the number has more decimals than"):
         lha.pack(table, {"n": "decimal(9,2):text"})
@@ -192,7 +192,7 @@ def test_a_decimal_is_cut_toward_zero_only_on_request() -> None:
 
 
 @pytest.mark.parametrize("type", ["timestamp_ms", "timestamp:iso", "timestamp:us"])
-def test_times_without_a_zone_are_refused(type: str) -> None:
+def test_times_without_zone_are_rejected(type: str) -> None:
     table = pa.table({"at": pa.array([0], pa.timestamp("us"))})
     for columns in ({"at": type}, ["at"]):
         with pytest.raises(TypeError, match=r"times without a time zone.*assume_timezone"):
@@ -233,7 +233,7 @@ def test_values_of_null_structs_are_not_written() -> None:
     assert rows_of(lha.pack(structs, {"k": "int8"})) == [[("k", b"\1")], []]
 
 
-def test_a_list_of_nulls_has_no_elements_to_join() -> None:
+def test_list_of_nulls_joins_no_elements() -> None:
     table = pa.table({"tags": pa.array([[None], [""], []], pa.list_(pa.string()))})
     types = {"tags": lh.field("array<string>", split=",")}
     for format in ("kafka", "iggy"):
@@ -242,7 +242,7 @@ def test_a_list_of_nulls_has_no_elements_to_join() -> None:
         assert [len(row) for row in packed.to_pylist()] == ([0, 0] if format == "iggy" else [0, 1, 0])
 
 
-def test_an_error_names_the_row_of_the_stream() -> None:
+def test_error_names_stream_row() -> None:
     table = pa.table({"n": pa.chunked_array([[1, 2], [3], [4, 1000]])})
     for source in (table, table.to_reader()):
         with pytest.raises(lh.EncodeError) as caught:
@@ -250,7 +250,7 @@ def test_an_error_names_the_row_of_the_stream() -> None:
         assert caught.value.row == 4
 
 
-def test_a_stream_is_packed_chunk_by_chunk() -> None:
+def test_stream_is_packed_chunk_by_chunk() -> None:
     read = []
 
     def batches() -> Any:
@@ -268,13 +268,13 @@ def test_a_stream_is_packed_chunk_by_chunk() -> None:
     assert [lh.decode(message.as_py(), "kafka")["n"] for message in pa.chunked_array(messages)] == [b"\1", b"\2"]
 
 
-def test_columns_of_the_same_name_are_refused() -> None:
+def test_duplicate_column_names_are_rejected() -> None:
     table = pa.table([pa.array([1]), pa.array([2])], names=["n", "n"])
     with pytest.raises(ValueError, match="two columns have the name 'n'"):
         lha.pack(table)
 
 
-def test_the_order_of_a_guid_is_that_of_dotnet() -> None:
+def test_guid_byte_order_matches_dotnet() -> None:
     text = "00112233-4455-6677-8899-aabbccddeeff"
     table = pa.table({"id": [text]})
     for type, data in (
@@ -294,7 +294,7 @@ def test_the_order_of_a_guid_is_that_of_dotnet() -> None:
 @pytest.mark.parametrize("format", BLOCKS)
 @few
 @given(st.data())
-def test_select_reads_what_pack_wrote(format: str, data: st.DataObject) -> None:
+def test_select_reads_packed_headers(format: str, data: st.DataObject) -> None:
     """For columns that select made of any bytes, of all types, as single values and as lists."""
     keys = [3, 4] if FORMATS[format].traits.keys == "int" else ["a", "b"]
     type = data.draw(st.sampled_from(TYPES))

@@ -22,14 +22,14 @@ def run(program: str) -> str:
     ).stdout.strip()
 
 
-def test_import_brings_neither_arrow_nor_spark() -> None:
+def test_import_loads_neither_arrow_nor_spark() -> None:
     others = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'kafka', 'typer', 'rich', 'cryptography'}"
     loaded = f"({others} | {{'letterhead.arrow', 'letterhead.spark'}}) & set(sys.modules)"
     program = f"import sys, letterhead; from letterhead import *; print(sorted({loaded}))"
     assert run(program) == "[]"
 
 
-def test_the_classes_of_kip82_need_no_extra() -> None:
+def test_kip82_classes_need_no_extra() -> None:
     program = (
         "import sys, letterhead.kip82 as k; k.ProducerRecord('t', headers={'a': 'b'}).to_bytes(); "
         "print({'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'cryptography', 'letterhead.kip82.log'} & set(sys.modules))"
@@ -38,7 +38,7 @@ def test_the_classes_of_kip82_need_no_extra() -> None:
 
 
 @pytest.mark.full
-def test_an_import_costs_less_than_one_of_asyncio() -> None:
+def test_import_is_faster_than_asyncio() -> None:
     # Time of the processor, in turns: what else the machine does counts little, and may only add to the least.
     least = {"letterhead": math.inf, "asyncio": math.inf}
     for _ in range(30):
@@ -84,20 +84,20 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
         "write",
     ],
 )
-def test_dir_of_a_public_module_lists_its_public_names_alone(name: str) -> None:
+def test_dir_of_public_module_lists_only_public_names(name: str) -> None:
     if name == "spark":
         pytest.importorskip("pyspark")
     module = importlib.import_module(f"letterhead.{name}")
     assert dir(module) == sorted(module.__all__)
 
 
-def test_dir_of_the_package_lists_public_modules_and_names_alone() -> None:
+def test_dir_of_package_lists_only_public_modules_and_names() -> None:
     modules = ["arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write"]
     assert dir(lh) == sorted([*lh.__all__, *modules, "open", "__version__"])
     assert lh.__version__ == _native.__version__
 
 
-def test_star_import_replaces_no_builtin_function() -> None:
+def test_star_import_shadows_no_builtin() -> None:
     assert set(lh.__all__) & set(dir(builtins)) == set()
 
 
@@ -114,7 +114,7 @@ def test_star_import_replaces_no_builtin_function() -> None:
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
     ],
 )
-def test_a_missing_package_is_named_with_its_extra(missing: str, requested: str, message: str) -> None:
+def test_missing_package_is_named_with_its_extra(missing: str, requested: str, message: str) -> None:
     program = (
         f"import importlib, sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
         f"try:\n    {requested}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
@@ -122,7 +122,7 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, requested: str,
     assert run(program).startswith(f"{missing} {spelled_out(message)}")
 
 
-def test_an_import_starts_no_thread() -> None:
+def test_import_starts_no_thread() -> None:
     program = "import letterhead, threading; letterhead.decode(b'', 'kafka'); print(threading.active_count())"
     assert run(program) == "1"
 
@@ -145,6 +145,6 @@ def test_arguments_are_checked_without_asserts():
     ]
 
 
-def test_brokers_are_positional() -> None:
+def test_brokers_argument_is_positional() -> None:
     pytest.importorskip("pyarrow")
     lh.read.topic("orders", "127.0.0.1:9").close()

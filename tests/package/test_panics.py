@@ -27,7 +27,7 @@ PLACES = {"argument": "src/python/arguments.rs:", "body": "src/python/gil.rs:", 
 @pytest.mark.skipif(not hasattr(_native, "_provoke_panic"), reason="only a debug build can be made to panic")
 @pytest.mark.parametrize("backtrace", ["0", "1"])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_caught_panic_prints_nothing(place: str, backtrace: str) -> None:
+def test_caught_panic_prints_nothing(place: str, backtrace: str) -> None:
     environment = {**os.environ, "RUST_BACKTRACE": backtrace}
     command = [sys.executable, "-c", PROVOKED, place]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -134,7 +134,7 @@ def parent(samples: Path, stored: pa.Array, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("parent")
-def test_a_child_works_as_its_parent_does(method: str, parent: Open, stored: pa.Array) -> None:
+def test_child_process_works_like_its_parent(method: str, parent: Open, stored: pa.Array) -> None:
     with multiprocessing.get_context(method).Pool(2) as pool:
         for results in pool.map_async(work, [stored] * 4, chunksize=1).get(timeout=300):
             assert same(results, parent.expected)
@@ -142,7 +142,7 @@ def test_a_child_works_as_its_parent_does(method: str, parent: Open, stored: pa.
 
 @forking
 @pytest.mark.usefixtures("parent")
-def test_a_child_opens_readers_of_its_own(samples: Path) -> None:
+def test_child_process_opens_own_readers(samples: Path) -> None:
     def read() -> Any:
         with lh.read.segments(samples / "orders-0") as segments:
             rows = segments.read_all().num_rows
@@ -154,7 +154,7 @@ def test_a_child_opens_readers_of_its_own(samples: Path) -> None:
 
 @forking
 @pytest.mark.usefixtures("parent")
-def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
+def test_store_opened_by_child_works_or_is_rejected(tmp_path: Path) -> None:
     def write() -> Any:
         own = RocksDBKeyValueStore("latest")
         own.open(tmp_path / "own")
@@ -167,7 +167,7 @@ def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @forking
-def test_a_fork_at_any_moment_leaves_a_child_that_works(stored: pa.Array) -> None:
+def test_fork_at_any_moment_leaves_working_child(stored: pa.Array) -> None:
     expected = work(stored[:500])
     ended = threading.Event()
 
@@ -232,7 +232,7 @@ def of_store(name: str) -> tuple[str, ...]:
 
 @forking
 @pytest.mark.parametrize("name", ["segments", "state"])
-def test_a_reader_is_not_read_after_a_fork(samples: Path, name: str) -> None:
+def test_reader_is_not_read_after_fork(samples: Path, name: str) -> None:
     directory = samples / {"segments": "orders-0", "state": "streams-state-0_0"}[name]
     options = {"store": "latest"} if name == "state" else {}
     with getattr(lh.read, name)(directory, **options) as reader:
@@ -246,7 +246,7 @@ def test_a_reader_is_not_read_after_a_fork(samples: Path, name: str) -> None:
 
 
 @forking
-def test_a_reader_that_read_nothing_yet_is_not_read_after_a_fork_either(samples: Path) -> None:
+def test_unread_reader_is_not_read_after_fork_either(samples: Path) -> None:
     readers = [
         lh.read.segments(samples / "orders-0"),
         lh.read.state(samples / "streams-state-0_0", store="latest"),
@@ -259,7 +259,7 @@ def test_a_reader_that_read_nothing_yet_is_not_read_after_a_fork_either(samples:
 
 @forking
 @pytest.mark.parametrize("export", [pa.table, next, list])
-def test_a_child_does_not_wait_for_a_thread_that_reads_in_the_parent(export: Any) -> None:
+def test_child_does_not_wait_for_thread_reading_in_parent(export: Any) -> None:
     reading, forked = threading.Event(), threading.Event()
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -279,7 +279,7 @@ def test_a_child_does_not_wait_for_a_thread_that_reads_in_the_parent(export: Any
 
 
 @forking
-def test_an_arrow_stream_of_a_reader_is_not_read_after_a_fork(samples: Path) -> None:
+def test_arrow_stream_of_reader_is_not_read_after_fork(samples: Path) -> None:
     stream = pa.RecordBatchReader.from_stream(lh.read.segments(samples / "orders-0"))
     type, _, text = in_child(stream.read_next_batch)
     assert type == "raised"
@@ -328,7 +328,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 
 
 @forking
-def test_a_store_is_not_used_after_a_fork(opened: Any) -> None:
+def test_store_is_not_used_after_fork(opened: Any) -> None:
     for call in (lambda: get(opened), lambda: put(opened, b"2"), opened.flush, lambda: opened.commit({})):
         # A store with segments may name the one that was asked.
         assert in_child(call) in (of_store("s"), of_store("s.0"))
@@ -337,13 +337,13 @@ def test_a_store_is_not_used_after_a_fork(opened: Any) -> None:
 
 
 @forking
-def test_an_iterator_of_a_store_is_not_begun_after_a_fork(parent: Open) -> None:
+def test_store_iterator_is_not_started_after_fork(parent: Open) -> None:
     assert in_child(lambda: list(parent.store.all())) == of_store("latest")
     assert in_child(lambda: list(parent.store.reverse_range(b"1", b"2"))) == of_store("latest")
 
 
 @forking
-def test_a_log_is_not_used_after_a_fork(parent: Open, tmp_path: Path) -> None:
+def test_log_is_not_used_after_fork(parent: Open, tmp_path: Path) -> None:
     with MessageLog(tmp_path / "orders-0", readonly=True) as readonly:
         for log in (parent.log, readonly):
             type, error, text = in_child(lambda log=log: next(log.scan()))
@@ -357,14 +357,14 @@ def test_a_log_is_not_used_after_a_fork(parent: Open, tmp_path: Path) -> None:
 
 @forking
 @pytest.mark.parametrize("opened", ["window", "session"], indirect=True)
-def test_a_segment_is_not_opened_after_a_fork(opened: Any, tmp_path: Path) -> None:
+def test_segment_is_not_opened_after_fork(opened: Any, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("s.*"))
     assert in_child(lambda: put(opened, b"2", 99_000))[:2] == ("raised", InvalidStateStoreError.__name__)
     assert sorted(tmp_path.rglob("s.*")) == before
 
 
 @forking
-def test_an_iterator_of_a_store_is_not_read_after_a_fork(parent: Open) -> None:
+def test_store_iterator_is_not_read_after_fork(parent: Open) -> None:
     rows = parent.store.all()
     next(rows)
     output = in_child(lambda: next(rows))
@@ -373,7 +373,7 @@ def test_an_iterator_of_a_store_is_not_read_after_a_fork(parent: Open) -> None:
 
 
 @forking
-def test_a_cached_store_is_not_written_after_a_fork(tmp_path: Path) -> None:
+def test_cached_store_is_not_written_after_fork(tmp_path: Path) -> None:
     builder = Stores.timestamped_key_value_store_with_headers_builder(
         Stores.persistent_timestamped_key_value_store_with_headers("s")
     )
@@ -386,7 +386,7 @@ def test_a_cached_store_is_not_written_after_a_fork(tmp_path: Path) -> None:
 
 
 @forking
-def test_a_database_is_not_looked_at_after_a_fork(samples: Path) -> None:
+def test_database_is_not_read_after_fork(samples: Path) -> None:
     with StoredFamilies(samples / "streams-state-0_0/rocksdb/latest") as families:
         output = in_child(lambda: len(list(families.rows(families.names[1]))))
         assert len(list(families.rows(families.names[1]))) == 6643
@@ -394,7 +394,7 @@ def test_a_database_is_not_looked_at_after_a_fork(samples: Path) -> None:
 
 
 @forking
-def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_child_dropping_reader_leaves_parent_intact(samples: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     readers = [lh.read.state(samples / "streams-state-0_0", store="latest")]
     rows = next(readers[0]).num_rows
@@ -408,7 +408,7 @@ def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path:
 
 @forking
 @pytest.mark.parametrize("operation", ["topics", "close"])
-def test_connections_are_not_used_after_a_fork(operation: str) -> None:
+def test_connections_are_not_used_after_fork(operation: str) -> None:
     # Nothing has to answer: who asks hangs before it gets that far.
     with KafkaClient(reader_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
         output = in_child(getattr(client, operation))
@@ -494,14 +494,14 @@ def check_arrived(expected: Any, arrived: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sent())
-def test_what_is_pickled_or_copied_is_equal(name: str) -> None:
+def test_pickled_and_copied_objects_are_equal(name: str) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         check_arrived(sent()[name], pickle.loads(pickle.dumps(sent()[name], protocol)))
     check_arrived(sent()[name], copy.copy(sent()[name]))
     check_arrived(sent()[name], copy.deepcopy(sent()[name]))
 
 
-def test_a_nan_keeps_its_bits_and_is_no_number() -> None:
+def test_pickled_nan_keeps_its_bits() -> None:
     value = pickle.loads(pickle.dumps(value_from_message("float64", NAN)))
     assert value.bits == NAN
     assert math.isnan(value.value)
@@ -527,7 +527,7 @@ def refuse(value: bytes) -> Any:
     return lh.decode(value, "kafka")
 
 
-def test_an_error_of_a_process_arrives_whole() -> None:
+def test_error_from_process_arrives_complete() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(lh.DecodeError) as raised:
         pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=300)
     error = raised.value
@@ -565,7 +565,7 @@ def transforms() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["decode", "select", "encode", "convert", "messages"])
-def test_a_transform_is_shipped_as_spark_ships_it(name: str) -> None:
+def test_transform_ships_like_spark_ships_it(name: str) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
     transform = transforms()[name]
     arrived = cloudpickle.loads(cloudpickle.dumps(transform))

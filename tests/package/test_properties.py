@@ -28,7 +28,7 @@ every_written = pytest.mark.parametrize("format", WRITTEN)
 @every_written
 @few
 @given(st.data())
-def test_written_messages_are_read_back_by_the_strict_reader(format: str, data: st.DataObject) -> None:
+def test_strict_reader_reads_written_messages(format: str, data: st.DataObject) -> None:
     source = data.draw(strategies.messages(format))
     written = lh.encode(values(source), format)
     assert written is not None
@@ -49,7 +49,7 @@ def without_derived(message: Any) -> Any:
 @every_written
 @few
 @given(st.data())
-def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject) -> None:
+def test_values_rejected_by_reader_are_not_written(format: str, data: st.DataObject) -> None:
     source = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
     types: Any = "binary" if FORMATS[format].traits.types else data.draw(st.sampled_from(["be", "le", "text"]))
     try:
@@ -63,7 +63,7 @@ def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject
 @every_one
 @few
 @given(st.data())
-def test_the_lenient_reader_accepts_all_that_the_strict_one_accepts(format: str, data: st.DataObject) -> None:
+def test_lenient_reader_accepts_all_that_strict_one_accepts(format: str, data: st.DataObject) -> None:
     # Few random bytes are valid.
     for value in (data.draw(strategies.valid_bytes(format)), data.draw(strategies.any_bytes(format)) or b""):
         for strict, lenient in (({}, {"lenient": True}), ({"strict_types": True}, {})):
@@ -74,7 +74,7 @@ def test_the_lenient_reader_accepts_all_that_the_strict_one_accepts(format: str,
 @pytest.mark.parametrize("format", BLOCKS)
 @few
 @given(st.data())
-def test_a_block_may_be_longer_than_a_header_and_order_stays(format: str, data: st.DataObject) -> None:
+def test_many_headers_keep_order(format: str, data: st.DataObject) -> None:
     headers = data.draw(strategies.headers(format))
     many = headers * 3
     written = lh.encode(values(many), format)
@@ -85,7 +85,7 @@ def test_a_block_may_be_longer_than_a_header_and_order_stays(format: str, data: 
 @pytest.mark.parametrize("format", ["iggy", "iggy-message"])
 @few
 @given(st.data())
-def test_the_canonical_order_is_that_of_the_key_on_the_wire(format: str, data: st.DataObject) -> None:
+def test_canonical_order_is_order_of_encoded_keys(format: str, data: st.DataObject) -> None:
     source = data.draw(strategies.messages(format))
     written = lh.encode(values(source), format, canonical=True)
     assert written == ops.encode(source, format, canonical=True)
@@ -110,7 +110,7 @@ def test_valid_messages_have_no_errors_strict_or_lenient(format: str, data: st.D
 @pytest.mark.parametrize("format", MESSAGE_OF)
 @few
 @given(st.data())
-def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
+def test_set_yields_its_messages(format: str, data: st.DataObject) -> None:
     inner_format = MESSAGE_OF[format]
     rows = [
         message(inner_format, **fields) for fields in data.draw(st.lists(strategies.messages(inner_format), max_size=3))
@@ -121,7 +121,7 @@ def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
 
 @few
 @given(st.lists(strategies.polled_fields, max_size=3), st.booleans())
-def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
+def test_poll_yields_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
     rows = b"".join(polled(fields, later=later) for fields in drawn)
     read = [plain(message) for message in lh.messages(rows, "iggy-polled-2023")]
     hidden = {"checksum": None} if later else {"checksum": None, "state": None}
@@ -129,7 +129,7 @@ def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> Non
 
 
 @given(st.lists(st.tuples(strategies.headers("iggy"), strategies.payloads, strategies.ids), max_size=3), st.data())
-def test_a_batch_is_its_messages_counted_from_its_base(drawn: list[Any], data: st.DataObject) -> None:
+def test_batch_yields_messages_relative_to_its_base(drawn: list[Any], data: st.DataObject) -> None:
     small = st.integers(0, 2**62)
     base, timestamp, origin = (data.draw(small) for _ in range(3))
     frames = [

@@ -98,7 +98,7 @@ def test_schema_of_a_reader_can_be_exported_at_any_time() -> None:
 
 
 @pytest.mark.parametrize("make", [segments, decoded])
-def test_a_stream_is_exported_once_even_if_nothing_was_read(make: Callable[[], Any]) -> None:
+def test_stream_is_exported_once_even_if_unread(make: Callable[[], Any]) -> None:
     stream = make()
     capsule = stream.__arrow_c_stream__()
     for read in (stream.__arrow_c_stream__, lambda: next(stream), lambda: list(stream)):
@@ -107,7 +107,7 @@ def test_a_stream_is_exported_once_even_if_nothing_was_read(make: Callable[[], A
     del capsule
 
 
-def test_a_cast_stream_is_exported_once() -> None:
+def test_cast_stream_is_exported_once() -> None:
     stream = decoded()
     type = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
     requested = pa.field("", type).__arrow_c_schema__()
@@ -120,7 +120,7 @@ def test_a_cast_stream_is_exported_once() -> None:
 
 
 @pytest.mark.parametrize("make", [segments, decoded])
-def test_an_iteration_that_was_left_early_continues(make: Callable[[], Any]) -> None:
+def test_iteration_left_early_continues(make: Callable[[], Any]) -> None:
     whole = len(list(make()))
     stream = make()
     for _ in stream:
@@ -137,7 +137,7 @@ def test_export_after_a_partial_read_returns_the_other_rows() -> None:
 
 
 @pytest.mark.parametrize("make", [segments, decoded])
-def test_next_repeats_the_end(make: Callable[[], Any]) -> None:
+def test_next_after_end_raises_again(make: Callable[[], Any]) -> None:
     stream = make()
     list(stream)
     assert next(stream, None) is None
@@ -153,7 +153,7 @@ def test_reading_a_closed_reader_raises(read: Callable[[Any], Any]) -> None:
         read(reader)
 
 
-def test_closing_a_reader_stops_the_library_that_has_its_stream() -> None:
+def test_closing_reader_stops_library_that_has_its_stream() -> None:
     reader = segments()
     exported = pa.RecordBatchReader.from_stream(reader)
     exported.read_next_batch()
@@ -174,7 +174,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("again", [*EXPORTS, pytest.param(lambda reader: reader.read_all(), id="read_all"), next])
-def test_reading_a_reader_that_failed_raises_each_time(damaged: Path, again: Callable[[Any], Any]) -> None:
+def test_failed_reader_raises_each_time(damaged: Path, again: Callable[[Any], Any]) -> None:
     reader = lh.read.segments(damaged, columns=["offset"])
     with pytest.raises(lh.DecodeError):
         reader.read_all()
@@ -191,7 +191,7 @@ def test_exported_stream_that_failed_does_not_end(damaged: Path) -> None:
         exported.read_next_batch()
 
 
-def test_an_interrupt_makes_a_reader_fail() -> None:
+def test_interrupt_makes_reader_fail() -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"n": [1]})
         raise KeyboardInterrupt
@@ -239,7 +239,7 @@ def test_second_iteration_over_messages_raises(iterator_of: Callable[[bytes], It
 
 
 @pytest.mark.parametrize("iterator_of", ITERATORS)
-def test_messages_of_a_closed_iterator_do_not_end_in_silence(iterator_of: Callable[[bytes], Any]) -> None:
+def test_messages_of_closed_iterator_do_not_end_silently(iterator_of: Callable[[bytes], Any]) -> None:
     messages = iterator_of(message_set(b"1", b"2"))
     next(messages)
     messages.close()
@@ -249,7 +249,7 @@ def test_messages_of_a_closed_iterator_do_not_end_in_silence(iterator_of: Callab
 
 
 @pytest.mark.parametrize("iterator_of", ITERATORS)
-def test_messages_after_an_error_do_not_end_in_silence(iterator_of: Callable[[bytes], Iterator[Any]]) -> None:
+def test_messages_after_error_do_not_end_silently(iterator_of: Callable[[bytes], Iterator[Any]]) -> None:
     messages = iterator_of(message_set(b"1") + message_set(b"2")[:-1])
     next(messages)
     with pytest.raises(lh.DecodeError):
@@ -277,7 +277,7 @@ def test_second_iteration_over_rows_of_a_store_raises() -> None:
         list(rows)
 
 
-def test_rows_of_a_store_after_an_error_do_not_end_in_silence() -> None:
+def test_store_rows_after_error_do_not_end_silently() -> None:
     def rows() -> Iterator[tuple[bytes, bytes]]:
         yield b"a", b"1"
         raise OSError("the disk is gone")

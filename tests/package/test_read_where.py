@@ -33,12 +33,12 @@ def read(path: Path, **options: Any) -> pa.Table:
         ),
     ],
 )
-def test_records_are_those_that_pyarrow_selects(samples: Path, where: Any, mask: Any) -> None:
+def test_selected_records_match_pyarrow(samples: Path, where: Any, mask: Any) -> None:
     expected = read(samples / "orders-0").filter(mask)
     assert read(samples / "orders-0", where=where).combine_chunks() == expected.combine_chunks()
 
 
-def test_batches_outside_of_the_condition_are_not_read(tmp_path: Path) -> None:
+def test_batches_outside_condition_are_not_read(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()
     messages = [lh.Message(offset=at, timestamp=1000 + at, headers=[("retry", b"x")]) for at in range(30)]
@@ -55,9 +55,7 @@ def test_batches_outside_of_the_condition_are_not_read(tmp_path: Path) -> None:
     assert {error["column"] for error in kept["error"][0].as_py()} == {"where", "retry"}
 
 
-def test_more_batches_are_read_at_a_time_while_few_records_are_selected(
-    samples: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sparse_selection_reads_more_batches_at_a_time(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_file, "PIECE_LEN", 20_000)
 
     def sizes(where: Any) -> list[int]:
@@ -107,7 +105,7 @@ _STORE_CONDITIONS = [
 
 
 @pytest.mark.parametrize(("where", "mask"), _STORE_CONDITIONS)
-def test_rows_of_stores_are_selected(samples: Path, where: Any, mask: Any) -> None:
+def test_store_rows_are_selected(samples: Path, where: Any, mask: Any) -> None:
     def rows(where: Any = None) -> pa.Table:
         options: Any = {"store": "latest", "headers": HEADERS}
         with lh.read.state(samples / "streams-state-0_0", **read_arguments(where=where, **options)) as reader:
@@ -117,7 +115,7 @@ def test_rows_of_stores_are_selected(samples: Path, where: Any, mask: Any) -> No
     assert rows(where) == full.filter(mask(full)).combine_chunks()
 
 
-def test_rows_of_stores_with_errors_are_kept_or_null(samples: Path) -> None:
+def test_store_rows_with_errors_are_kept_or_null(samples: Path) -> None:
     where = lh.col("tenant", "int16") > 0
     state = samples / "streams-state-0_0"
     with (

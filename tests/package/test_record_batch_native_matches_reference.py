@@ -69,7 +69,7 @@ def as_kafka_reads(line: Line) -> list[dict[str, Any]]:
 # --- what Kafka wrote ------------------------------------------------------------------------------------------------
 
 
-def test_every_case_is_read_as_kafka_reads_it(lines: dict[str, Line]) -> None:
+def test_every_case_is_read_like_kafka(lines: dict[str, Line]) -> None:
     assert len(lines) == 57
     read = 0
     for name, line in lines.items():
@@ -81,7 +81,7 @@ def test_every_case_is_read_as_kafka_reads_it(lines: dict[str, Line]) -> None:
     assert read == 195
 
 
-def test_trailing_bytes_of_a_batch_are_an_error_unless_lenient(lines: dict[str, Line]) -> None:
+def test_trailing_bytes_of_batch_raise_unless_lenient(lines: dict[str, Line]) -> None:
     data = data_of(lines["v2-two-batches-39"])
     first = lines["v2-two-batches-39"]["batches"][0]
     whole = ops.messages(data, "record-batch")
@@ -92,7 +92,7 @@ def test_trailing_bytes_of_a_batch_are_an_error_unless_lenient(lines: dict[str, 
         assert ops.messages(data[:cut], "record-batch", lenient=True) == whole[: first["count"]]
 
 
-def test_every_changed_byte_of_a_batch_is_found(lines: dict[str, Line]) -> None:
+def test_every_changed_byte_of_batch_is_detected(lines: dict[str, Line]) -> None:
     for name in ("v2-none-idempotent-3", "v2-lz4-idempotent-15", "v2-zstd-transactional-22"):
         data = data_of(lines[name])
         expected = as_kafka_reads(lines[name])
@@ -117,52 +117,52 @@ def only_detail(data: bytes, **options: bool) -> tuple[str, str, int | None]:
     return detail.code, detail.message, detail.byte_offset
 
 
-def test_the_checksum_is_that_of_castagnoli() -> None:
+def test_checksum_is_crc32c() -> None:
     assert crc32c(b"") == 0
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(bytes(32)) == 0x8A9136AA  # RFC 3720, appendix B.4
 
 
-def test_a_sequence_goes_on_with_0_after_the_largest() -> None:
+def test_sequence_after_largest_is_0() -> None:
     numbers = (5, 1, 0x7FFF_FFFE)
     read = ops.messages(batch(record(0), record(1), record(2), record(7), producer=numbers), "record-batch")
     assert [message["sequence"] for message in read] == [0x7FFF_FFFE, 0x7FFF_FFFF, 0, 5]
     assert {(message["producer_id"], message["producer_epoch"]) for message in read} == {(5, 1)}
 
 
-def test_log_append_time_is_that_of_every_record() -> None:
+def test_log_append_time_applies_to_every_record() -> None:
     read = ops.messages(batch(record(time=5), record(1, time=6), attributes=8), "record-batch")
     assert [(message["timestamp"], message["timestamp_type"]) for message in read] == [(2000, 1), (2000, 1)]
     read = ops.messages(batch(record(time=5), record(1, time=-6)), "record-batch")
     assert [(message["timestamp"], message["timestamp_type"]) for message in read] == [(1005, 0), (994, 0)]
 
 
-def test_a_record_without_a_header_count_is_cut_off() -> None:
+def test_record_without_header_count_is_truncated() -> None:
     data = batch(record(block=b""))
     assert only_detail(data) == ("truncated", "message 0: the record ends before its header count", len(data))
 
 
-def test_more_records_announced_than_there_are() -> None:
+def test_record_count_larger_than_records_is_error() -> None:
     data = batch(record(), record(1), count=4)
     assert only_detail(data) == ("count_too_large", "message 2: the batch announces 4 records and has 2", 57)
 
 
-def test_bytes_after_the_last_record() -> None:
+def test_bytes_after_last_record_are_error() -> None:
     data = batch(record(), record(1), count=1)
     assert only_detail(data) == ("trailing_bytes", "message 1: 9 bytes left after the last record", 70)
 
 
-def test_a_negative_count() -> None:
+def test_negative_record_count_is_error() -> None:
     assert only_detail(batch(count=-1)) == ("negative_count", "message 0: record count -1 is negative", 57)
 
 
-def test_a_batch_whose_records_all_went_has_none() -> None:
+def test_batch_emptied_by_compaction_has_no_records() -> None:
     assert ops.messages(batch(), "record-batch") == []
     assert ops.validate(batch(), "record-batch") == []
 
 
 @pytest.mark.parametrize("codec", range(8))
-def test_a_batch_of_no_records_and_no_bytes_is_empty_in_every_codec(codec: int) -> None:
+def test_empty_batch_without_bytes_is_valid_in_every_codec(codec: int) -> None:
     data = batch(attributes=codec)
     following = batch(record())
     assert ops.messages(data, "record-batch") == list(lh.messages(data, "record-batch")) == []
@@ -171,7 +171,7 @@ def test_a_batch_of_no_records_and_no_bytes_is_empty_in_every_codec(codec: int) 
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
-def test_bytes_in_a_batch_of_no_records_are_an_error(codec: int) -> None:
+def test_bytes_in_empty_batch_are_error(codec: int) -> None:
     garbage = batch(b"\1\2\3", count=0, attributes=codec)
     assert [error.code for error in lh.validate(garbage, "record-batch")] == ["bad_compression"]
     assert [error.code for error in ops.validate(garbage, "record-batch")] == ["bad_compression"]
@@ -179,19 +179,19 @@ def test_bytes_in_a_batch_of_no_records_are_an_error(codec: int) -> None:
     assert [error.code for error in lh.validate(plain, "record-batch")] == ["trailing_bytes"]
 
 
-def test_an_unknown_magic_leaves_the_next_batch_readable() -> None:
+def test_unknown_magic_leaves_next_batch_readable() -> None:
     data = batch(record(), magic=3) + batch(record(), base_offset=101)
     assert only_detail(data) == ("bad_magic", "message 0: magic 3 is unknown: 0, 1 and 2 are known", 16)
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
     assert read == [{"offset": None}, {"offset": 101}]
 
 
-def test_a_batch_too_short_for_a_magic() -> None:
+def test_batch_too_short_for_magic_is_error() -> None:
     data = struct.pack(">qi", 0, 2) + b"ab" + batch(record())
     assert only_detail(data) == ("wrong_size", "message 0: a batch of 2 bytes has no magic", 12)
 
 
-def test_a_batch_with_a_wrong_checksum_returns_no_record() -> None:
+def test_batch_with_wrong_checksum_returns_no_record() -> None:
     good = batch(record(), record(1))
     bad = good[:-1] + b"\1"
     code, message, byte = only_detail(bad + good)
@@ -201,7 +201,7 @@ def test_a_batch_with_a_wrong_checksum_returns_no_record() -> None:
     assert read == [{"offset": None}, {"offset": 100}, {"offset": 101}]
 
 
-def test_a_record_that_breaks_leaves_the_next_one_readable() -> None:
+def test_damaged_record_leaves_next_one_readable() -> None:
     broken = varint.write(3) + b"\0\0\0"
     data = batch(record(), broken, record(2))
     assert only_detail(data)[:2] == ("truncated", "message 1: the bytes end inside the key length")
@@ -209,7 +209,7 @@ def test_a_record_that_breaks_leaves_the_next_one_readable() -> None:
     assert [message["offset"] for message in read] == [100, None, 102]
 
 
-def test_headers_that_break_leave_the_record_readable() -> None:
+def test_damaged_headers_leave_record_readable() -> None:
     data = batch(record(block=b"\2\2a\0\0"), record(1))
     assert only_detail(data)[0] == "trailing_bytes"
     [first, second] = ops.messages_rows([data], "record-batch", errors="column")
@@ -217,14 +217,14 @@ def test_headers_that_break_leave_the_record_readable() -> None:
     assert [detail.code for detail in first["error"]] == ["trailing_bytes"]
 
 
-def test_a_length_of_the_record_that_is_wrong_ends_its_batch_and_no_other() -> None:
+def test_wrong_record_length_ends_only_its_batch() -> None:
     data = batch(record(), varint.write(-4) + b"abc", record(2)) + batch(record(), base_offset=103)
     assert only_detail(data)[:2] == ("negative_length", "message 1: record length -4 is negative")
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
     assert [message["offset"] for message in read] == [100, None, 103]
 
 
-def test_a_varint_of_ten_bytes_carries_64_bits_and_no_more() -> None:
+def test_ten_byte_varint_carries_64_bits_and_no_more() -> None:
     def with_time(written: bytes) -> bytes:
         body = b"\0" + written + b"\0\1\1\0"
         return batch(varint.write(len(body)) + body, times=(0, 0))
@@ -236,12 +236,12 @@ def test_a_varint_of_ten_bytes_carries_64_bits_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_unknown_codecs(codec: int) -> None:
+def test_unknown_codecs_are_errors(codec: int) -> None:
     data = batch(record(), attributes=codec)
     assert only_detail(data) == ("unknown_codec", f"message 0: codec {codec} is unknown", 21)
 
 
-def test_errors_of_compressed_records_stand_where_the_records_do() -> None:
+def test_compressed_record_errors_point_to_records_position() -> None:
     def squeezed(content: bytes, count: int) -> bytes:
         return batch(gzip.compress(content), attributes=1, count=count)
 
@@ -251,7 +251,7 @@ def test_errors_of_compressed_records_stand_where_the_records_do() -> None:
     assert only_detail(batch(gzip.compress(record())[:-1], attributes=1))[::2] == ("bad_compression", 61)
 
 
-def test_records_that_would_become_too_large_are_not_made() -> None:
+def test_records_over_decompression_limit_are_not_created() -> None:
     bomb = zstandard.ZstdCompressor().compress(bytes((64 << 20) + 1))
     assert only_detail(batch(bomb, attributes=4))[::2] == ("decompressed_too_large", 61)
 
@@ -259,7 +259,7 @@ def test_records_that_would_become_too_large_are_not_made() -> None:
 # --- zstd ------------------------------------------------------------------------------------------------------------
 
 
-def test_frames_of_zstd_in_a_row_are_one_content() -> None:
+def test_concatenated_zstd_frames_are_one_content() -> None:
     compressor = zstandard.ZstdCompressor(write_checksum=True)
     data = compressor.compress(b"one, ") + compressor.compress(b"two" * 1000)
     assert codecs.decompress(4, data) == b"one, " + b"two" * 1000
@@ -268,7 +268,7 @@ def test_frames_of_zstd_in_a_row_are_one_content() -> None:
         codecs.decompress(4, data, limit=3004)
 
 
-def test_frames_of_zstd_that_are_none() -> None:
+def test_corrupt_zstd_frames_are_rejected() -> None:
     good = zstandard.ZstdCompressor(write_checksum=True).compress(b"some content, some content")
     for cut in range(len(good)):
         with pytest.raises(codecs.Undecodable, match="the zstd data is corrupt: it ends too early"):
@@ -312,7 +312,7 @@ def check_alike(messages: list[bytes], *, lenient: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
-def test_the_kernel_reads_changed_bytes_as_the_reference_does(lines: dict[str, Line], lenient: bool) -> None:
+def test_kernel_reads_changed_bytes_like_reference(lines: dict[str, Line], lenient: bool) -> None:
     messages = []
     for number, line in enumerate(lines.values()):
         data = data_of(line)
@@ -327,7 +327,7 @@ def test_the_kernel_reads_changed_bytes_as_the_reference_does(lines: dict[str, L
     check_alike(messages, lenient=lenient)
 
 
-def test_a_set_of_an_older_format_that_the_log_stamped_gives_its_type_of_time_to_all() -> None:
+def test_older_set_with_append_time_gives_it_to_all_messages() -> None:
     # What a broker stamps is the outer message alone.
     def message(offset: int, attributes: int, time: int, value: bytes) -> bytes:
         covered = struct.pack(">bbqii", 1, attributes, time, -1, len(value)) + value

@@ -43,14 +43,14 @@ def pattern(size: int) -> bytes:
         (2049, 0x036BBE6219DFCCDA, 0x688D536F),
     ],
 )
-def test_checksums_of_every_length_class_are_those_of_xxhash(size: int, xxh3: int, half: int) -> None:
+def test_checksums_of_every_length_class_match_xxhash(size: int, xxh3: int, half: int) -> None:
     assert (xxh3_64(pattern(size)), xxh32(pattern(size))) == (xxh3, half)
 
 
 SNAPPY = bytes.fromhex("10") + b"\x08abc" + b"\x0d\x03" + b"\x16\x06\x00"
 
 
-def test_copies_of_snappy_repeat_themselves() -> None:
+def test_overlapping_snappy_copies_repeat() -> None:
     # Three literals, a copy of 7 from 3 bytes back, a copy of 6 from 6 bytes back.
     assert codecs.decompress(2, SNAPPY) == b"abcabcabca" + b"bcabca"
     framed = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + struct.pack(">i", len(SNAPPY)) + SNAPPY
@@ -63,7 +63,7 @@ def lz4(blocks: bytes, *, flags: int = 0x60, legacy: bool = False) -> bytes:
     return b"\x04\x22\x4d\x18" + header + bytes([check]) + blocks
 
 
-def test_the_header_checksum_of_message_format_0_is_taken_there_and_nowhere_else() -> None:
+def test_legacy_header_checksum_is_valid_only_in_format_0() -> None:
     stored = struct.pack("<I", 3 | 1 << 31) + b"abc" + bytes(4)
     assert codecs.decompress(3, lz4(stored)) == codecs.decompress(3, lz4(stored), legacy=True) == b"abc"
     assert codecs.decompress(3, lz4(stored, legacy=True), legacy=True) == b"abc"
@@ -71,7 +71,7 @@ def test_the_header_checksum_of_message_format_0_is_taken_there_and_nowhere_else
         codecs.decompress(3, lz4(stored, legacy=True))
 
 
-def test_linked_blocks_of_lz4_refer_to_the_block_before() -> None:
+def test_linked_lz4_blocks_refer_to_previous_block() -> None:
     first = struct.pack("<I", 4) + b"\x30abc"
     second = struct.pack("<I", 5) + b"\x02\x03\x00" + b"\x10z"  # a copy of 6 from 3 bytes back, then a literal
     assert codecs.decompress(3, lz4(first + second + bytes(4), flags=0x40)) == b"abcabcabcz"
@@ -100,7 +100,7 @@ def test_linked_blocks_of_lz4_refer_to_the_block_before() -> None:
         (3, b"no lz4", "bad_compression"),
     ],
 )
-def test_bad_or_boundless_data_are_refused(codec: int, data: bytes, code: str) -> None:
+def test_bad_or_unbounded_data_is_rejected(codec: int, data: bytes, code: str) -> None:
     with pytest.raises(codecs.Undecodable) as caught:
         codecs.decompress(codec, data, limit=1000)
     assert caught.value.code == code
@@ -110,14 +110,14 @@ def test_bad_or_boundless_data_are_refused(codec: int, data: bytes, code: str) -
 # --- batches: what else can be wrong ---------------------------------------------------------------------------------
 
 
-def test_a_poll_that_found_nothing_has_no_messages() -> None:
+def test_empty_poll_has_no_messages() -> None:
     assert ops.messages(b"", "iggy-batch") == []
     assert ops.messages(bytes(16), "iggy-batch") == ops.messages(bytes(40), "iggy-batch") == []
     # A reply that announces messages and has none is cut off.
     assert codes(ops.validate(bytes(12) + b"\1" + bytes(3), "iggy-batch")) == ["truncated"]
 
 
-def test_a_batch_of_a_producer_has_it_in_its_checksum() -> None:
+def test_batch_checksum_covers_producer() -> None:
     producer = b"\1\0\0\0" + struct.pack("<QHHI", 9, 1, 0, 5)
     assert ops.validate(batch(frame(0), producer=producer), "iggy-batch") == []
     wrong = bytearray(batch(frame(0), producer=producer))
@@ -129,7 +129,7 @@ def test_a_batch_of_a_producer_has_it_in_its_checksum() -> None:
         assert places(ops.validate(bytes(wrong), "iggy-batch"))[0] == ("bad_attributes", 52, None, None)
 
 
-def test_errors_of_a_batch_are_reported_with_its_first_message() -> None:
+def test_batch_errors_are_reported_with_its_first_message() -> None:
     good, bad = batch(frame(0), frame(1)), bytearray(batch(frame(2), frame(3)))
     bad[40] ^= 1
     bad[100] = 1
@@ -141,7 +141,7 @@ def test_errors_of_a_batch_are_reported_with_its_first_message() -> None:
     assert [message["offset"] for message in read] == [0, 1, 2, 3]
 
 
-def test_errors_of_a_batch_without_messages_are_reported() -> None:
+def test_errors_of_batch_without_messages_are_reported() -> None:
     assert ops.messages(batch(), "iggy-batch") == []
     bad = bytearray(batch())
     bad[40] ^= 1
@@ -151,7 +151,7 @@ def test_errors_of_a_batch_without_messages_are_reported() -> None:
     assert codes(ops.validate(bytes(bad), "iggy-batch")) == ["bad_crc"]
 
 
-def test_a_batch_that_announces_another_number_of_messages_ends_the_message() -> None:
+def test_wrong_message_count_in_batch_ends_value() -> None:
     details = ops.validate(batch(frame(0), count=2) + batch(frame(1)), "iggy-batch")
     assert [detail.message for detail in details] == ["message 1: the batch announces 2 messages and has 1"]
     assert places(details) == [("count_too_large", 48, None, None)]
@@ -167,13 +167,13 @@ def test_a_batch_that_announces_another_number_of_messages_ends_the_message() ->
         (33, 9, ("truncated", 32)),
     ],
 )
-def test_a_bad_frame_is_reported_at_its_byte(at: int, value: int, place: tuple[str, int]) -> None:
+def test_bad_frame_is_reported_at_its_byte(at: int, value: int, place: tuple[str, int]) -> None:
     data = bytearray(batch(frame(0)))
     data[at] = value
     assert place in [(detail.code, detail.byte_offset) for detail in ops.validate(bytes(data), "iggy-batch")]
 
 
-def test_sums_that_no_column_holds_are_null_and_reported_at_the_frame() -> None:
+def test_sums_out_of_column_range_are_null_and_reported_at_frame() -> None:
     data = batch(frame(0), frame(1), base=2**63 - 1)
     read = ops.messages_rows([data], "iggy-batch", errors="column")
     assert [message["offset"] for message in read] == [2**63 - 1, None]
@@ -185,7 +185,7 @@ def polled(offset: int, payload: bytes, state: int = 1, block: bytes = b"") -> b
     return head + struct.pack("<I", len(block)) + block + struct.pack("<I", len(payload)) + payload
 
 
-def test_a_later_state_that_is_unknown_is_an_error_and_not_another_era() -> None:
+def test_later_unknown_state_is_error_and_not_older_layout() -> None:
     read = ops.messages_rows([polled(0, b"a") + polled(1, b"b", state=2)], "iggy-polled-2023", errors="column")
     assert [message["state"] for message in read] == ["available", None]
     assert read[1]["error"] == [ErrorDetail("bad_attributes", "state 2 is unknown", 54)]
@@ -195,7 +195,7 @@ def earlier(offset: int, payload: bytes) -> bytes:
     return struct.pack("<QQ", offset, 5) + bytes(20) + struct.pack("<I", len(payload)) + payload
 
 
-def test_the_era_is_the_one_whose_messages_fill_the_value() -> None:
+def test_layout_is_the_one_whose_messages_fill_value() -> None:
     for messages, states in (
         (earlier(0, b"a") + earlier(1, b""), [None, None]),
         (polled(0, b"a") + polled(1, b""), ["available"] * 2),
@@ -209,7 +209,7 @@ def test_the_era_is_the_one_whose_messages_fill_the_value() -> None:
         assert codes(read[1]["error"]) == ["truncated"]
 
 
-def test_a_block_that_breaks_leaves_the_next_message_readable() -> None:
+def test_damaged_headers_leave_next_message_readable() -> None:
     messages = polled(0, b"a", block=b"\xff") + polled(1, b"b")
     read = ops.messages_rows([messages], "iggy-polled-2023", errors="column")
     assert [(message["headers"], message["payload"]) for message in read] == [(None, b"a"), ([], b"b")]
@@ -222,14 +222,14 @@ def test_a_block_that_breaks_leaves_the_next_message_readable() -> None:
     assert (error.row, error.header) == (1, 0)
 
 
-def test_a_payload_that_is_cut_leaves_what_stands_before_it() -> None:
+def test_truncated_payload_leaves_preceding_fields() -> None:
     read = ops.messages_rows([polled(0, b"a") + polled(1, b"bcd")[:-1]], "iggy-polled-2023", errors="column")
     assert [message["offset"] for message in read] == [0, 1]
     assert read[1]["payload"] is None
     assert codes(read[1]["error"]) == ["truncated"]
 
 
-def test_errors_of_the_message_around_a_set_are_reported_with_the_first_message_inside() -> None:
+def test_outer_message_errors_are_reported_with_first_inner_one() -> None:
     inside = kip82(0) + kip82(1)
     outer = bytearray(kip82(11, attributes=1, value=gzip.compress(inside)))
     outer[12] ^= 1
@@ -245,7 +245,7 @@ def test_errors_of_the_message_around_a_set_are_reported_with_the_first_message_
     assert codes(ops.validate(bytes(empty), "kip82-messages")) == ["bad_crc"]
 
 
-def test_a_broken_message_of_a_set_leaves_the_next_ones_readable() -> None:
+def test_damaged_message_in_set_leaves_next_ones_readable() -> None:
     inside = bytearray(kip82(0) + kip82(1) + kip82(2))
     inside[len(kip82(0)) + 16] = 9
     outer = kip82(12, attributes=1, value=gzip.compress(bytes(inside)))
@@ -255,7 +255,7 @@ def test_a_broken_message_of_a_set_leaves_the_next_ones_readable() -> None:
     assert detail == ErrorDetail("bad_magic", "message 1: magic 9 inside a set of magic 2", 34)
 
 
-def test_headers_of_messages_are_selected_beside_the_requested_fields() -> None:
+def test_message_headers_are_selected_beside_requested_fields() -> None:
     messages = [kip82(0, headers=[("n", "int8", b"\1")]), None, kip82(5, headers=[("n", "bool", b"\1")]) + kip82(6)]
     requested: dict[str, Any] = {
         "columns": ["offset", "row"],
@@ -275,7 +275,7 @@ def test_headers_of_messages_are_selected_beside_the_requested_fields() -> None:
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_operations_for_one_message_name_the_one_for_a_batch(format: str) -> None:
+def test_operations_for_one_message_name_one_for_batch(format: str) -> None:
     calls = (
         lambda: ops.decode(b"", format),
         lambda: ops.decode_rows([], format),
@@ -301,7 +301,7 @@ def test_messages_are_read_from_batches_only(format: str) -> None:
         ops.messages(b"", format)
 
 
-def test_a_reader_of_several_layouts_is_no_target() -> None:
+def test_format_of_several_layouts_is_no_conversion_target() -> None:
     message = "^iggy-auto reads either layout and is no target: name iggy or iggy-2023$"
     for call in (lambda: ops.encode([], "iggy-auto"), lambda: ops.convert(b"", "kafka", target="iggy-auto")):
         with pytest.raises(ValueError, match=message):

@@ -39,7 +39,7 @@ NEEDS_A_TYPE = (
         (("int32", b"\1"), "int32:01"),
     ],
 )
-def test_a_key_in_words_is_its_text_or_its_type_and_bytes(key: keys.Key, text: str) -> None:
+def test_key_as_text_shows_text_or_type_and_bytes(key: keys.Key, text: str) -> None:
     assert keys.spell(key) == text
 
 
@@ -77,12 +77,12 @@ def test_select_finds_keys_of_every_form() -> None:
         ("iggy-message", 3, "key 3: iggy-message has typed keys: give lh.Int32(3)"),
     ],
 )
-def test_a_key_that_the_format_cannot_have_is_a_mistake(format: str, key: Any, message: str) -> None:
+def test_key_impossible_in_format_is_rejected(format: str, key: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message.replace('(', '.').replace(')', '.')}$"):
         ops.select_rows([], format, {"out": lh.field("string", key=key)})
 
 
-def test_the_type_on_the_wire_decides_how_a_value_is_read() -> None:
+def test_wire_type_decides_how_value_is_read() -> None:
     assert IGGY_KEYS is not None
     out = ops.select_rows([IGGY_KEYS], "iggy", {"a": lh.field("int8")}, errors="column")
     assert places(out["error"][0]) == [("wrong_type", 11, 0, "a")]
@@ -110,7 +110,7 @@ def test_text_keys_are_returned_or_rejected() -> None:
     assert ops.decode(b"\0\0\0\7\xff\xff\xff\xff", "kip82-int", text_keys=True) == [(7, None, None)]
 
 
-def test_headers_as_structs_have_the_fields_of_their_format() -> None:
+def test_structs_of_headers_have_fields_of_their_format() -> None:
     struct_row = [
         {"key_type": "int32", "key": b"\0\0\0\3", "type": "bool", "value": b"\1"},
         {"key_type": "string", "key": b"a", "type": "string", "value": b"x"},
@@ -160,7 +160,7 @@ INT8_KEY, BINARY_KEY = ("int8", b"\5"), ("binary", b"\5")
         ("\u0667", "kip82-int", None, "the key is no decimal int32", None),
     ],
 )
-def test_keys_take_the_form_of_the_target(
+def test_keys_take_form_of_target(
     key: keys.Key, format: str, written: Any, message: str | None, how: str | None
 ) -> None:
     read, losses = report([(key, b"x")], format)
@@ -169,7 +169,7 @@ def test_keys_take_the_form_of_the_target(
     assert losses == lost
 
 
-def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
+def test_keys_of_every_form_become_typed_without_loss() -> None:
     read, losses = report([("a", "bool", b"\1"), (7, "bool", b"\1"), (BINARY_KEY, "bool", b"\1")], "iggy")
     assert [key for key, _, _ in read] == ["a", ("int32", b"\0\0\0\7"), BINARY_KEY]
     assert losses == []
@@ -233,7 +233,7 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
         (("a", None, b"true"), "kip82-typed", {"a": "bool:text"}, ("bool", b"\1"), None),
     ],
 )  # fmt: skip
-def test_a_value_takes_the_type_of_the_target(
+def test_value_takes_type_of_target(
     header: Any, format: str, types: Any, value: Any, loss: tuple[Any, ...] | None
 ) -> None:
     read, losses = report([header], format, types)
@@ -250,11 +250,11 @@ def test_a_value_takes_the_type_of_the_target(
         ("iggy", ("a", "int32", b"\1"), "wrong_size"),
     ],
 )
-def test_bits_that_the_reader_would_refuse_are_the_writers_error(format: str, header: Any, code: str) -> None:
+def test_bits_invalid_for_reader_are_rejected_by_writer(format: str, header: Any, code: str) -> None:
     raised(lambda: ops.encode([header], format, on_loss="drop"), EncodeError, code)
 
 
-def test_types_of_a_key_are_matched_to_its_values_in_order() -> None:
+def test_types_of_key_match_its_values_in_order() -> None:
     headers = [("a", b"\1"), ("a", None), ("a", b"\0\2"), ("a", b"x")]
     read, losses = report(headers, "kip82-typed", {"a": ["int8", "int16"]})
     assert read == [("a", "int8", b"\1"), ("a", None, None), ("a", "int16", b"\0\2")]
@@ -272,12 +272,12 @@ def test_types_of_a_key_are_matched_to_its_values_in_order() -> None:
         ("iggy", {"a": "int33"}, "unknown type 'int33'"),
     ],
 )
-def test_options_that_make_no_sense_for_the_target_are_mistakes(format: str, types: Any, message: str) -> None:
+def test_options_unsuitable_for_target_are_rejected(format: str, types: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ops.encode([], format, types=types)
 
 
-def test_what_was_agreed_to_is_reported_and_not_raised() -> None:
+def test_accepted_losses_are_reported_and_not_raised() -> None:
     headers = [("a", "int16", b"\1\2")]
     assert ops.encode(headers, "kafka", types="be") == ops.encode([("a", b"\1\2")], "kafka")
     raised(lambda: ops.encode(headers, "kafka"), ConversionError, "type_not_carried")
@@ -313,7 +313,7 @@ def lost(*names: str) -> list[tuple[str, str]]:
     return [("field_not_carried", f"{name} is not carried") for name in names]
 
 
-def test_fields_find_their_counterpart_by_what_they_mean() -> None:
+def test_fields_are_matched_by_meaning() -> None:
     read, losses = into("streams-timestamped", IGGY, "iggy-message", types="be")
     assert read == STREAMS | {"headers": [("a", None, b"1")]}
     assert losses == [AGREED, *lost("id", "offset"), ("field_not_carried", "timestamp has parts of a millisecond"),
@@ -330,7 +330,7 @@ def test_fields_find_their_counterpart_by_what_they_mean() -> None:
                       *lost("origin_timestamp")]  # fmt: skip
 
 
-def test_a_field_that_the_source_does_not_have_is_the_targets_own_none() -> None:
+def test_field_missing_in_source_gets_default_of_target() -> None:
     for target, none in (
         ("streams", {"payload": b""}),
         ("streams-timestamped", {"timestamp": -1, "payload": b""}),
@@ -347,7 +347,7 @@ def test_a_field_that_the_source_does_not_have_is_the_targets_own_none() -> None
         assert losses == []
 
 
-def test_a_block_has_no_place_for_fields() -> None:
+def test_headers_format_loses_fields() -> None:
     assert into("kafka", STREAMS, "streams-timestamped") == ([("a", None, b"1")], lost("timestamp", "payload"))
     # What says how a message lies in its format says nothing of the message.
     _, losses = into("kip82-typed", DRAFT, "kip82-message")
@@ -367,7 +367,7 @@ def test_times_are_carried_by_value(timestamp: int, written: int, code: str | No
 
 
 @pytest.mark.parametrize("value", [b"v", None])
-def test_a_tombstone_is_copied_lost_or_no_news(value: bytes | None) -> None:
+def test_tombstone_is_copied_lost_or_redundant(value: bytes | None) -> None:
     marked = {"offset": 0, "headers": [(7, b"x")], "value": value, "tombstone": True}
     reported = [] if value is None else lost("tombstone")
     for target in ("streams", "kip82-message-int", "kip82-wrapper"):
@@ -381,7 +381,7 @@ def test_a_tombstone_is_copied_lost_or_no_news(value: bytes | None) -> None:
     assert (read["tombstone"], read["value"], losses) == (True, None, [])
 
 
-def test_a_null_payload_is_no_message_or_empty() -> None:
+def test_null_payload_becomes_null_message_or_empty() -> None:
     deleted = {"offset": 0, "headers": [("a", "string", b"1")], "value": None, "timestamp": 0}
     read, losses = into("streams-timestamped", deleted, "kip82-message", types="be")
     assert read is None
@@ -391,7 +391,7 @@ def test_a_null_payload_is_no_message_or_empty() -> None:
     assert losses == [*lost("offset", "timestamp"), ("null_not_carried", "the payload is null")]
 
 
-def test_null_headers_are_none_unless_that_is_refused() -> None:
+def test_null_headers_become_none_or_are_rejected() -> None:
     older = kip82(0, magic=1, timestamp=5)
     assert ops.convert(older, "kip82-message", target="kip82-message-int") == older
     raised(
@@ -401,7 +401,7 @@ def test_null_headers_are_none_unless_that_is_refused() -> None:
     )
 
 
-def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
+def test_invalid_bits_are_loss_when_read() -> None:
     data = bytes.fromhex("0100000061" + "06" + "03000000" + "010203" + "0100000062" + "03" + "01000000" + "02")
     for target, requested, expected in (
         ("iggy", None, ["wrong_size"]),
@@ -415,7 +415,7 @@ def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
         assert [loss.code for loss in result.losses] == expected
 
 
-def test_a_bad_message_follows_the_policy_and_a_loss_is_raised() -> None:
+def test_bad_message_follows_error_policy_and_loss_is_raised() -> None:
     good = ops.encode([("a", "int16", b"\1\2")], "iggy")
     rows = [good, None, b"\0"]
     error = raised(lambda: ops.convert_rows(rows, "iggy", target="kafka", types="be"), DecodeError, "unknown_type")
@@ -465,7 +465,7 @@ def test_converted_messages_are_read_and_types_restored(
         assert ops.decode(restored, format) == headers
 
 
-def test_reported_types_restore_a_key_with_several_types() -> None:
+def test_reported_types_restore_key_with_several_types() -> None:
     headers = [("a", "int32", b"\0\0\0\5"), ("a", None, None), ("a", "char", b"\0x"), ("b", "char", b"\0y")]
     source = ops.encode(headers, "kip82-typed")
     assert source is not None
@@ -489,7 +489,7 @@ def test_reported_types_restore_a_key_with_several_types() -> None:
 
 
 @pytest.mark.parametrize("type", [row.name for row in VALUE_TYPES])
-def test_a_value_spelled_without_its_type_is_read_back(type: str) -> None:
+def test_value_written_without_type_is_read_back(type: str) -> None:
     width = next(row.width for row in VALUE_TYPES if row.name == type)
     bits = b"\0" * (width - 1) + b"\1" if width else b"a"
     for spelling in types.SUFFIXES if width else ("be",):

@@ -88,7 +88,7 @@ def last_of_each(headers: list[Any]) -> dict[Any, Any]:
     return {key: (type, bits) for key, type, bits in headers}
 
 
-def test_every_seed_block_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
+def test_every_seed_headers_vector_matches_crate(vectors: Path) -> None:
     cases = lines(vectors, "iggy_seed_headers")
     assert len(cases) == 218
     for line in cases:
@@ -98,7 +98,7 @@ def test_every_seed_block_is_read_and_written_as_the_crate_does(vectors: Path) -
         assert ops.encode(headers, "iggy-2023") == value(line), line["id"]
 
 
-def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
+def test_every_typed_headers_vector_matches_crate(vectors: Path) -> None:
     cases = lines(vectors, "iggy_tlv_headers")
     assert len(cases) == 359
     differing = 0
@@ -116,7 +116,7 @@ def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) 
     assert differing == DIFFERENCES["iggy_tlv_headers", "sorted"]
 
 
-def test_what_the_seeds_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
+def test_bad_bytes_fail_like_in_seed_crate(vectors: Path) -> None:
     counts: Counter[str] = Counter()
     for line in lines(vectors, "iggy_seed_malformed"):
         details, expect = ops.validate(value(line), "iggy-2023"), line["expect"]
@@ -133,7 +133,7 @@ def test_what_the_seeds_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
     assert counts == differences("iggy_seed_malformed")
 
 
-def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
+def test_bad_bytes_fail_like_in_typed_crate(vectors: Path) -> None:
     counts: Counter[str] = Counter()
     for line in lines(vectors, "iggy_tlv_malformed"):
         data, wire, expect = value(line), line["expect_wire"], line["expect"]
@@ -162,7 +162,7 @@ def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
     assert counts == differences("iggy_tlv_malformed")
 
 
-def test_the_limits_in_all_are_those_of_the_releases(vectors: Path) -> None:
+def test_total_limits_match_releases(vectors: Path) -> None:
     for line in lines(vectors, "iggy_limits"):
         lengths = line.get("value_lens") or [line["value_len"]] * (line["n"] - 1) + [line["last_value_len"]]
         headers = [
@@ -181,7 +181,7 @@ def test_the_limits_in_all_are_those_of_the_releases(vectors: Path) -> None:
 # --- Iggy's messages -------------------------------------------------------------------------------------------------
 
 
-def test_every_message_as_sent_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
+def test_every_sent_message_is_read_and_written_like_crate(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_seed_messages") if line["op"] == "message"]
     assert len(cases) == 24
     for line in cases:
@@ -194,7 +194,7 @@ def test_every_message_as_sent_is_read_and_written_as_the_crate_does(vectors: Pa
         assert ops.encode(message, "iggy-message-2023") == value(line), line["id"]
 
 
-def test_every_polled_message_is_read_as_the_crate_writes_it(vectors: Path) -> None:
+def test_every_polled_message_is_read_like_crate(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_seed_messages") if line["op"] == "polled"]
     assert len(cases) == 24
     for line in cases:
@@ -225,7 +225,7 @@ def test_every_polled_message_is_read_as_the_crate_writes_it(vectors: Path) -> N
     assert len(cases) == DIFFERENCES["iggy_seed_messages", "checksum"]
 
 
-def test_every_message_with_a_header_of_64_bytes_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
+def test_every_message_with_64_byte_header_matches_crate(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_tlv_messages") if line["op"] == "message64"]
     assert len(cases) == 24
     for line in cases:
@@ -242,7 +242,7 @@ def test_every_message_with_a_header_of_64_bytes_is_read_and_written_as_the_crat
         assert ops.encode(message, "iggy-message") == value(line), line["id"]
 
 
-def test_every_batch_as_sent_is_read(vectors: Path) -> None:
+def test_every_sent_batch_is_read(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_tlv_messages") if line["op"] == "send_messages_batch"]
     assert len(cases) == 24
     for line in cases:
@@ -271,7 +271,7 @@ def captures(vectors: Path) -> dict[tuple[str, str], Line]:
     return {(line["op"], line["layout"]): line for line in lines(vectors, "iggy_wire_capture")}
 
 
-def test_a_captured_batch_is_polled_as_it_was_sent(vectors: Path) -> None:
+def test_captured_batch_is_polled_as_sent(vectors: Path) -> None:
     sent_line = captures(vectors)["send_messages_tcp", "tlv"]
     body = bytes.fromhex(sent_line["request"])[256:]
     sent = body[4 + int.from_bytes(body[:4], "little") :]
@@ -307,7 +307,7 @@ def sent_messages_2023(body: bytes) -> list[bytes]:
     return messages
 
 
-def test_captured_messages_of_the_older_era_are_polled_as_they_were_sent(vectors: Path) -> None:
+def test_captured_older_messages_are_polled_as_sent(vectors: Path) -> None:
     request = bytes.fromhex(captures(vectors)["send_messages_tcp", "seed"]["request"])
     assert struct.unpack_from("<II", request) == (len(request) - 4, 101)
     sent = [ops.decode(message, "iggy-message-2023") for message in sent_messages_2023(request[8:])]
@@ -335,7 +335,7 @@ def test_captured_messages_of_the_older_era_are_polled_as_they_were_sent(vectors
 
 
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
-def test_message_sets_of_kafka_are_read_as_kafka_reads_them(vectors: Path, format: str) -> None:
+def test_kafka_message_sets_are_read_like_kafka(vectors: Path, format: str) -> None:
     cases = [line for line in lines(vectors, "record_batches") if line["id"].startswith(("v0", "v1"))]
     assert len(cases) == 16
     for line in cases:
@@ -361,7 +361,7 @@ def test_message_sets_of_kafka_are_read_as_kafka_reads_them(vectors: Path, forma
         assert [message["tombstone"] for message in read] == [message["value"] is None for message in read]
 
 
-def test_a_cut_off_set_is_let_go_by_who_reads_leniently(vectors: Path) -> None:
+def test_lenient_reader_drops_truncated_set(vectors: Path) -> None:
     [line] = [line for line in lines(vectors, "record_batches") if line["id"] == "v0-none-41"]
     data = bytes.fromhex(line["hex"])
     whole = ops.messages(data, "kip82-messages")
@@ -412,7 +412,7 @@ def check_draft(line: Line) -> None:
 
 
 @pytest.mark.parametrize("name", KIP82)
-def test_every_case_of_the_drafts_holds(vectors: Path, name: str) -> None:
+def test_every_draft_case_matches(vectors: Path, name: str) -> None:
     failures = []
     for line in lines(vectors, f"kip82_{name}"):
         try:
@@ -443,7 +443,7 @@ def test_written_messages_are_read_back(data: st.DataObject, format: str) -> Non
 
 
 @given(st.data(), st.sampled_from(WRITTEN))
-def test_no_message_may_be_cut(data: st.DataObject, format: str) -> None:
+def test_truncated_message_is_always_rejected(data: st.DataObject, format: str) -> None:
     """A block alone may end after any of its headers; everything else says where it ends."""
     message = data.draw(messages_for(format))
     written = ops.encode(message, format)
@@ -461,7 +461,7 @@ def test_no_message_may_be_cut(data: st.DataObject, format: str) -> None:
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.binary(max_size=80), st.booleans())
-def test_no_bytes_break_a_reader(format: str, data: bytes, lenient: bool) -> None:
+def test_validation_of_any_bytes_reports_valid_errors(format: str, data: bytes, lenient: bool) -> None:
     for detail in ops.validate(data, format, lenient=lenient):
         assert detail.code in CODES
         assert detail.byte_offset is not None
@@ -480,13 +480,11 @@ def test_no_bytes_break_a_reader(format: str, data: bytes, lenient: bool) -> Non
         ({"timestamp": 2**63}, EncodeError, "out_of_range"),
     ],
 )
-def test_a_message_that_its_reader_would_refuse_is_not_written(
-    fields: Line, error: type[HeaderError], code: str
-) -> None:
+def test_message_invalid_for_its_reader_is_not_written(fields: Line, error: type[HeaderError], code: str) -> None:
     raised(lambda: kip82(0, **fields), error, code)
 
 
-def test_what_follows_from_the_message_is_not_taken_from_the_caller() -> None:
+def test_computed_fields_are_not_taken_from_caller() -> None:
     headers = [("a", "bool", b"\1")]
     written = kip82(5, crc=1, tombstone=True, attributes=0x18, headers=headers, value=b"v")
     read = ops.decode(written, "kip82-message")
@@ -504,7 +502,7 @@ def test_what_follows_from_the_message_is_not_taken_from_the_caller() -> None:
     ("fields", "code"),
     [({"id": b"abc"}, "wrong_size"), ({"offset": -1}, "out_of_range"), ({"checksum": 2**64}, "out_of_range")],
 )
-def test_numbers_and_ids_of_iggy_must_have_their_size(fields: Line, code: str) -> None:
+def test_iggy_numbers_and_ids_must_have_their_size(fields: Line, code: str) -> None:
     message = dict.fromkeys(name for name, _ in FORMATS["iggy-message"].fields)
     raised(lambda: ops.encode({**message, "payload": b"", **fields}, "iggy-message"), EncodeError, code)
     nothing = ops.encode({**message, "payload": b""}, "iggy-message")
@@ -514,7 +512,7 @@ def test_numbers_and_ids_of_iggy_must_have_their_size(fields: Line, code: str) -
     assert row == {"data": bytes(64), "losses": [Loss("null_not_carried", "the payload is null", written="empty")]}
 
 
-def test_an_id_is_read_as_a_uuid_reads_it() -> None:
+def test_id_is_parsed_like_uuid() -> None:
     id = uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
     written = ops.encode({"id": id.bytes, "headers": [], "payload": b""}, "iggy-message-2023")
     assert written is not None
@@ -524,7 +522,7 @@ def test_an_id_is_read_as_a_uuid_reads_it() -> None:
     assert uuid.UUID(bytes=read["id"]) == id
 
 
-def test_one_order_of_headers_is_there_only_where_the_crate_sorts() -> None:
+def test_canonical_order_exists_only_where_crate_sorts() -> None:
     headers = [(("int32", b"\0\0\1\0"), "bool", b"\1"), (("int32", b"\0\0\0\1"), "bool", b"\1"), ("b", "bool", b"\0")]
     written = ops.encode(headers, "iggy", canonical=True)
     assert written is not None

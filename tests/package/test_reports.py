@@ -43,7 +43,7 @@ def nulls(count: int) -> bytes:
 
 @pytest.mark.parametrize("limit", [2, 3, 10])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 11, 50])
-def test_errors_are_listed_up_to_the_limit_and_the_last_says_that_there_are_more(count: int, limit: int) -> None:
+def test_errors_are_listed_up_to_limit_and_last_one_notes_more(count: int, limit: int) -> None:
     limits = Limits(reports=limit)
     details = [detail_of(error) for error in lh.validate(bad_keys(count), "kafka", limits=limits)]
     assert details == ops.validate(bad_keys(count), "kafka", limits=limits)
@@ -55,12 +55,12 @@ def test_errors_are_listed_up_to_the_limit_and_the_last_says_that_there_are_more
 
 
 @pytest.mark.parametrize("limit", [0, 1])
-def test_the_first_error_is_always_listed(limit: int) -> None:
+def test_first_error_is_always_listed(limit: int) -> None:
     errors = lh.validate(bad_keys(5), "kafka", limits=Limits(reports=limit))
     assert [error.code for error in errors] == ["key_not_utf8", "limit_exceeded"]
 
 
-def test_the_default_limit_is_ten_thousand() -> None:
+def test_default_limit_is_ten_thousand() -> None:
     assert len(lh.validate(bad_keys(10_000), "kafka")) == 10_000
     errors = lh.validate(bad_keys(30_000), "kafka")
     assert len(errors) == 10_000
@@ -68,7 +68,7 @@ def test_the_default_limit_is_ten_thousand() -> None:
     assert len(lh.validate(bad_keys(30_000), "kafka", limits=Limits(reports=30_000))) == 30_000
 
 
-def test_the_environment_sets_the_limit() -> None:
+def test_environment_sets_limit() -> None:
     code = f"import letterhead as lh; print(len(lh.validate(bytes.fromhex('{bad_keys(9).hex()}'), 'kafka')))"
     variables = {**os.environ, "LETTERHEAD_MAX_REPORTS": "4"}
     ended = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
@@ -76,7 +76,7 @@ def test_the_environment_sets_the_limit() -> None:
 
 
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages-int"])
-def test_the_errors_of_all_messages_of_a_batch_count_together(format: Any) -> None:
+def test_errors_of_all_batch_messages_count_together(format: Any) -> None:
     data = b""
     if format == "kip82-messages-int":
         data = (message("kip82-message-int", headers=[(1, None, b"v")], value=b"x")[:-1] + b"?") * 30
@@ -118,7 +118,7 @@ def test_losses_are_listed_up_to_the_limit(limit: int) -> None:
         )
 
 
-def test_types_that_would_restore_values_are_as_many_as_losses() -> None:
+def test_restoring_types_are_as_many_as_losses() -> None:
     data = lh.encode([(f"k{n}", lh.Int8(1)) for n in range(20)], "iggy")
     options = {"target": "kafka", "types": "be", "on_loss": "report", "limits": Limits(reports=5)}
     converted, expected = lh.convert(data, "iggy", **options), ops.convert(data, "iggy", **options)
@@ -129,7 +129,7 @@ def test_types_that_would_restore_values_are_as_many_as_losses() -> None:
 
 @few
 @given(st.lists(st.integers(0, 90), max_size=12), st.integers(0, 120), st.integers(1, 3))
-def test_rows_of_a_column_share_the_limit_beyond_their_first_64(counts: list[int], limit: int, threads: int) -> None:
+def test_rows_of_column_share_limit_beyond_first_64(counts: list[int], limit: int, threads: int) -> None:
     limits = Limits(reports=limit)
     rows = [bad_keys(count) for count in counts]
     column = pa.array(rows, pa.binary())
@@ -154,7 +154,7 @@ def test_rows_of_a_column_share_the_limit_beyond_their_first_64(counts: list[int
     ]
 
 
-def test_rows_that_threads_share_have_the_errors_of_one_thread() -> None:
+def test_threaded_rows_have_same_errors_as_single_thread() -> None:
     rows = [bad_keys(60 + number % 20) for number in range(3000)]
     column = pa.array(rows, pa.binary())
     by_one_thread, two = (lha.validate(column, "kafka", threads=threads) for threads in (1, 2))
@@ -210,7 +210,7 @@ attack = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from
 
 @attack
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
-def test_the_first_message_of_millions_takes_no_memory_for_the_others(format: str) -> None:
+def test_first_of_millions_of_messages_takes_no_memory_for_rest(format: str) -> None:
     code = f"""
 data = bomb("{format}")
 print(len(data))
@@ -243,13 +243,13 @@ def test_reports_of_many_losses_take_little_memory() -> None:
 
 
 @attack
-def test_the_errors_of_a_compressed_batch_take_little_memory() -> None:
+def test_compressed_batch_errors_take_little_memory() -> None:
     in_process("lh.validate(squeezed(bytes(60 << 20), 60 << 20), 'record-batch')", 400)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
-def test_more_messages_than_are_made_at_a_time_are_all_read(format: Any, codec: Any) -> None:
+def test_messages_beyond_one_chunk_are_all_read(format: Any, codec: Any) -> None:
     batches = [
         lh.batch([{"offset": start + n, "value": b"v%d" % n, "headers": []} for n in range(count)], format, codec=codec)
         for start, count in ((0, 5000), (5000, 1), (5001, 2048), (7049, 2047), (9096, 4096))
@@ -266,7 +266,7 @@ def test_more_messages_than_are_made_at_a_time_are_all_read(format: Any, codec: 
         next(reader)
 
 
-def test_limits_count_over_all_parts_that_are_made_at_a_time() -> None:
+def test_limits_count_over_all_chunks() -> None:
     data = lh.batch([{"value": b"v", "headers": []}] * 5000, codec="zstd")
     for limits in (Limits(records=4000), Limits(output_bytes=8000)):
         reader = lh.messages(data, "record-batch", limits=limits)

@@ -26,19 +26,19 @@ def places(details: list[ErrorDetail]) -> list[tuple[str, int | None, int | None
 # --- headers of a block ------------------------------------------------------------------------------------------
 
 
-def test_no_bytes_and_a_count_of_zero_are_no_headers() -> None:
+def test_no_bytes_and_zero_count_mean_no_headers() -> None:
     assert ops.decode(b"", "kafka") == ops.decode(b"\0", "kafka") == []
 
 
-def test_null_is_not_empty() -> None:
+def test_null_differs_from_empty() -> None:
     assert ops.decode(block("026101", "026100"), "kafka") == [("a", None, None), ("a", None, b"")]
 
 
-def test_an_empty_key_is_a_key() -> None:
+def test_empty_key_is_valid() -> None:
     assert ops.decode(block("0000"), "kafka") == [("", None, b"")]
 
 
-def test_a_varint_longer_than_it_need_be_is_read() -> None:
+def test_overlong_varint_is_read() -> None:
     assert ops.decode(bytes.fromhex("82808000" + "8200" + "61" + "8100"), "kafka") == [("a", None, None)]
 
 
@@ -65,17 +65,17 @@ def test_a_varint_longer_than_it_need_be_is_read() -> None:
         ("040000026104", ("truncated", 6, 1, "a")),
     ],
 )
-def test_the_byte_of_a_hard_error_is_where_its_field_begins(data: str, detail: tuple[Any, ...]) -> None:
+def test_byte_of_hard_error_is_start_of_its_field(data: str, detail: tuple[Any, ...]) -> None:
     assert places(ops.validate(bytes.fromhex(data), "kafka")) == [detail]
 
 
-def test_a_key_that_is_not_utf8_is_left_out_and_reading_continues() -> None:
+def test_non_utf8_key_is_skipped_and_reading_continues() -> None:
     data = block("0661ff62" + "0278", "026100", "02fe01")
     assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 3, 0, None), ("key_not_utf8", 11, 2, None)]
     assert ops.select_rows([data], "kafka", {"a": "string"}, errors="null") == {"a": [""]}
 
 
-def test_a_soft_error_comes_before_the_hard_one_that_follows() -> None:
+def test_soft_error_precedes_following_hard_error() -> None:
     data = block("02ff01", "03")
     assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 2, 0, None), ("negative_length", 4, 1, None)]
 
@@ -100,7 +100,7 @@ def test_lenient_reads_what_java_reads(data: str, read: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("data", ["80", "8080808080", "0200", "0201", "02026103", "020461"])
-def test_lenient_still_refuses_what_java_cannot_read(data: str) -> None:
+def test_lenient_rejects_what_java_cannot_read(data: str) -> None:
     with pytest.raises(DecodeError):
         ops.decode(bytes.fromhex(data), "kafka", lenient=True)
 
@@ -108,7 +108,7 @@ def test_lenient_still_refuses_what_java_cannot_read(data: str) -> None:
 # --- message formats -------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_message_is_no_headers_in_a_block_and_truncated_in_a_message_format() -> None:
+def test_empty_message_is_valid_only_in_headers_format() -> None:
     assert ops.decode(b"", "kafka") == []
     for format in ("streams", "streams-timestamped"):
         assert places(ops.validate(b"", format)) == [("truncated", 0, None, None)]
@@ -124,7 +124,7 @@ def test_an_empty_message_is_no_headers_in_a_block_and_truncated_in_a_message_fo
         ("ffffffffff", ("varint_too_long", 0, None, None)),
     ],
 )
-def test_a_bad_size_ends_the_message_format(data: str, detail: tuple[Any, ...]) -> None:
+def test_bad_size_ends_message_format(data: str, detail: tuple[Any, ...]) -> None:
     message = bytes.fromhex(data)
     for format in ("streams", "streams-timestamped"):
         assert places(ops.validate(message, format)) == [detail]
@@ -132,14 +132,14 @@ def test_a_bad_size_ends_the_message_format(data: str, detail: tuple[Any, ...]) 
         assert row["headers"] is row["payload"] is None
 
 
-def test_a_short_timestamp_leaves_the_headers_readable() -> None:
+def test_short_timestamp_leaves_headers_readable() -> None:
     [row] = ops.decode_rows([bytes.fromhex("08" + "02026101" + "0000")], "streams-timestamped", errors="column")
     assert row["headers"] == [("a", None, None)]
     assert row["timestamp"] is row["payload"] is None
     assert places(row["error"]) == [("truncated", 5, None, None)]
 
 
-def test_a_bad_block_leaves_the_other_fields_readable() -> None:
+def test_bad_headers_leave_other_fields_readable() -> None:
     [row] = ops.decode_rows(
         [bytes.fromhex("04" + "02ff" + "0000000000000005" + "78")], "streams-timestamped", errors="column"
     )
@@ -147,31 +147,31 @@ def test_a_bad_block_leaves_the_other_fields_readable() -> None:
     assert places(row["error"]) == [("count_too_large", 1, None, None)]
 
 
-def test_errors_of_the_frame_come_before_those_of_the_block() -> None:
+def test_frame_errors_precede_header_errors() -> None:
     errors = ops.validate(bytes.fromhex("02" + "01" + "00"), "streams-timestamped")
     assert places(errors) == [("truncated", 2, None, None), ("negative_count", 1, None, None)]
 
 
-def test_bytes_after_the_block_but_inside_its_size_are_trailing() -> None:
+def test_bytes_between_headers_and_their_size_are_trailing() -> None:
     assert places(ops.validate(bytes.fromhex("04" + "0000" + "ff"), "streams")) == [("trailing_bytes", 2, None, None)]
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_a_message_format() -> None:
+def test_empty_headers_are_no_bytes_or_size_zero_in_message() -> None:
     assert ops.encode([], "kafka") == b""
     assert ops.encode({"headers": [], "payload": b"x"}, "streams") == b"\0x"
     assert ops.encode({"headers": None, "timestamp": 1, "payload": b""}, "streams-timestamped") == bytes(8) + b"\1"
 
 
-def test_null_headers_are_none_unless_that_is_refused() -> None:
+def test_null_headers_become_none_or_are_rejected() -> None:
     assert ops.encode(None, "kafka") == b""
     with pytest.raises(EncodeError, match="list of headers is null"):
         ops.encode(None, "kafka", nulls="raise")
 
 
-def test_a_null_payload_is_a_tombstone_and_its_headers_are_a_loss() -> None:
+def test_null_payload_is_tombstone_and_its_headers_are_loss() -> None:
     headers = [("a", b"1")]
     assert ops.encode({"headers": [], "payload": None}, "streams") is None
     assert ops.encode({"headers": headers, "payload": None}, "streams", on_loss="drop") is None
@@ -183,18 +183,18 @@ def test_a_null_payload_is_a_tombstone_and_its_headers_are_a_loss() -> None:
     assert [loss.code for loss in row["losses"]] == ["null_not_carried"]
 
 
-def test_a_null_message_is_a_null_message() -> None:
+def test_null_message_encodes_to_null() -> None:
     assert ops.encode_rows([None], "streams") == [None]
     assert ops.encode_rows([None], "kafka") == [b""]
 
 
-def test_a_payload_without_a_timestamp_is_refused() -> None:
+def test_payload_without_timestamp_is_rejected() -> None:
     with pytest.raises(EncodeError) as caught:
         ops.encode({"headers": [], "timestamp": None, "payload": b""}, "streams-timestamped")
     assert caught.value.code == "null_field"
 
 
-def test_a_null_key_is_refused_and_named() -> None:
+def test_null_key_is_rejected_and_named() -> None:
     with pytest.raises(EncodeError) as caught:
         ops.encode_rows([[("a", b"")], [("a", b""), (None, b"")]], "kafka")
     assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
@@ -218,7 +218,7 @@ def test_a_null_key_is_refused_and_named() -> None:
         (lh.Value("type-200", b"\1\2"), "0102", "0102", "\1\2"),
     ],
 )
-def test_a_typed_value_is_written_as_the_types_option_specifies(
+def test_typed_value_is_written_as_types_option_selects(
     value: lh.Value, be: str | None, le: str | None, text: str
 ) -> None:
     for types, digits in (("be", be), ("le", le), ("text", text.encode().hex())):
@@ -226,7 +226,7 @@ def test_a_typed_value_is_written_as_the_types_option_specifies(
             assert ops.spelled(value.type, value.bits, types) == bytes.fromhex(digits)
 
 
-def test_a_typed_value_is_a_loss_without_a_types_option() -> None:
+def test_typed_value_without_types_option_is_loss() -> None:
     headers = [("a", "int32", lh.Int32(3).bits), ("b", None, b"x"), ("c", "int32", None)]
     with pytest.raises(ConversionError) as caught:
         ops.encode(headers, "kafka")
@@ -236,7 +236,7 @@ def test_a_typed_value_is_a_loss_without_a_types_option() -> None:
     assert ops.decode(dropped, "kafka") == [("b", None, b"x"), ("c", None, None)]
 
 
-def test_half_of_a_surrogate_pair_has_no_text() -> None:
+def test_lone_surrogate_char_is_not_written_as_text() -> None:
     with pytest.raises(EncodeError) as caught:
         ops.encode([("a", "char", b"\xd8\0")], "kafka", types="text")
     assert (caught.value.code, caught.value.header) == ("out_of_range", 0)
@@ -282,7 +282,7 @@ def test_half_of_a_surrogate_pair_has_no_text() -> None:
         ("timestamp_ms:text", b"-5", -5),
     ],
 )
-def test_bytes_are_read_by_their_type(type: str, data: bytes, value: Any) -> None:
+def test_bytes_are_read_by_type(type: str, data: bytes, value: Any) -> None:
     assert ops.read_value(type, data) == value
 
 
@@ -338,7 +338,7 @@ def test_bytes_are_read_by_their_type(type: str, data: bytes, value: Any) -> Non
         ("timestamp_ms", b"\0", "wrong_size", 0),
     ],
 )
-def test_bytes_that_do_not_fit_their_type_are_an_error(type: str, data: bytes, code: str, within: int) -> None:
+def test_bytes_of_wrong_size_for_type_raise(type: str, data: bytes, code: str, within: int) -> None:
     with pytest.raises(DecodeError) as caught:
         ops.read_value(type, data)
     assert (caught.value.code, caught.value.byte_offset) == (code, ops.value_at(data) + within)
@@ -349,7 +349,7 @@ def _float32(text: str) -> float:
     return number
 
 
-def test_a_decimal_is_rounded_to_32_bits_once() -> None:
+def test_decimal_is_rounded_to_float32_once() -> None:
     # Just above halfway between 1 and the next number: by way of 64 bits it would be halfway, and become 1.
     above = "1.00000005960464477539062500000000000000000001"
     assert _float32(above) == 1 + 2**-23
@@ -361,7 +361,7 @@ def test_a_decimal_is_rounded_to_32_bits_once() -> None:
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_a_float_spelled_out_is_read_back(number: float) -> None:
+def test_float_written_as_text_is_read_back(number: float) -> None:
     for type in ("float32", "float64"):
         bits = struct.pack(">f" if type == "float32" else ">d", number)
         text = ops.spelled(type, bits, "text")
@@ -385,11 +385,11 @@ ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=nu
         (lh.field("array<string>", key="c"), []),
     ],
 )
-def test_a_repeated_key_follows_the_repeat_option(requested: lh.Field, value: Any) -> None:
+def test_repeated_key_follows_repeat_option(requested: lh.Field, value: Any) -> None:
     assert ops.select(ROUTES, "kafka", {"out": requested}) == {"out": value}
 
 
-def test_a_key_that_may_not_repeat_is_reported_at_its_second_place() -> None:
+def test_forbidden_repeat_is_reported_at_second_occurrence() -> None:
     columns = {"a": lh.field("string", repeat="error")}
     out = ops.select_rows([ROUTES], "kafka", columns, errors="column")
     assert out["a"] == [None]
@@ -397,21 +397,21 @@ def test_a_key_that_may_not_repeat_is_reported_at_its_second_place() -> None:
     assert detail[2:] == (12, 2, "a", "a")
 
 
-def test_only_the_requested_value_is_read() -> None:
+def test_unselected_values_are_not_read() -> None:
     data = block("026102ff", "02610231")
     assert ops.select(data, "kafka", {"a": "string"}) == {"a": "1"}
     with pytest.raises(DecodeError):
         ops.select(data, "kafka", {"a": lh.field("string", repeat="first")})
 
 
-def test_one_bad_value_makes_a_list_null_and_each_is_reported() -> None:
+def test_bad_value_nulls_list_and_each_is_reported() -> None:
     data = block("026102ff", "02610231", "026102fe")
     out = ops.select_rows([data], "kafka", {"a": "array<string>"}, errors="column")
     assert out["a"] == [None]
     assert places(out["error"][0]) == [("value_not_utf8", 4, 0, "a"), ("value_not_utf8", 12, 2, "a")]
 
 
-def test_a_required_header_may_be_null_but_not_absent() -> None:
+def test_required_header_may_be_null_but_not_absent() -> None:
     columns = {"out": lh.field("string", key="a", required=True)}
     assert ops.select(block("026101"), "kafka", columns) == {"out": None}
     with pytest.raises(DecodeError) as caught:
@@ -421,12 +421,12 @@ def test_a_required_header_may_be_null_but_not_absent() -> None:
     assert caught.value.column == "out"
 
 
-def test_a_required_header_is_not_missed_where_the_block_broke() -> None:
+def test_required_header_is_not_missing_after_damage() -> None:
     out = ops.select_rows([b"\x01"], "kafka", {"a": lh.field("string", required=True)}, errors="column")
     assert places(out["error"][0]) == [("negative_count", 0, None, None)]
 
 
-def test_a_null_list_is_a_message_without_headers_and_a_null_message_is_no_message() -> None:
+def test_null_list_means_no_headers_and_null_message_no_message() -> None:
     columns = {"a": lh.field("string", required=True), "b": "array<string>"}
     message = ops.select_rows([None], "kafka", columns, errors="column")
     assert message == {"a": [None], "b": [None], "error": [None]}
@@ -435,7 +435,7 @@ def test_a_null_list_is_a_message_without_headers_and_a_null_message_is_no_messa
     assert places(column["error"][0]) == [("missing_key", None, None, "a")]
 
 
-def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
+def test_values_before_damage_are_kept_only_with_errors_column() -> None:
     data = block("02610231", "03")
     columns = {
         "a": "string",
@@ -449,7 +449,7 @@ def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
     assert ops.select_rows([data], "kafka", columns, errors="null") == {name: [None] for name in columns}
 
 
-def test_errors_come_block_first_then_in_the_order_of_the_columns() -> None:
+def test_errors_list_message_first_then_columns_in_order() -> None:
     data = block("026102ff", "02ff01", "026200", "02620278")
     columns = {"b": lh.field("string", repeat="error"), "a": "string", "c": lh.field("string", required=True)}
     [details] = ops.select_rows([data], "kafka", columns, errors="column")["error"]
@@ -461,7 +461,7 @@ def test_errors_come_block_first_then_in_the_order_of_the_columns() -> None:
     ]
 
 
-def test_the_byte_of_a_value_is_counted_from_the_message() -> None:
+def test_value_error_byte_counts_from_message_start() -> None:
     inner = block("02610661ff62")
     message = bytes([2 * len(inner)]) + inner + b"payload"
     [details] = ops.select_rows([message], "streams", {"a": "string"}, errors="column")["error"]
@@ -469,19 +469,19 @@ def test_the_byte_of_a_value_is_counted_from_the_message() -> None:
     assert message[6] == 0xFF
 
 
-def test_a_list_has_no_bytes_to_point_to() -> None:
+def test_list_error_has_no_byte_offset() -> None:
     [details] = ops.select_rows([[("a", b"\xff")]], "kafka", {"a": "string"}, errors="column")["error"]
     assert details[0][2:] == (None, 0, "a", "a")
 
 
-def test_raise_names_the_first_error_of_the_first_bad_row() -> None:
+def test_errors_raise_names_first_error_of_first_bad_row() -> None:
     with pytest.raises(DecodeError, match=r"^kafka: column a: .* \(header 0, byte 4, row 2\)\n"):
         ops.select_rows([b"", None, block("026102ff"), b"\x01"], "kafka", {"a": "string"})
     with pytest.raises(DecodeError, match=r"\(byte 0, row 1\)\n"):
         ops.decode_rows([b"", b"\x01"], "kafka")
 
 
-def test_null_makes_the_whole_message_null() -> None:
+def test_errors_null_nulls_whole_message() -> None:
     good = bytes.fromhex("00") + b"x"
     assert ops.decode_rows([good, b"\x01", None], "streams", errors="null") == [
         {"headers": [], "payload": b"x"},
@@ -490,7 +490,7 @@ def test_null_makes_the_whole_message_null() -> None:
     ]
 
 
-def test_a_typed_list_determines_how_its_values_are_read() -> None:
+def test_typed_list_determines_how_values_are_read() -> None:
     row = [{"key": "a", "type": "int32", "value": b"\0\0\0\3"}, {"key": "b", "type": "binary", "value": bytes(16)}]
     assert ops.select_rows([row], "kafka", {"a": "int32:le", "b": "uuid"}) == {
         "a": [3],

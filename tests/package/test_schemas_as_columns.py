@@ -38,13 +38,13 @@ SPECS = [("tenant", "tenant", "string", "last", False, None, None), ("retry", "r
         pa.schema([("tenant", pa.string()), ("retry", pa.int64()), ("route", pa.list_(pa.string()))]),
     ],
 )
-def test_a_schema_is_a_mapping_of_its_columns(columns: Any) -> None:
+def test_schema_maps_to_columns(columns: Any) -> None:
     assert normalise(columns) == SPECS
     assert lh.select(DATA, columns) == {"tenant": "acme", "retry": 3, "route": ["a", "b"]}
     assert lha.select(pa.array([DATA]), columns).to_pylist() == [{"tenant": "acme", "retry": 3, "route": ["a", "b"]}]
 
 
-def test_a_struct_type_is_a_mapping_of_its_columns() -> None:
+def test_struct_type_maps_to_columns() -> None:
     types = pytest.importorskip("pyspark.sql.types")
     struct = types.StructType(
         [
@@ -56,7 +56,7 @@ def test_a_struct_type_is_a_mapping_of_its_columns() -> None:
     assert normalise(struct) == SPECS
 
 
-def test_annotations_of_a_dataclass_are_types() -> None:
+def test_dataclass_annotations_are_types() -> None:
     assert columns_of(Order) == {
         "tenant": "string", "retry": "int64", "route": "array<string>", "at": "timestamp_ms",
         "weight": lh.Field("float64", default=0.0),
@@ -72,7 +72,7 @@ class Typed:
     region: str = "eu"
 
 
-def test_annotations_name_the_type_of_a_header() -> None:
+def test_annotations_name_header_type() -> None:
     assert columns_of(Typed) == {
         "retry": lh.Field("int32", default=3), "sizes": "array<int32:le>", "id": lh.Field("uuid:guid", "x-id"),
         "level": pa.int16(), "region": lh.Field("string", default="eu"),
@@ -94,13 +94,13 @@ def test_annotations_name_the_type_of_a_header() -> None:
         (list[Annotated[int, lh.field("int32")]], None, "column 'x': the elements of a list need a type"),
     ],
 )
-def test_what_a_dataclass_cannot_say_is_refused(annotation: Any, default: Any, message: str) -> None:
+def test_unsupported_dataclass_annotation_is_rejected(annotation: Any, default: Any, message: str) -> None:
     made = dataclasses.make_dataclass("Made", [("x", annotation, dataclasses.field(default_factory=lambda: default))])
     with pytest.raises((TypeError, ValueError), match=message):
         normalise(made)
 
 
-def test_a_column_that_is_not_nullable_is_required() -> None:
+def test_non_nullable_column_is_required() -> None:
     types = pytest.importorskip("pyspark.sql.types")
     struct = types.StructType(
         [
@@ -123,7 +123,7 @@ def test_a_column_that_is_not_nullable_is_required() -> None:
     assert [spec.required for spec in normalise(ddl)] == [True, False, True]
 
 
-def test_ddl_has_names_in_backticks_and_encodings() -> None:
+def test_ddl_accepts_backticks_and_encodings() -> None:
     assert columns_of("`content-type` string, `a``b` int32:le, price int:text") == {
         "content-type": "string", "a`b": "int32:le", "price": "int:text"
     }  # fmt: skip
@@ -150,12 +150,12 @@ def test_ddl_has_names_in_backticks_and_encodings() -> None:
         (3, TypeError, "not int"),
     ],
 )
-def test_other_columns_are_rejected(columns: Any, error: type[Exception], message: str) -> None:
+def test_invalid_columns_are_rejected(columns: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         lh.select(DATA, columns)
 
 
-def test_an_annotation_without_a_type_is_rejected() -> None:
+def test_annotation_without_type_is_rejected() -> None:
     @dataclass
     class Nested:
         inner: dict[str, str]
@@ -165,7 +165,7 @@ def test_an_annotation_without_a_type_is_rejected() -> None:
         columns_of(Nested)
 
 
-def test_a_timestamp_in_text_needs_its_form() -> None:
+def test_timestamp_as_text_needs_encoding() -> None:
     with pytest.raises(ValueError, match="pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970"):
         type_name("timestamp:text")
     assert type_name("timestamp_ms:text") == "timestamp_ms:text"

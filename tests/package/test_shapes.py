@@ -130,7 +130,7 @@ def test_dictionaries_of_whole_columns_are_read() -> None:
     assert lha.select(lists, {"tenant": "string"}).field(0).to_pylist() == [None, "acme", None, None]
 
 
-def test_further_fields_are_ignored_where_nothing_is_written() -> None:
+def test_extra_fields_are_ignored_by_readers_rejected_by_writers() -> None:
     column = further_fields()
     assert lha.select(column, COLUMNS) == lha.select(CANONICAL, COLUMNS)
     assert lha.validate(column, "kafka").null_count == len(column)
@@ -139,13 +139,13 @@ def test_further_fields_are_ignored_where_nothing_is_written() -> None:
             write(column, "kafka")
 
 
-def test_types_of_values_are_kept_beside_further_fields() -> None:
+def test_value_types_are_kept_beside_extra_fields() -> None:
     fields = [("key", pa.string()), ("type", pa.string()), ("value", pa.binary()), ("n", pa.int8())]
     column = pa.array([[{"key": "a", "type": "int16", "value": b"\1\0", "n": 1}]], pa.list_(pa.struct(fields)))
     assert lha.select(column, {"a": "int64"}, format="iggy").field(0).to_pylist() == [256]
 
 
-def test_a_shape_of_something_else_names_both_types() -> None:
+def test_wrong_shape_names_both_types() -> None:
     for column in (pa.array([{"a": "1"}]), pa.array([[1]]), pa.array([[{"key": "a", "value": 1}]])):
         with pytest.raises(TypeError, match=r"the column is .*, and "):
             lha.select(column, {"a": "string"})
@@ -165,7 +165,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("shape", BAD_ROWS)
-def test_a_row_that_cannot_be_read_is_a_bad_row(shape: str) -> None:
+def test_unreadable_row_is_bad_row(shape: str) -> None:
     column, message = BAD_ROWS[shape]
     for values in (column, pa.chunked_array([column[:1], column[1:]])):
         with pytest.raises(lh.DecodeError, match=f"{message} .*row 1"):
@@ -195,7 +195,7 @@ def test_dictionaries_of_lists_are_scanned_and_edited() -> None:
 
 
 @pytest.mark.parametrize("type", [pa.binary(), pa.large_binary()])
-def test_a_dictionary_of_more_than_an_array_holds_is_an_error_at_once(type: pa.DataType) -> None:
+def test_dictionary_that_expands_over_array_limit_raises_at_once(type: pa.DataType) -> None:
     values = pa.array([bytes(1 << 20)], type)
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), values)
     lists = pa.DictionaryArray.from_arrays(

@@ -61,7 +61,7 @@ def expected_ranges() -> list[list[list[bytes]]]:
     return [[[key(n) for n in range(first, min(first + 100, ROWS))] for first in firsts] for firsts in starts]
 
 
-def test_threads_that_share_a_reader_of_segments_read_each_batch_once(samples: Path) -> None:
+def test_threads_sharing_segment_reader_read_each_batch_once(samples: Path) -> None:
     whole = lh.read.segments(samples / LOG, columns=["offset", "value"]).read_all()
     for _ in range(5):
         with lh.read.segments(samples / LOG, columns=["offset", "value"]) as reader:
@@ -86,7 +86,7 @@ def test_a_reader_may_be_closed_while_threads_read_it(samples: Path) -> None:
         next(reader)
 
 
-def test_each_thread_reads_segments_with_a_reader_of_its_own(samples: Path) -> None:
+def test_each_thread_reads_segments_with_own_reader(samples: Path) -> None:
     whole = lh.read.segments(samples / LOG).read_all()
     assert all(table.equals(whole) for table in in_threads(lambda _: lh.read.segments(samples / LOG).read_all()))
 
@@ -101,7 +101,7 @@ def test_threads_read_ranges_of_a_store_in_memory() -> None:
         store.close()
 
 
-def test_each_thread_writes_a_store_of_its_own() -> None:
+def test_each_thread_writes_own_store() -> None:
     def write(_: int) -> int:
         store = InMemoryKeyValueStore("latest")
         store.open()

@@ -26,7 +26,7 @@ HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value"
 @pytest.mark.parametrize("format", WRITTEN)
 @few
 @given(data=st.data())
-def test_what_is_drawn_is_written_and_read_as_it_was(format: str, data: st.DataObject) -> None:
+def test_drawn_messages_round_trip(format: str, data: st.DataObject) -> None:
     message = data.draw(testing.messages(format))
     read = lh.decode(lh.encode(message, format), format)
     if isinstance(message, lh.Headers):
@@ -48,12 +48,12 @@ def test_encoded_messages_are_valid(format: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("format", BLOCKS)
 @few
 @given(data=st.data())
-def test_one_header_of_a_key_and_a_value_fits_too(format: str, data: st.DataObject) -> None:
+def test_single_header_of_drawn_key_and_value_round_trips(format: str, data: st.DataObject) -> None:
     header = (data.draw(testing.keys(format)), data.draw(testing.values(format)))
     assert lh.decode(lh.encode([header], format), format) == lh.Headers([header])
 
 
-def test_known_problem_headers_are_among_the_drawn_ones() -> None:
+def test_known_problem_headers_are_drawn() -> None:
     drawn = testing.headers("kafka")
     unshrunk = settings(max_examples=2_000, phases=[Phase.generate])
     for is_drawn in (
@@ -71,7 +71,7 @@ def test_known_problem_headers_are_among_the_drawn_ones() -> None:
 
 
 @pytest.mark.parametrize("strategy", [testing.headers, testing.keys, testing.values, testing.messages, testing.encoded])
-def test_what_cannot_be_drawn_is_refused(strategy) -> None:
+def test_invalid_strategy_arguments_are_rejected(strategy) -> None:
     with pytest.raises(ValueError, match="unknown format 'kafak': did you mean 'kafka'"):
         strategy("kafak")
     for format in [*BATCHES, "iggy-auto"]:
@@ -79,7 +79,7 @@ def test_what_cannot_be_drawn_is_refused(strategy) -> None:
             strategy(format)
 
 
-def test_without_hypothesis_the_error_names_the_package_to_install(tmp_path: Path) -> None:
+def test_missing_hypothesis_names_package_to_install(tmp_path: Path) -> None:
     python = environments.environment(tmp_path / "poor", lambda name: not name.startswith("hypothesis"))
     environments.install(environments.packed(tmp_path), tmp_path / "poor")
     program = (
@@ -96,7 +96,7 @@ def test_without_hypothesis_the_error_names_the_package_to_install(tmp_path: Pat
     assert done.stdout == "False\n"
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'heders'"):
         _ = testing.heders
     assert set(testing.__all__) <= set(dir(testing))
@@ -111,7 +111,7 @@ def told(left, right) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_what_is_equal_passes() -> None:
+def test_equal_headers_pass() -> None:
     headers = [("k", b"v"), ("k", None), ("é", b""), ("n", lh.Int8(1))]
     testing.assert_headers_equal(lh.Headers(headers), headers)
     testing.assert_headers_equal(lh.Headers(headers).frozen(), headers)
@@ -121,7 +121,7 @@ def test_what_is_equal_passes() -> None:
 
 
 @given(testing.headers("iggy"), testing.headers("iggy"))
-def test_it_passes_exactly_where_headers_are_equal(left: lh.Headers, right: lh.Headers) -> None:
+def test_assertion_passes_exactly_if_headers_are_equal(left: lh.Headers, right: lh.Headers) -> None:
     testing.assert_headers_equal(left, lh.Headers(left))
     if left != right:
         assert told(left, right)[0] == "headers differ (left -, right +)"
@@ -160,11 +160,11 @@ def test_it_passes_exactly_where_headers_are_equal(left: lh.Headers, right: lh.H
           "header 0: the values differ from byte 39 on"]),
     ],
 )  # fmt: skip
-def test_a_difference_is_reported(left, right, lines) -> None:
+def test_difference_is_reported(left, right, lines) -> None:
     assert told(left, right) == ["headers differ (left -, right +)", *lines]
 
 
-def test_null_headers_are_not_none_at_all() -> None:
+def test_null_headers_differ_from_empty() -> None:
     assert told(None, []) == ["headers differ (left -, right +)", "- null", "+ no headers, not null"]
     assert told([("a", b"")], None) == ["headers differ (left -, right +)", "- 1 headers", "+ null"]
 
@@ -183,7 +183,7 @@ def test_columns_are_compared_row_by_row() -> None:
     assert told(many, many[::-1])[-1] == "and 3 more rows"
 
 
-def test_columns_of_every_form_and_library() -> None:
+def test_columns_of_every_form_and_library_are_compared() -> None:
     import polars as pl
 
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1)), ("n", lh.String("x"))]
@@ -211,7 +211,7 @@ def test_columns_of_every_form_and_library() -> None:
         ),
     ],
 )
-def test_what_is_not_headers_is_a_type_error(left, right, message) -> None:
+def test_non_headers_raise_type_error(left, right, message) -> None:
     with pytest.raises(TypeError) as caught:
         testing.assert_headers_equal(left, right)
     assert str(caught.value) == message

@@ -45,7 +45,7 @@ AT = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
         ("timestamp:iso", "2026-01-31T08:30Z", AT),
     ],
 )
-def test_one_message_and_a_column_have_the_same_value(type: str, text: str, value: Any) -> None:
+def test_one_message_and_column_have_same_value(type: str, text: str, value: Any) -> None:
     assert lh.select(message(text), {"k": type}) == {"k": value}
     [row] = lha.select(pa.array([message(text)]), {"k": type}).to_pylist()
     assert row == {"k": value}
@@ -71,14 +71,14 @@ def test_one_message_and_a_column_have_the_same_value(type: str, text: str, valu
         ("binary:hex", "abc", "bad_text"),
     ],
 )
-def test_text_of_another_form_is_an_error_that_does_not_show_it(type: str, text: str, code: str) -> None:
+def test_invalid_text_raises_without_showing_it(type: str, text: str, code: str) -> None:
     with pytest.raises(lh.DecodeError) as caught:
         lh.select(message(text), {"k": type})
     assert (caught.value.code, caught.value.key, caught.value.byte_offset) == (code, "k", 4)
     assert text not in str(caught.value)
 
 
-def test_iggy_stores_text_with_a_form_as_a_string() -> None:
+def test_iggy_stores_text_encodings_as_strings() -> None:
     lists = lha.pack(pa.table({"at": pa.array([AT])}), {"at": "timestamp:iso"}, format="iggy")
     [data] = lha.encode(lists, "iggy").to_pylist()
     assert lh.decode(data, "iggy").items() == [("at", lh.String("2026-01-31T08:30:00Z"))]
@@ -87,7 +87,7 @@ def test_iggy_stores_text_with_a_form_as_a_string() -> None:
         lh.select(lh.encode([("at", lh.Int32(1))], "iggy"), {"at": "timestamp:iso"}, format="iggy")
 
 
-def test_the_first_alternative_that_reads_a_value_decides() -> None:
+def test_first_alternative_that_reads_value_wins() -> None:
     type = {"k": "int32 | int32:text"}
     assert lh.select(message(b"\0\0\0\7"), type) == {"k": 7}
     assert lh.select(message("-42"), type) == {"k": -42}
@@ -99,7 +99,7 @@ def test_the_first_alternative_that_reads_a_value_decides() -> None:
     assert caught.value.code == "bad_text"
 
 
-def test_times_of_two_units_are_microseconds() -> None:
+def test_times_of_mixed_units_become_microseconds() -> None:
     columns = {"k": "timestamp_ms | timestamp:iso"}
     rows = lha.select(pa.array([message((5).to_bytes(8, "big")), message("1970-01-01T00:00:00.005Z")]), columns)
     assert rows.field("k").type == pa.timestamp("us", "UTC")
@@ -127,7 +127,7 @@ def test_times_of_two_units_are_microseconds() -> None:
         ("decimal(9,2):text", 3, Decimal("3.00")),
     ],
 )
-def test_a_default_stands_for_an_absent_header_and_not_for_a_null(type: str, default: Any, value: Any) -> None:
+def test_default_replaces_absent_header_and_not_null(type: str, default: Any, value: Any) -> None:
     columns = {"k": lh.field(type, default=default)}
     empty, null = lh.encode([], "kafka"), message(None)
     assert lh.select(empty, columns) == {"k": value}
@@ -137,7 +137,7 @@ def test_a_default_stands_for_an_absent_header_and_not_for_a_null(type: str, def
     assert column.is_valid().to_pylist() == [True, False, False] * 100
 
 
-def test_a_default_is_not_used_where_the_header_may_have_been_lost() -> None:
+def test_default_is_not_used_if_header_may_be_lost() -> None:
     data = message("5")[:-1]
     rows = lha.select(pa.array([data]), {"k": lh.field("int8:text", default=0)}, errors="null")
     assert rows.field("k").to_pylist() == [None]
@@ -157,14 +157,12 @@ def test_a_default_is_not_used_where_the_header_may_have_been_lost() -> None:
         ({"type": "array<string>", "split": ""}, TypeError, "split must be text"),
     ],
 )
-def test_a_default_or_a_separator_that_makes_no_sense_is_refused(
-    arguments: Any, error: type[Exception], match: str
-) -> None:
+def test_invalid_default_or_separator_is_rejected(arguments: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         lh.field(**arguments)
 
 
-def test_the_elements_of_one_header_are_those_of_a_list() -> None:
+def test_split_header_yields_list_elements() -> None:
     columns = {"k": lh.field("array<int8:text>", split=",")}
     data = lh.encode([("k", "1,2"), ("x", "0"), ("k", "3"), ("k", None)], "kafka")
     assert lh.select(data, columns) == {"k": [1, 2, 3, None]}
@@ -174,7 +172,7 @@ def test_the_elements_of_one_header_are_those_of_a_list() -> None:
     assert caught.value.byte_offset == 6
 
 
-def test_conditions_compare_the_values_of_columns() -> None:
+def test_conditions_compare_column_values() -> None:
     rows = [("2026-01-31T08:30:00Z", "1.5"), ("2027-01-01T00:00:00Z", "2"), (None, None)]
     data = pa.array([lh.encode([("at", at), ("price", price)], "kafka") for at, price in rows])
     columns = {"at": "timestamp:iso", "price": "decimal(9,2):text", "n": lh.field("int8", default=5)}
@@ -204,14 +202,14 @@ def test_text_is_read_and_written_in_other_charsets(charset: str, python: str) -
 
 
 @pytest.mark.parametrize(("charset", "text"), [("latin-1", "Ā"), ("utf-16le", "\ufffe"), ("utf-16be", "\ufffe")])
-def test_a_character_that_a_charset_lacks_is_an_error_without_the_text(charset: str, text: str) -> None:
+def test_character_missing_from_charset_raises_without_text(charset: str, text: str) -> None:
     with pytest.raises(lh.EncodeError, match=f"header k: the text has a character that {charset} lacks") as caught:
         lha.pack(pa.table({"k": ["a", text]}), {"k": f"string:{charset}"})
     assert (caught.value.code, caught.value.row) == ("out_of_range", 1)
     assert text not in str(caught.value)
 
 
-def test_formats_with_types_store_other_charsets_as_bytes_and_base64_as_text() -> None:
+def test_typed_formats_store_charsets_as_bytes_base64_as_text() -> None:
     table = pa.table({"city": ["é"], "n": [3]})
     columns = {"city": "string:latin-1", "n": "int32:base64"}
     packed = lha.pack(table, columns, format="iggy-2023")
@@ -225,7 +223,7 @@ def test_formats_with_types_store_other_charsets_as_bytes_and_base64_as_text() -
     assert (read["city"], read["n"], read["error"][0]["code"]) == ("é", None, "wrong_type")
 
 
-def test_conditions_and_defaults_have_the_new_types() -> None:
+def test_conditions_and_defaults_support_new_types() -> None:
     rows = pa.array([message("AAAAAw=="), message("AAAABA=="), lh.encode([], "kafka")])
     for where in ('k::"int32:base64" > 3', lh.col("k", "int32:base64") > 3):
         assert lha.select(rows, {"k": "int32:base64"}, where=where).field("k").to_pylist() == [4]
@@ -242,6 +240,6 @@ def test_conditions_and_defaults_have_the_new_types() -> None:
         ("foo:base64", "unknown type"),
     ],
 )
-def test_suffixes_that_do_not_belong_to_a_type_are_rejected(type: str, reason: str) -> None:
+def test_suffixes_unknown_to_type_are_rejected(type: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         lh.field(type)

@@ -71,7 +71,7 @@ def raised(call: Callable[[], Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks: pa.Array) -> None:
+def test_threads_on_same_arrays_get_same_result(stored: pa.ChunkedArray, blocks: pa.Array) -> None:
     combined = stored.combine_chunks()
     lists = lha.decode(blocks, "kafka", errors="null")
     calls = [
@@ -93,7 +93,7 @@ def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks
             assert result.equals(expected)
 
 
-def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
+def test_threads_get_same_errors(blocks: pa.Array) -> None:
     calls = [
         lambda: raised(lambda: lha.decode(blocks, "kafka")),
         lambda: raised(lambda: lha.select(blocks[1:], COLUMNS)),
@@ -111,7 +111,7 @@ def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
         assert results == once
 
 
-def test_threads_read_the_same_messages(stored: pa.ChunkedArray) -> None:
+def test_threads_read_same_messages(stored: pa.ChunkedArray) -> None:
     values = stored.slice(0, 50).to_pylist()
     once = [lh.decode(value, FORMAT) for value in values]
     for results in in_threads(
@@ -130,7 +130,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_python_goes_on_while_a_kernel_works(name: str, samples: Path) -> None:
+def test_python_continues_while_kernel_works(name: str, samples: Path) -> None:
     lists = pa.concat_arrays([pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()] * 10)
     source = lists if name == "encode" else lha.encode(lists, "kafka")
     # A thread runs only when another one releases the interpreter, as none is made to.
@@ -176,7 +176,7 @@ def questions(headers: Any) -> list[Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["decoded", "frozen"])
-def test_threads_ask_the_same_headers(frozen: bool) -> None:
+def test_threads_query_same_headers(frozen: bool) -> None:
     data = lh.encode(HEADERS, "kafka")
     for _ in range(20):
         # What was decoded is in its bytes until somebody asks for more than a key: all threads ask first at once.
@@ -197,7 +197,7 @@ def test_threads_ask_the_same_headers(frozen: bool) -> None:
             ]
 
 
-def test_what_threads_add_to_headers_just_decoded_is_all_there() -> None:
+def test_concurrent_additions_to_decoded_headers_are_kept() -> None:
     data = lh.encode(HEADERS, "kafka")
     for _ in range(200):
         headers: Any = lh.decode(data, "kafka")
@@ -217,7 +217,7 @@ def test_what_threads_add_to_headers_just_decoded_is_all_there() -> None:
         assert sorted(headers.items()[len(HEADERS) :]) == added
 
 
-def test_frozen_headers_are_one_key_for_all_threads() -> None:
+def test_frozen_headers_are_same_key_for_all_threads() -> None:
     data = lh.encode(HEADERS, "kafka")
     headers: Any = lh.decode(data, "kafka")
     frozen = headers.frozen()
@@ -228,7 +228,7 @@ def test_frozen_headers_are_one_key_for_all_threads() -> None:
     assert seen == {lh.Headers(HEADERS).frozen(): THREADS}
 
 
-def test_threads_share_a_specification_of_columns(stored: pa.ChunkedArray) -> None:
+def test_threads_share_column_specification(stored: pa.ChunkedArray) -> None:
     combined = stored.combine_chunks()
     half = len(combined) // 2
     expected = [lha.select(part, COLUMNS, format=FORMAT) for part in (combined[:half], combined[half:])]
@@ -256,7 +256,7 @@ WHOLE = pa.array([lh.encode(HEADERS, "kafka")] * 3)
 BROKEN = pa.array([b"\x02"])
 
 
-def test_threads_that_share_a_stream_lose_no_row() -> None:
+def test_threads_sharing_stream_lose_no_row() -> None:
     chunk = pa.array([lh.encode(HEADERS, "kafka")] * 50_000)
     stream = lha.decode(ArrowStream(*[chunk] * 16), "kafka")
     refusals: list[str] = []
@@ -280,7 +280,7 @@ def test_threads_that_share_a_stream_lose_no_row() -> None:
     assert set(refusals) <= {"another thread is reading the stream: read it in one thread, or make one for each"}
 
 
-def test_a_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
+def test_stream_ends_after_failed_chunk() -> None:
     stream = lha.decode(ArrowStream(WHOLE, BROKEN, WHOLE), "kafka")
     assert len(next(stream)) == 3
     with pytest.raises(lh.DecodeError) as caught:
@@ -293,7 +293,7 @@ def test_a_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
         pa.chunked_array(stream)
 
 
-def test_an_exported_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
+def test_exported_stream_ends_after_failed_chunk() -> None:
     stream = lha.select(ArrowStream(WHOLE, BROKEN, WHOLE), {"tenant": "string"})
     reader = pa.RecordBatchReader.from_stream(stream)
     assert reader.read_next_batch().num_rows == 3
@@ -304,7 +304,7 @@ def test_an_exported_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
             reader.read_next_batch()
 
 
-def test_a_stream_that_was_exported_is_read_by_nobody_else() -> None:
+def test_exported_stream_is_readable_only_by_importer() -> None:
     stream = lha.select(ArrowStream(WHOLE, WHOLE), {"tenant": "string"})
     reader = pa.RecordBatchReader.from_stream(stream)
     for _ in range(2):
@@ -317,7 +317,7 @@ def test_a_stream_that_was_exported_is_read_by_nobody_else() -> None:
         next(stream)
 
 
-def test_a_stream_that_was_read_to_its_end_is_not_read_again() -> None:
+def test_consumed_stream_is_not_read_again() -> None:
     stream = lha.decode(ArrowStream(WHOLE, WHOLE), "kafka")
     assert [len(chunk) for chunk in stream] == [3, 3]
     assert next(stream, None) is None
@@ -326,7 +326,7 @@ def test_a_stream_that_was_read_to_its_end_is_not_read_again() -> None:
             read(stream)
 
 
-def test_the_thread_that_imports_the_package_may_end() -> None:
+def test_importing_thread_may_end() -> None:
     """The threads after it have its place in memory, and what belonged to it."""
     program = """
 import threading

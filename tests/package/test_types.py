@@ -62,7 +62,7 @@ MESSAGE = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b"
     ],
     ids=str,
 )
-def test_a_type_has_one_name_however_it_is_given(source: Any, name: str) -> None:
+def test_every_spelling_of_type_has_one_name(source: Any, name: str) -> None:
     assert type_name(source) == name
     assert lh.field(source) == lh.Field(name)
 
@@ -82,13 +82,13 @@ def test_a_type_has_one_name_however_it_is_given(source: Any, name: str) -> None
     ],
     ids=str,
 )
-def test_an_array_lists_every_value(source: Any, element: str) -> None:
+def test_array_lists_every_value(source: Any, element: str) -> None:
     assert lh.field(source, key="k") == lh.Field(element, "k", "all")
     with pytest.raises(ValueError, match="is a list where one value is expected"):
         type_name(source)
 
 
-def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
+def test_array_of_arrays_or_single_value_is_rejected() -> None:
     with pytest.raises(ValueError, match="is a list of lists"):
         lh.field("array<array<string>>")
     with pytest.raises(ValueError, match="leave out repeat='first'"):
@@ -97,14 +97,14 @@ def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
 
 @pytest.mark.parametrize("types", [("bigint", "array<string>"), (T.LongType(), T.ArrayType(T.StringType())),
                                    (pa.int64(), pa.list_(pa.string()))], ids=str)  # fmt: skip
-def test_columns_are_selected_by_any_name_of_their_types(types: tuple[Any, Any]) -> None:
+def test_columns_are_selected_by_any_type_name(types: tuple[Any, Any]) -> None:
     columns = {"n": types[0], "route": types[1]}
     assert lh.select(MESSAGE, columns) == {"n": 3, "route": ["a", "b"]}
     assert lha.select(pa.array([MESSAGE]), columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
 
 
 @pytest.mark.parametrize("source", ["int", "INTEGER", T.IntegerType(), pa.int32()], ids=str)
-def test_conversions_and_values_take_any_name_of_a_type(source: Any) -> None:
+def test_conversions_and_values_accept_any_type_name(source: Any) -> None:
     message = lh.encode([("retry", b"\0\0\0\3")], "kafka")
     result = lh.convert(message, "kafka", target="iggy", types={"retry": source})
     assert lh.decode(result, "iggy") == lh.Headers([("retry", lh.Int32(3))])
@@ -138,7 +138,7 @@ def test_conversions_and_values_take_any_name_of_a_type(source: Any) -> None:
         ("VARCHAR(10)", "string"),
     ],
 )
-def test_a_suggestion_is_never_narrower_than_what_was_meant(wrong: str, near: str) -> None:
+def test_suggested_type_is_never_narrower(wrong: str, near: str) -> None:
     with pytest.raises(ValueError, match=f"unknown type '{re.escape(wrong)}': did you mean '{near}'"):
         lh.field(wrong)
 
@@ -149,7 +149,7 @@ def test_a_suggestion_is_never_narrower_than_what_was_meant(wrong: str, near: st
      T.TimestampNTZType(), pa.timestamp("us", "UTC"), pa.float16()],
     ids=str,
 )  # fmt: skip
-def test_no_narrower_type_is_suggested_for_one_without_a_counterpart(wrong: Any) -> None:
+def test_no_narrower_type_is_suggested_for_unsupported_one(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"^unknown type ") as caught:
         lh.field(wrong)
     assert "did you mean" not in str(caught.value)
@@ -166,7 +166,7 @@ def test_no_narrower_type_is_suggested_for_one_without_a_counterpart(wrong: Any)
         ("nothing", False),
     ],
 )
-def test_the_error_lists_the_names_of_the_dialect_that_the_wrong_one_is_from(wrong: str, lists_spark: bool) -> None:
+def test_error_lists_type_names_of_the_dialect_used(wrong: str, lists_spark: bool) -> None:
     with pytest.raises(ValueError, match=r"^unknown type ") as caught:
         lh.field(wrong)
     assert ("bigint" in str(caught.value).partition("types: ")[2]) == lists_spark
@@ -184,13 +184,13 @@ def test_the_error_lists_the_names_of_the_dialect_that_the_wrong_one_is_from(wro
     ],
     ids=str,
 )
-def test_a_type_that_has_no_bytes_of_its_own_names_its_text(bare: Any, type: str) -> None:
+def test_type_without_binary_form_suggests_text(bare: Any, type: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"pass '{type}'")):
         lh.field(bare)
     assert lh.field(type) == lh.Field(type)
 
 
-def test_alternatives_are_types_of_the_same_values() -> None:
+def test_alternatives_must_be_types_of_same_values() -> None:
     assert lh.field("int|int:text", key="k") == lh.Field("int32 | int32:text", "k")
     assert lh.field("array<int | int:text>").type == "int32 | int32:text"
     assert lh.field("timestamp | timestamp:iso").type == "timestamp_ms | timestamp:iso"
@@ -201,12 +201,12 @@ def test_alternatives_are_types_of_the_same_values() -> None:
         lh.field("int32 | foo")
 
 
-def test_an_unknown_type_with_a_structure_is_named_whole() -> None:
+def test_unknown_nested_type_is_named_completely() -> None:
     with pytest.raises(ValueError, match="unknown type 'struct<a: int8>'"):
         lh.field(pa.struct([("a", pa.int8())]))
 
 
-def test_an_unknown_suffix_lists_the_suffixes() -> None:
+def test_unknown_suffix_lists_suffixes() -> None:
     with pytest.raises(
         ValueError,
         match=r"unknown suffix 'ge' \(suffixes: be, le, text, guid, reversed, json, connect, varlen, amqp, utf-16le, utf-16be, latin-1, iso, s, ms, us, ns, base64, hex\)",
@@ -217,7 +217,7 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
 @pytest.mark.parametrize(
     ("type", "message"), [("string:varlen", "only integers"), ("int128:amqp", "AMQP has no int128")]
 )
-def test_types_that_a_notation_lacks_are_refused(type: str, message: str) -> None:
+def test_types_missing_from_notation_are_rejected(type: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"type '{type}': {message}"):
         lh.select(b"", {"k": type})
 
@@ -235,18 +235,18 @@ def test_types_that_a_notation_lacks_are_refused(type: str, message: str) -> Non
     ],
     ids=str,
 )
-def test_an_unknown_type_lists_the_names_of_the_dialect(source: Any, sql: bool, listed: str) -> None:
+def test_unknown_type_lists_names_of_dialect(source: Any, sql: bool, listed: str) -> None:
     with pytest.raises(ValueError, match=listed) as caught:
         field_and_default(source, sql=sql)
     assert str(caught.value).endswith("<...>)")
 
 
-def test_an_unknown_type_of_a_header_to_write_lists_the_names_of_the_library() -> None:
+def test_unknown_written_type_lists_library_names() -> None:
     with pytest.raises(ValueError, match="types: string, binary, bool, char, int8"):
         lh.encode([("retry", b"1")], "iggy", types={"retry": "int46"})
 
 
 @pytest.mark.parametrize("source", [3, None, int, T.LongType, b"int64"], ids=str)
-def test_what_names_no_type_is_a_type_error(source: Any) -> None:
+def test_non_type_raises_type_error(source: Any) -> None:
     with pytest.raises(TypeError, match="a type such as 'int64'"):
         lh.field(source)

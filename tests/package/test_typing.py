@@ -25,16 +25,16 @@ def test_values_have_the_documented_types(name: str) -> None:
     ("is_", "message"),
     [("headers", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)],
 )
-def test_the_names_in_the_types_are_those_of_the_table(is_: str, message: object) -> None:
+def test_names_in_type_hints_match_table(is_: str, message: object) -> None:
     assert list(get_args(message)) == [row["name"] for row in _native.formats() if row["is_"] == is_]
 
 
-def test_a_block_has_bytes_whatever_its_headers() -> None:
+def test_headers_format_encodes_null_to_no_bytes() -> None:
     targets = [row["name"] for row in _native.formats() if row["is_"] == "headers" and row["is_target"]]
     assert [_native.encode(None, name) for name in targets] == [b""] * len(targets)
 
 
-def test_the_stub_describes_the_native_module(tmp_path: Path) -> None:
+def test_stub_matches_native_module(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     # Names and parameters are compared; `make check` checks the types that the stub imports, which takes ten times as long.
     settings = tmp_path / "mypy.ini"

@@ -47,12 +47,12 @@ def values_by_repeat(last: Any, first: Any, every: Any, error: Any) -> dict[str,
     return {"by_last": last, "by_first": first, "by_all": every, "by_error": error}
 
 
-def test_column_is_null_if_its_key_is_that_of_the_truncated_header() -> None:
+def test_column_is_null_if_its_key_is_truncated_header() -> None:
     values, errors = selected(cut("tenant", 1), "kafka", {"tenant": "string"})
     assert (values, errors) == ({"tenant": None}, [("truncated", None)])
 
 
-def test_value_that_unread_headers_may_replace_is_marked_as_incomplete() -> None:
+def test_value_replaceable_by_unread_headers_is_incomplete() -> None:
     values, errors = selected(cut("tenant", 1), "kafka", {"route": "string", "tenant": "string"})
     assert values == {"route": "a", "tenant": None}
     assert errors == [("truncated", None), ("incomplete", "route")]
@@ -65,7 +65,7 @@ def test_truncated_key_leaves_every_value_incomplete() -> None:
     assert errors == [("truncated", None), ("incomplete", "tenant")]
 
 
-def test_first_value_is_complete_where_all_others_are_not() -> None:
+def test_first_value_is_complete_though_later_are_unread() -> None:
     values, errors = selected(cut("tenant", 1), "kafka", by_repeat("tenant"))
     assert values == values_by_repeat(None, "acme", None, None)
     assert errors == [("truncated", None)]
@@ -76,14 +76,14 @@ def test_first_value_is_complete_where_all_others_are_not() -> None:
     assert values == values_by_repeat(None, None, None, None)
 
 
-def test_required_header_that_could_not_be_read_is_not_absent() -> None:
+def test_unreadable_required_header_is_not_absent() -> None:
     rows = [[{"key_type": "string", "key": b"a", "type": "nonsense", "value": b"x"}]]
     column = pa.array(rows, lha.decode(pa.array([b""]), "iggy").type)
     [row] = lha.select(column, {"a": lh.field("string", required=True)}, format="iggy", errors="column").to_pylist()
     assert (row["a"], [error["code"] for error in row["error"]]) == (None, ["unknown_type"])
 
 
-def test_whole_message_and_null_policy_are_not_incomplete() -> None:
+def test_complete_message_and_errors_null_are_not_incomplete() -> None:
     values, errors = selected(DATA, "kafka", by_repeat("route"))
     assert errors == [("repeated_key", "by_error")]
     assert values["by_last"] == "b"
@@ -95,7 +95,7 @@ def test_whole_message_and_null_policy_are_not_incomplete() -> None:
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_damaged_header_replaces_only_values_that_it_could_replace(errors: Any) -> None:
+def test_damaged_header_replaces_only_values_it_could_replace(errors: Any) -> None:
     good, bad = {"key": "k", "type": "string", "value": b"good"}, {"key": "k", "type": "nonsense", "value": b"bad"}
     for headers, last, first in (([good, bad], None, "good"), ([bad, good], "good", None), ([bad], None, None)):
         column = pa.array([headers], lha.decode(pa.array([b""]), "kip82-typed").type)
@@ -112,7 +112,7 @@ def test_damaged_header_replaces_only_values_that_it_could_replace(errors: Any) 
         assert {name: result[name][0] for name in expected} == expected
 
 
-def test_records_of_a_batch_follow_the_same_rule() -> None:
+def test_batch_records_follow_same_rule() -> None:
     message = (
         lh.encode({"headers": [("tenant", lh.String("acme")), ("tenant", lh.String("b"))]}, "kip82-message") or b""
     )
@@ -132,7 +132,7 @@ def test_records_of_a_batch_follow_the_same_rule() -> None:
 
 
 @given(st.integers(1, len(DATA)), st.sampled_from(["tenant", "route", "absent"]), st.sampled_from(REPEATS))
-def test_any_truncation_agrees_with_the_reference(length: int, key: str, repeat: Repeat) -> None:
+def test_any_truncation_agrees_with_reference(length: int, key: str, repeat: Repeat) -> None:
     values, errors = selected(DATA[:length], "kafka", {"column": lh.field("string", key=key, repeat=repeat)})
     read = [value.decode() for name, value in HEADERS if name == key]
     if ("incomplete", "column") not in errors and repeat == "last":

@@ -37,7 +37,7 @@ def key_in_error(key: Any) -> str | None:
         (value_from_message("float32", struct.pack(">I", 0x7FC00001)), "float32:NaN"),
     ],
 )
-def test_key_is_written_as_in_errors(key: Any, text: str) -> None:
+def test_key_is_spelled_as_in_errors(key: Any, text: str) -> None:
     assert text_of_key(key) == text == key_in_error(key)
 
 
@@ -47,7 +47,7 @@ def test_key_is_written_as_in_errors(key: Any, text: str) -> None:
         + [st.tuples(st.sampled_from(["binary", "string", *sorted(UNNAMED)[:3]]), st.binary(min_size=1, max_size=40))]
     )
 )
-def test_any_key_is_written_as_in_errors(key: tuple[str, bytes]) -> None:
+def test_any_key_is_spelled_as_in_errors(key: tuple[str, bytes]) -> None:
     value = value_from_message(*key)
     text = text_of(value)
     assert text_with_type(value) == f"{value.type}:{value.bits.hex() if text is None else text}"

@@ -44,7 +44,7 @@ def test_every_type_has_a_class(type: str) -> None:
     assert issubclass(sister(type), lh.Value)
 
 
-def test_types_and_the_reference_agree_on_names_and_widths() -> None:
+def test_type_names_and_widths_match_reference() -> None:
     assert {row.name: row.width for row in value_types.VALUE_TYPES} == VALUE_TYPES
     assert all(value_types.is_type(type) for type in [*VALUE_TYPES, *UNNAMED])
 
@@ -65,14 +65,14 @@ def test_types_and_the_reference_agree_on_names_and_widths() -> None:
         (lh.Value("type-200", b"x"), "Value('type-200', b'x')", b"x"),
     ],
 )
-def test_a_value_shows_its_type_and_keeps_its_bits(value: lh.Value, printed: str, bits: bytes) -> None:
+def test_value_repr_names_type_and_bits_are_kept(value: lh.Value, printed: str, bits: bytes) -> None:
     assert repr(value) == printed
     assert value.bits == bits
     assert lh.Value(value.type, value.value) == value
 
 
 @given(any_value)
-def test_bits_survive_everything(value: lh.Value) -> None:
+def test_bits_survive_every_round_trip(value: lh.Value) -> None:
     for other in (
         lh.Value.from_bits(value.type, value.bits),
         lh.Value.from_bits(value.type, bytearray(value.bits)),
@@ -87,17 +87,17 @@ def test_bits_survive_everything(value: lh.Value) -> None:
 
 
 @given(any_value, any_value)
-def test_values_are_equal_exactly_when_type_and_bits_are(first: lh.Value, second: lh.Value) -> None:
+def test_values_are_equal_exactly_if_type_and_bits_are(first: lh.Value, second: lh.Value) -> None:
     assert (first == second) == ((first.type, first.bits) == (second.type, second.bits))
 
 
-def test_a_value_is_not_equal_to_what_it_holds() -> None:
+def test_value_differs_from_its_plain_content() -> None:
     assert lh.Int32(3) != 3
     assert lh.Binary(b"x") != b"x"
     assert lh.Int32(3) != lh.Int64(3)
 
 
-def test_nan_keeps_its_payload_and_zero_its_sign() -> None:
+def test_nan_keeps_payload_and_zero_keeps_sign() -> None:
     signalling = struct.pack(">I", 0x7FA0_0001)
     value = lh.Value.from_bits("float32", signalling)
     assert isinstance(value.value, float)
@@ -108,14 +108,14 @@ def test_nan_keeps_its_payload_and_zero_its_sign() -> None:
     assert lh.Float64(0.0) != lh.Float64(-0.0)
 
 
-def test_a_float_of_32_bits_is_the_nearest_one() -> None:
+def test_float32_is_nearest_value() -> None:
     assert lh.Float32(0.1).value == struct.unpack(">f", struct.pack(">f", 0.1))[0]
     assert lh.Float32(math.inf).value == math.inf
     assert lh.Float64(3) == lh.Float64(3.0)
 
 
 @pytest.mark.parametrize("type", INTEGERS)
-def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(type: str) -> None:
+def test_integer_bounds_are_accepted_and_next_numbers_rejected(type: str) -> None:
     bits = 8 * INTEGERS[type]
     low, high = (0, 2**bits - 1) if type.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     for number in (low, high):
@@ -142,7 +142,7 @@ def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(type: str) ->
         ("type-200", "a"),
     ],
 )
-def test_a_value_of_the_wrong_python_type_is_a_type_error(type: str, value: object) -> None:
+def test_value_of_wrong_python_type_raises_type_error(type: str, value: object) -> None:
     with pytest.raises(TypeError, match="not"):
         lh.Value(type, value)
 
@@ -158,7 +158,7 @@ def test_a_value_of_the_wrong_python_type_is_a_type_error(type: str, value: obje
         ("string", "\ud800", "value_not_utf8"),
     ],
 )
-def test_a_value_that_does_not_fit_its_type_is_refused(type: str, value: object, code: str) -> None:
+def test_value_out_of_type_range_is_rejected(type: str, value: object, code: str) -> None:
     with pytest.raises(EncodeError) as caught:
         lh.Value(type, value)
     assert caught.value.code == code
@@ -175,13 +175,13 @@ def test_a_value_that_does_not_fit_its_type_is_refused(type: str, value: object,
         ("char", b"a", "wrong_size"),
     ],
 )
-def test_bits_that_are_no_value_of_their_type_are_refused(type: str, bits: bytes, code: str) -> None:
+def test_bits_invalid_for_type_are_rejected(type: str, bits: bytes, code: str) -> None:
     with pytest.raises(EncodeError) as caught:
         lh.Value.from_bits(type, bits)
     assert caught.value.code == code
 
 
-def test_half_of_a_surrogate_pair_is_a_char_and_has_no_text() -> None:
+def test_lone_surrogate_is_char_without_text() -> None:
     half = lh.Char("\ud83d")
     assert half.bits == b"\xd8\x3d"
     assert half.value == "\ud83d"
@@ -190,7 +190,7 @@ def test_half_of_a_surrogate_pair_is_a_char_and_has_no_text() -> None:
 
 
 @pytest.mark.parametrize("type", ["int23", "type-0", "type-15", "type-256", "type-016", "type-x", "", "uuid", "Int32"])
-def test_a_type_that_does_not_exist_is_a_value_error(type: str) -> None:
+def test_unknown_type_raises_value_error(type: str) -> None:
     with pytest.raises(ValueError, match="unknown type"):
         lh.Value(type, b"")
 
@@ -200,7 +200,7 @@ def test_a_misspelt_type_gets_a_suggestion() -> None:
         lh.Value("itn32", 3)
 
 
-def test_values_do_not_change() -> None:
+def test_values_are_immutable() -> None:
     value: Any = lh.Int32(3)
     for name in ("type", "bits", "value", "other"):
         with pytest.raises(AttributeError):
@@ -221,7 +221,7 @@ MISFITS: dict[str, tuple[str, str, bytes, str, str]] = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_bits_that_are_no_value_are_kept_and_reported_when_they_are_read(name: str) -> None:
+def test_invalid_bits_are_kept_and_reported_when_read(name: str) -> None:
     format, type, bits, code, printed = MISFITS[name]
     # As they lie in the message, most significant byte last where the type has a width.
     lie = bits[::-1] if VALUE_TYPES[type] else bits
@@ -248,7 +248,7 @@ def test_bits_that_are_no_value_are_kept_and_reported_when_they_are_read(name: s
         ("02" + "01000000" + "ff" + "03" + "01000000" + "01", ("string", b"\xff"), "value_not_utf8"),
     ],
 )
-def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str, key: Any, code: str) -> None:
+def test_invalid_key_bits_still_make_usable_keys(message: str, key: Any, code: str) -> None:
     data = bytes.fromhex(message)
     read = lh.decode(data, "iggy")
     assert isinstance(read, lh.Headers)
@@ -264,13 +264,13 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str,
     assert lh.select(data, requested, format="iggy") == {"a": True}
 
 
-def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
+def test_non_utf8_key_of_type_string_is_found() -> None:
     message = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
     key = values.value_from_message("string", b"\xff")
     assert lh.select(message, {"a": lh.field("bool", key=key)}, format="iggy") == {"a": True}
 
 
-def test_number_that_a_float_rounds_to_infinity_is_out_of_range() -> None:
+def test_number_rounded_to_infinity_is_out_of_range() -> None:
     longdouble = pytest.importorskip("numpy").longdouble
     if longdouble("1e400") == math.inf:
         pytest.skip("a long double has 64 bits here")
@@ -282,7 +282,7 @@ def test_number_that_a_float_rounds_to_infinity_is_out_of_range() -> None:
 
 
 @given(any_type, st.binary(max_size=20))
-def test_any_bits_of_a_message_make_a_value_that_can_be_moved(type: str, bits: bytes) -> None:
+def test_any_message_bits_make_movable_value(type: str, bits: bytes) -> None:
     value = values.value_from_message(type, bits)
     for other in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
         assert (other, hash(other), other.__class__) == (value, hash(value), value.__class__)

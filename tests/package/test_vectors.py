@@ -26,23 +26,23 @@ every_way = pytest.mark.parametrize("implementation", NATIVE, ids=lambda way: wa
 
 @every_way
 @pytest.mark.parametrize("name", CHECKS)
-def test_every_line_of_the_vectors_holds(vectors: Path, name: str, implementation: Implementation) -> None:
+def test_every_vector_matches(vectors: Path, name: str, implementation: Implementation) -> None:
     check_file(vectors, name, implementation)
 
 
 @every_way
-def test_the_listed_differences_from_java_are_all_there_are(vectors: Path, implementation: Implementation) -> None:
+def test_listed_differences_from_java_are_complete(vectors: Path, implementation: Implementation) -> None:
     counts = count_differences(implementation, read_lines(vectors, "malformed"))
     assert counts == listed_differences(vectors)
 
 
-def test_every_file_of_vectors_has_a_check(vectors: Path) -> None:
+def test_every_vectors_file_has_check(vectors: Path) -> None:
     files = {path.stem for path in vectors.glob("*.jsonl")}
     checked = {*CHECKS, *DRAFTS, *IGGY, *STATE, "record_batches"}
     assert checked == files == set(listed_lines(vectors))
 
 
-def test_the_reference_works_without_the_native_module() -> None:
+def test_reference_works_without_native_module() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); sys.modules['letterhead._native'] = None\n"
         "from tests.reference import ops; import letterhead as lh\n"

@@ -43,7 +43,7 @@ def values_of(decoded: pa.Array) -> pa.Array:
 @pytest.mark.parametrize("format", ONE)
 @few
 @given(data=st.data(), errors=st.sampled_from(["raise", "null", "column"]))
-def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataObject, errors: Any) -> None:
+def test_views_equal_normal_output(format: str, data: st.DataObject, errors: Any) -> None:
     rows = data.draw(st.lists(strategies.any_bytes(format) | strategies.valid_bytes(format), max_size=4))
     given_column = binary_column(rows).cast(
         data.draw(st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()]))
@@ -68,7 +68,7 @@ def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataOb
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_the_type_is_known_before_any_row_is_read(format: str) -> None:
+def test_type_is_known_before_reading_rows(format: str) -> None:
     for errors in ("raise", "column"):
         reported = made("decode", format, views=True, errors=errors).result_type()  # type: ignore[arg-type]
         assert lha.decode(binary_column([None]), format, views=True, errors=errors).type == reported  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_text_and_bytes_are_selected_as_views() -> None:
 
 
 @pytest.mark.parametrize("binary_type", [pa.binary(), pa.large_binary(), pa.binary_view()])
-def test_long_values_refer_to_the_buffers_of_the_input(binary_type: pa.DataType) -> None:
+def test_long_values_refer_to_input_buffers(binary_type: pa.DataType) -> None:
     given_column = column(binary_type)
     inputs = {buffer.address for buffer in given_column.buffers()[2:] if buffer}
     result = values_of(lha.decode(given_column, "kafka", views=True))
@@ -100,12 +100,12 @@ def test_long_values_refer_to_the_buffers_of_the_input(binary_type: pa.DataType)
         assert {buffer.address for buffer in buffers_of(chosen.field(name))} <= inputs
 
 
-def test_short_values_do_not_keep_the_input() -> None:
+def test_short_values_do_not_keep_input_alive() -> None:
     short = binary_column([lh.encode([("a", b"twelve bytes")], "kafka")] * 100)
     assert buffers_of(values_of(lha.decode(short, "kafka", views=True))) == []
 
 
-def test_values_that_are_not_in_the_input_have_a_buffer_of_their_own() -> None:
+def test_values_not_in_input_have_own_buffer() -> None:
     number, uuid = lh.Int128(-(2**100)), bytes(range(16))
     iggy = binary_column([lh.encode([("n", number), ("long", lh.Binary(b"x" * 100))], "iggy")] * 3)
     plain = lha.decode(iggy, "iggy")
@@ -118,7 +118,7 @@ def test_values_that_are_not_in_the_input_have_a_buffer_of_their_own() -> None:
     assert result.to_pylist() == lha.select(uuids, {"u": "uuid", "x": "binary"}).to_pylist()
 
 
-def test_text_that_is_not_utf8_is_rejected() -> None:
+def test_non_utf8_text_is_rejected() -> None:
     rows = [lh.encode([("a", value)], "kafka") for value in (b"x" * 100, b"x" * 99 + b"\xff", b"\xff")]
     for views in (False, True):
         with pytest.raises(lh.DecodeError) as caught:
@@ -128,7 +128,7 @@ def test_text_that_is_not_utf8_is_rejected() -> None:
         assert nulls.to_pylist() == [{"a": "x" * 100}, {"a": None}, {"a": None}]
 
 
-def test_values_of_lists_refer_to_the_column_of_values() -> None:
+def test_list_values_refer_to_value_column() -> None:
     lists = lha.decode(column(), "kafka")
     result = lha.select(lists, {"a": "binary"}, views=True)
     assert result.to_pylist() == lha.select(lists, {"a": "binary"}).to_pylist()
@@ -136,7 +136,7 @@ def test_values_of_lists_refer_to_the_column_of_values() -> None:
     assert buffer.address == values_of(lists).buffers()[2].address
 
 
-def test_the_output_outlives_the_input() -> None:
+def test_output_outlives_input() -> None:
     given_column = column()
     expected = lha.decode(given_column, "kafka").to_pylist()
     result = lha.decode(given_column, "kafka", views=True)
@@ -147,7 +147,7 @@ def test_the_output_outlives_the_input() -> None:
     del junk
 
 
-def test_views_go_into_polars_and_duckdb() -> None:
+def test_polars_and_duckdb_read_views() -> None:
     table = pa.table({"headers": lha.decode(column(), "kafka", views=True)})
     expected = table["headers"].to_pylist()
     assert pl.DataFrame(table)["headers"].to_list() == expected
@@ -161,7 +161,7 @@ def test_views_go_into_polars_and_duckdb() -> None:
     assert pl.Series(series).to_list() == expected
 
 
-def test_views_go_through_ipc_and_streams() -> None:
+def test_views_survive_ipc_and_streams() -> None:
     chunked = pa.chunked_array([column(), column()[3:]])
     expected = lha.decode(chunked, "kafka").to_pylist()
     result = lha.decode(chunked, "kafka", views=True)
@@ -174,6 +174,6 @@ def test_views_go_through_ipc_and_streams() -> None:
     assert pa.chunked_array(stream).to_pylist() == expected
 
 
-def test_views_are_a_flag() -> None:
+def test_views_option_is_boolean() -> None:
     with pytest.raises(TypeError, match="views must be bool, not str"):
         lha.decode(binary_column([b""]), "kafka", views="yes")  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ def has_longer_spelling(data: bytes, format: str) -> bool:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_short_input_is_written_back_unchanged_but_for_two_spellings(format: str) -> None:
+def test_short_input_is_rewritten_unchanged_except_two_spellings(format: str) -> None:
     spelled_out = 0
     for length in range(5):
         for parts in itertools.product(b"\0\x01\x02\x03\x04\x61\x80\xff", repeat=length):
@@ -49,5 +49,5 @@ def test_short_input_is_written_back_unchanged_but_for_two_spellings(format: str
         ("streams", "8000aa", "00aa"),
     ],
 )
-def test_a_longer_spelling_is_written_back_shorter(format: str, data: str, written: str) -> None:
+def test_longer_encoding_is_rewritten_shorter(format: str, data: str, written: str) -> None:
     assert lh.encode(lh.decode(bytes.fromhex(data), format), format).hex() == written

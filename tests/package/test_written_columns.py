@@ -15,7 +15,7 @@ def exact(values: pa.Array, type: pa.DataType, before: int = 0) -> pa.Array:
     return exact_column(pa.record_batch({"x": values}), "x", type, before, "kafka")
 
 
-def test_values_that_the_type_holds_are_converted() -> None:
+def test_values_in_type_range_are_converted() -> None:
     assert exact(pa.array([1, None], pa.int64()), pa.int32()) == pa.array([1, None], pa.int32())
     assert exact(pa.array([1000, None], pa.timestamp("ns", "UTC")), MICROS).cast(pa.int64()).to_pylist() == [1, None]
     assert exact(pa.nulls(2), pa.int32()).null_count == 2
@@ -33,9 +33,7 @@ def test_values_that_the_type_holds_are_converted() -> None:
     ],
     ids=str,
 )
-def test_the_error_for_another_value_names_the_row_of_the_table_and_not_the_value(
-    values: pa.Array, type: pa.DataType
-) -> None:
+def test_error_for_inexact_value_names_row_and_hides_value(values: pa.Array, type: pa.DataType) -> None:
     with pytest.raises(EncodeError) as raised:
         exact(values, type, before=10)
     error = raised.value
@@ -44,11 +42,11 @@ def test_the_error_for_another_value_names_the_row_of_the_table_and_not_the_valu
     assert error.__suppress_context__ or error.__context__ is None
 
 
-def test_a_column_that_holds_no_numbers_is_refused() -> None:
+def test_non_numeric_column_is_rejected() -> None:
     with pytest.raises(TypeError, match="column 'x' is list<item: int64>, and int32 is needed"):
         exact(pa.array([[1]]), pa.int32())
 
 
-def test_times_without_a_zone_are_refused() -> None:
+def test_times_without_zone_are_rejected() -> None:
     with pytest.raises(TypeError, match=r"'x' has times without a time zone.*assume_timezone"):
         exact(pa.array([1000], pa.timestamp("ns")), MICROS)
