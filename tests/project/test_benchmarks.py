@@ -13,12 +13,12 @@ from benches.limits.report import Bar, Record
 from benches.spark import pairs
 
 
-def test_a_ratio_is_taken_within_each_pair():
+def test_ratio_is_computed_within_each_pair():
     assert pairs.ratio([2.0, 30.0, 4.0], [1.0, 10.0, 4.0]).median == 2.0
     assert pairs.ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (2.0, 2.0, 2.0)
 
 
-def test_the_interval_of_fifteen_values_ends_at_the_fourth_or_fifth_from_either_end():
+def test_interval_of_fifteen_values_spans_fourth_or_fifth_ranks():
     # In a sample drawn from 15 values, the median is one of the first four with a probability of 2.54 %.
     intervals = [pairs.median([float(value) for value in range(1, 16)]) for _ in range(2)]
     median, low, high = intervals[0]
@@ -37,11 +37,11 @@ def test_the_interval_of_fifteen_values_ends_at_the_fourth_or_fifth_from_either_
         (5.3, False, "missed"),
     ],
 )
-def test_a_goal_is_missed_when_more_than_a_twentieth_is_missing(figure: float, at_least: bool, verdict: str):
+def test_goal_missed_by_over_a_twentieth_is_reported(figure: float, at_least: bool, verdict: str):
     assert Bar("", 5, figure, at_least).verdict == verdict
 
 
-def test_ratios_to_memcpy_are_taken_within_a_round():
+def test_memcpy_ratios_are_computed_within_round():
     def row(side: str, job: str, ns: list[float]) -> dict:
         return {"side": side, "corpus": "A", "job": job, "batch": 1, "buffers": "released", "ns": ns}
 
@@ -49,7 +49,7 @@ def test_ratios_to_memcpy_are_taken_within_a_round():
     assert record.to_memcpy("decode", "A", 1) == 3
 
 
-def test_ratios_of_direct_reading_are_taken_within_a_round():
+def test_direct_reading_ratios_are_computed_within_round():
     def side(name: str, seconds: list[float]) -> dict:
         return {"job": "offset and amount to Arrow, one core", "side": name, "seconds": seconds}
 
@@ -61,7 +61,7 @@ def test_ratios_of_direct_reading_are_taken_within_a_round():
     assert [bar.figure for bar in goals.directly({"results": taken}).bars] == [24, 12]
 
 
-def test_a_fitted_line_reports_its_largest_deviation():
+def test_fitted_line_reports_largest_deviation():
     def point(at: int, ns: float) -> dict:
         return {"curve": "headers", "job": "decode", "at": at, "rows": 1, "headers": 1, "ns": [ns, ns, 1e9]}
 
@@ -92,9 +92,7 @@ def test_corpora_match_their_description(tmp_path: Path):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--record"]])
-def test_instructions_are_not_compared_in_silence_without_valgrind(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-):
+def test_missing_valgrind_fails_instruction_comparison(monkeypatch: pytest.MonkeyPatch, arguments: list[str]):
     monkeypatch.setenv("PATH", "")
     assert instructions.main(arguments) == 1
 
@@ -103,11 +101,11 @@ def test_instructions_are_not_compared_in_silence_without_valgrind(
     ("now", "compiler", "verdict"),
     [(103.0, "a", ""), (103.1, "a", instructions.HIGHER), (124.0, "b", ""), (97.0, "a", "lower: record it")],
 )
-def test_a_count_may_grow_by_three_percent(now: float, compiler: str, verdict: str):
+def test_count_may_grow_by_three_percent(now: float, compiler: str, verdict: str):
     assert instructions.verdict(now, 100.0, instructions.allowed({"compiler": "a"}, compiler)) == verdict
 
 
-def test_modules_that_benchmarks_import_exist():
+def test_modules_imported_by_benchmarks_exist():
     # Some are imported only where a long benchmark runs.
     root = Path(__file__).parents[2]
     missing = [
@@ -121,6 +119,6 @@ def test_modules_that_benchmarks_import_exist():
 
 
 @pytest.mark.parametrize("path", page.PAGES, ids=lambda path: path.name)
-def test_figures_of_pages_are_those_on_record(path: Path) -> None:
+def test_page_figures_match_record(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert page.filled(text) == text

@@ -48,14 +48,14 @@ def entry(text: str) -> Entry:
 ENTRIES = [(path.name, entry) for path in SOURCES for entry in entries(path.read_text(encoding="utf-8"))]
 
 
-def test_all_are_found() -> None:
+def test_all_core_entries_are_found() -> None:
     marks = sum(path.read_text(encoding="utf-8").count("#[pyfunction]") for path in SOURCES)
     assert len(ENTRIES) > marks > 25
     assert {"decode", "apply", "__next__", "__contains__", "new"} <= {entry.name for _, entry in ENTRIES}
 
 
 @pytest.mark.parametrize(("module", "entry"), ENTRIES, ids=[f"{module}:{entry.name}" for module, entry in ENTRIES])
-def test_the_body_and_the_conversions_are_entered(module: str, entry: Entry) -> None:
+def test_body_and_conversions_run_inside_enter(module: str, entry: Entry) -> None:
     assert entry.result.startswith("PyResult<")
     assert entry.body.lstrip().startswith("enter(|| ")
     # Nothing comes after it: the next line as deep as the signature closes the function.

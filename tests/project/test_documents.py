@@ -22,7 +22,7 @@ def text_of(page: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_page_writes_topic_to_iceberg_and_delta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("pyiceberg.catalog.sql", reason="pyiceberg[sql-sqlite] is not installed")
     deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
     page = "docs/how-to/iceberg-and-delta.md"
@@ -38,7 +38,7 @@ def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatc
         assert kept == read.select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
 
 
-def test_duckdb_polars_and_pandas_print_what_their_page_shows(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_duckdb_polars_and_pandas_output_matches_page(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     page = "docs/how-to/arrow-columns.md"
     monkeypatch.chdir(ROOT)
     names: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def test_duckdb_polars_and_pandas_print_what_their_page_shows(monkeypatch: pytes
     ]
 
 
-def test_the_page_about_scans_reads_a_file_in_parts(samples: Path) -> None:
+def test_scan_page_reads_file_in_parts(samples: Path) -> None:
     names = {"lha": lha}
     run("docs/how-to/scan-a-topic.md", names, there={"orders.parquet": str(samples / "orders-0.parquet")})
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"], "kafka")
@@ -68,7 +68,7 @@ def test_every_page_with_python_is_run_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_block_is_marked_as_what_doctest_finds_in_it(page: Path) -> None:
+def test_code_block_mark_matches_doctest(page: Path) -> None:
     for mark, code in fences(text_of(page)):
         assert mark.split(" ")[0] in MARKS
         assert (mark == "pycon") is (re.search(r"^ *>>> ", code, re.MULTILINE) is not None), code
@@ -77,19 +77,19 @@ def test_a_block_is_marked_as_what_doctest_finds_in_it(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+def test_every_file_link_resolves(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL))
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_every_file_of_the_tests_that_a_page_names_exists() -> None:
+def test_every_test_file_named_by_page_exists() -> None:
     named = {name for page in PAGES for name in re.findall(r"`((?:tests|examples)/[\w/.-]+)`", text_of(page))}
     assert named
     # The worked example in CONTRIBUTING.md is about a format that does not exist.
     assert sorted(name for name in named if not (ROOT / name).exists() and "acme" not in name) == []
 
 
-def test_every_public_module_has_a_page_of_the_api() -> None:
+def test_every_public_module_has_api_page() -> None:
     (listed,) = re.findall(r"^PUBLIC = \((.*?)^\)", text_of(ROOT / "tools" / "public-names"), re.MULTILINE | re.DOTALL)
     modules = {"letterhead", *re.findall(r'"(\w+)"', listed)}
     pages = {page.stem for page in (ROOT / "docs" / "reference" / "api").glob("*.md")}
@@ -99,7 +99,7 @@ def test_every_public_module_has_a_page_of_the_api() -> None:
 
 
 @pytest.mark.parametrize("module", ["letterhead", "letterhead.arrow", "letterhead.spark", "letterhead.state"])
-def test_the_pages_of_a_module_have_each_public_name_once(module: str) -> None:
+def test_module_pages_list_each_public_name_once(module: str) -> None:
     public = importlib.import_module(module)
     folder = ROOT / "docs" / "reference" / "api" / module.removeprefix("letterhead.")
     names = [name for page in folder.glob("*.md") for name in re.findall(r"^::: [\w.]+\.(\w+)$", text_of(page), re.M)]

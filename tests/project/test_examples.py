@@ -79,7 +79,7 @@ RUN_ELSEWHERE = {
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_an_example_prints_the_documented_output(name: str, tmp_path: Path) -> None:
+def test_example_prints_documented_output(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],
         env={**os.environ, "TMPDIR": str(tmp_path), "PYSPARK_PYTHON": sys.executable, "PYTHONIOENCODING": "utf-8"},
@@ -97,7 +97,7 @@ def test_every_example_is_run_here() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == PRINTED.keys() | RUN_ELSEWHERE
 
 
-def test_the_totals_of_the_state_are_those_of_the_reference(samples: Path) -> None:
+def test_state_totals_match_reference(samples: Path) -> None:
     totals: Counter[str] = Counter()
     for message in pq.read_table(samples / "store-latest-0.parquet", columns=["value"])["value"].to_pylist():
         row = ops.select(message, "streams-timestamped", {"tenant": "string", "amount_cents": "int64"})

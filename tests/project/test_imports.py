@@ -120,7 +120,7 @@ def test_every_package_has_a_layer() -> None:
     assert {group_of(module) for module in MODULES} == {group for layer in LAYERS for group in layer}
 
 
-def test_each_layer_imports_only_those_above_it_in_the_table() -> None:
+def test_layers_import_only_layers_above_in_table() -> None:
     rank = {group: number for number, layer in enumerate(LAYERS) for group in layer}
     wrong = [
         f"{module} -> {target}"

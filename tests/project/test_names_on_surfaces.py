@@ -37,7 +37,7 @@ def _extras() -> None:
 
 
 @pytest.mark.parametrize("cells", rows(0), ids=lambda cells: cells[0])
-def test_a_parameter_has_one_default_on_every_surface(cells: list[str]) -> None:
+def test_parameter_has_one_default_on_every_surface(cells: list[str]) -> None:
     found: dict[str, dict[str, Any]] = {}
     for name, value in functions_of_job(cells).items():
         for parameter in inspect.signature(value).parameters.values():
@@ -59,7 +59,7 @@ def test_choices_have_one_vocabulary(name: str) -> None:
     assert words <= CHOICES[name]
 
 
-def test_the_commands_and_options_of_the_page_exist() -> None:
+def test_commands_and_options_of_page_exist() -> None:
     public = (ROOT / "docs" / "reference" / "public-names.txt").read_text(encoding="utf-8")
     commands = [cells[4].strip("`").split() for cells in rows(0) if cells[4]]
     assert [words for words in commands if f"letterhead {words[0]} " not in public] == []

@@ -24,13 +24,13 @@ def tool() -> Any:
     return module
 
 
-def test_a_public_module_without_a_list_of_names_is_an_error(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_public_module_without_list_of_names_raises(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "PUBLIC", ("cli.exits",))
     with pytest.raises(SystemExit, match=r"letterhead.cli.exits has no __all__"):
         tool.python_names()
 
 
-def test_a_member_is_listed_under_the_class_that_defines_it(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_member_is_listed_under_defining_class(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "PUBLIC", ("state",))
     names = tool.python_names()
     assert [name for name in names if ".reverse_range(" in name] == [
@@ -42,7 +42,7 @@ def test_a_member_is_listed_under_the_class_that_defines_it(tool: Any, monkeypat
     )
 
 
-def test_public_names_are_the_committed_ones() -> None:
+def test_public_names_match_committed_list() -> None:
     for extra in ("pyspark", "hypothesis", "typer"):
         pytest.importorskip(extra)
     command = [sys.executable, ROOT / "tools" / "public-names"]

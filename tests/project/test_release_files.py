@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def test_jobs_of_one_release_name_their_files_apart(tmp_path):
+def test_jobs_of_one_release_use_distinct_file_names(tmp_path):
     # All go into one directory. A bill of materials is named after its wheel, or after the platform.
     names = set()
     for tag in ("manylinux_2_17_x86_64", "manylinux_2_17_aarch64"):
@@ -60,7 +60,7 @@ def call(script, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
-def test_a_bill_of_materials_does_not_name_the_directory_of_the_build(release):
+def test_bill_of_materials_omits_build_directory(release):
     wheel, _ = release
     assert call("paths.py", wheel.parent).returncode == 0
     with zipfile.ZipFile(wheel) as archive:
@@ -75,14 +75,14 @@ def test_a_bill_of_materials_does_not_name_the_directory_of_the_build(release):
 
 
 @pytest.mark.parametrize("path", [b"/home/me/.cargo/registry/src/x.rs", str(ROOT).encode() + b"/src/lib.rs"])
-def test_a_module_with_a_path_of_the_build_is_refused(release, path):
+def test_module_containing_build_path_is_rejected(release, path):
     wheel, files = release
     write_wheel(wheel, files | {"letterhead/_native.abi3.so": path})
     refused = call("paths.py", wheel.parent)
     assert (refused.returncode, "letterhead/_native.abi3.so" in refused.stderr) == (1, True)
 
 
-def test_files_that_are_not_those_of_the_tag_are_not_uploaded(release):
+def test_files_that_differ_from_tag_are_not_uploaded(release):
     wheel, files = release
     assert call("paths.py", wheel.parent).returncode == 0
     refused = call("uploads.py", wheel.parent, "v0.1.0")

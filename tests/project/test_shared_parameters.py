@@ -51,11 +51,11 @@ FUNCTIONS = functions(one_message) | functions(lha)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_parameter_has_a_type_and_its_default(name: str) -> None:
+def test_every_parameter_has_type_and_default(name: str) -> None:
     check(FUNCTIONS[name])
 
 
-def test_every_parameter_of_functions_of_spark_has_a_type_and_its_default() -> None:
+def test_every_spark_parameter_has_type_and_default() -> None:
     pytest.importorskip("pyspark")
     from letterhead import spark as lhs
 
@@ -64,7 +64,7 @@ def test_every_parameter_of_functions_of_spark_has_a_type_and_its_default() -> N
             check(function)
 
 
-def test_entries_have_the_indentation_of_their_place_and_keep_what_follows() -> None:
+def test_entries_keep_indentation_and_following_text() -> None:
     docstring = (
         "Decode.\n\n    Parameters\n    ----------\n    {lenient} {nulls}\n        Only here.\n    other : int\n"
     )
@@ -74,12 +74,12 @@ def test_entries_have_the_indentation_of_their_place_and_keep_what_follows() -> 
     assert lines[-2:] == ["        Only here.", "    other : int"]
 
 
-def test_an_unknown_name_is_an_error() -> None:
+def test_unknown_parameter_name_raises() -> None:
     with pytest.raises(KeyError, match="lenint"):
         insert("    {lenint}\n")
 
 
-def test_the_site_shows_the_same_docstrings() -> None:
+def test_site_shows_same_docstrings() -> None:
     griffe = pytest.importorskip("griffe", reason="griffe, which reads the sources for the site, is not installed")
     extensions = griffe.load_extensions(str(ROOT / "docs" / "shared_parameters.py"))
     package = griffe.load("letterhead", search_paths=[str(ROOT / "python")], extensions=extensions)

@@ -27,7 +27,7 @@ def commands(page: Path) -> list[str]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if commands(page)], ids=lambda page: str(page.relative_to(ROOT))
 )
-def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+def test_page_commands_exist_with_their_options(page: Path) -> None:
     for line in commands(page):
         first, *words = shlex.split(line.replace("...", "").replace("…", ""), comments=True)[1:] or ["--help"]
         if first.startswith("-"):

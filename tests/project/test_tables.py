@@ -16,12 +16,12 @@ TOOL = ROOT / "tools" / "tables"
 
 
 @pytest.mark.slow
-def test_pages_have_the_tables_and_the_output_that_the_package_prints() -> None:
+def test_pages_have_tables_and_output_of_package() -> None:
     done = subprocess.run([sys.executable, str(TOOL), "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_tool_fills_new_marks_and_replaces_old_contents(tmp_path: Path) -> None:
+def test_tool_fills_new_marks_and_replaces_old_contents(tmp_path: Path) -> None:
     loader = SourceFileLoader("tables", str(TOOL))
     spec = importlib.util.spec_from_loader("tables", loader)
     assert spec

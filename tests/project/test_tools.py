@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "script", sorted(path.name for path in (ROOT / "tools").iterdir() if path.is_file() and not path.suffix)
 )
-def test_a_tool_explains_itself_and_refuses_what_it_does_not_know(script):
+def test_tool_prints_help_and_rejects_unknown_argument(script):
     def call(argument):
         return subprocess.run([ROOT / "tools" / script, argument], capture_output=True, text=True, timeout=300)
 
@@ -27,7 +27,7 @@ def test_a_tool_explains_itself_and_refuses_what_it_does_not_know(script):
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="needs man")
-def test_there_is_a_manual_page_of_every_command_without_a_warning(tmp_path: Path) -> None:
+def test_every_command_has_manual_page_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("typer")
     subprocess.run([sys.executable, ROOT / "tools" / "man", "--out", tmp_path], check=True)
     pages = sorted((tmp_path / "man1").iterdir())

@@ -61,14 +61,14 @@ def program(code: str) -> list[str]:
 # --- the manifest ----------------------------------------------------------------------------------------------------
 
 
-def test_the_manifest_is_that_of_the_files(vectors: Path) -> None:
+def test_manifest_matches_files(vectors: Path) -> None:
     checked = subprocess.run(
         [sys.executable, str(vectors / "manifest.py"), "--check"], capture_output=True, text=True, timeout=540
     )
     assert (checked.returncode, checked.stdout) == (0, ""), "python tests/vectors/manifest.py writes it anew"
 
 
-def test_a_changed_byte_is_seen(vectors: Path, tmp_path: Path) -> None:
+def test_changed_byte_is_detected(vectors: Path, tmp_path: Path) -> None:
     for path in [*vectors.glob("*.json*"), vectors / "runner.py", vectors / "manifest.py"]:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "rocksdb").symlink_to(vectors / "rocksdb")
@@ -82,7 +82,7 @@ def test_a_changed_byte_is_seen(vectors: Path, tmp_path: Path) -> None:
     assert [line[:12] for line in different] == ['-   "sha256"', '+   "sha256"']
 
 
-def test_every_case_has_an_identity_of_its_own(vectors: Path, manifest: dict[str, Any]) -> None:
+def test_every_case_has_unique_identity(vectors: Path, manifest: dict[str, Any]) -> None:
     printed = subprocess.run(
         [sys.executable, str(vectors / "manifest.py"), "--cases"],
         capture_output=True,
@@ -99,7 +99,7 @@ def test_every_case_has_an_identity_of_its_own(vectors: Path, manifest: dict[str
             assert counts[format, file["file"]] == count
 
 
-def test_what_a_strict_reading_refuses_is_what_is_listed(vectors: Path) -> None:
+def test_strict_rejections_match_listed_ones(vectors: Path) -> None:
     listed = json.loads((vectors / "strict.json").read_text())["malformed"]
     refused: dict[str, dict[str, list[int]]] = {format: {} for format in listed}
     for number, line in enumerate(read_lines(vectors, "malformed"), 1):
@@ -115,7 +115,7 @@ def test_what_a_strict_reading_refuses_is_what_is_listed(vectors: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["native", "plain_python"])
-def test_every_case_holds_with_codes_and_places(vectors: Path, manifest: dict[str, Any], name: str) -> None:
+def test_every_case_matches_codes_and_positions(vectors: Path, manifest: dict[str, Any], name: str) -> None:
     status, report = report_of(vectors, "--codes", *adapter(vectors, name))
     assert report["failures"] == []
     assert (status, report["failed"]) == (0, 0)
@@ -129,7 +129,7 @@ def test_every_case_holds_with_codes_and_places(vectors: Path, manifest: dict[st
     assert report["passed"] == report["cases"] - (numbers if name == "native" else 0)
 
 
-def test_an_implementation_that_drops_repeated_keys_fails_where_keys_repeat(vectors: Path) -> None:
+def test_implementation_dropping_repeated_keys_fails_those_cases(vectors: Path) -> None:
     code = BROKEN.format(adapters=str(vectors / "adapters"))
     status, report = report_of(vectors, "--file", "headers", "--failures", "999", *program(code))
     repeats = {
@@ -147,7 +147,7 @@ def test_an_implementation_that_drops_repeated_keys_fails_where_keys_repeat(vect
     assert f"and {len(repeats) - 1} more" in printed.stdout
 
 
-def test_an_implementation_that_refuses_everything_fails(vectors: Path) -> None:
+def test_implementation_rejecting_everything_fails(vectors: Path) -> None:
     code = 'import sys\nfor line in sys.stdin: print(\'{"error": "truncated"}\', flush=True)'
     status, report = report_of(vectors, "--only", "kip82-int", *program(code))
     refusals = [line for line in read_lines(vectors, "kip82_int") if "error" in line or "errors" in line]
@@ -170,20 +170,20 @@ def test_an_implementation_that_refuses_everything_fails(vectors: Path) -> None:
     ],
     ids=["ends", "no JSON", "no object", "silent"],
 )
-def test_an_implementation_that_gives_no_answer_fails(vectors: Path, code: str, why: str) -> None:
+def test_implementation_without_answer_fails(vectors: Path, code: str, why: str) -> None:
     limit = "0.2" if "sleep" in code else "60"
     status, report = report_of(vectors, "--only", "iggy-batch", "--timeout", limit, *program(code))
     assert (status, report["failed"], report["passed"]) == (1, 24, 0)
     assert all(why in failure["why"] for failure in report["failures"])
 
 
-def test_an_implementation_that_supports_nothing_does_not_pass(vectors: Path) -> None:
+def test_implementation_supporting_nothing_does_not_pass(vectors: Path) -> None:
     code = "import sys\nfor line in sys.stdin: print('{\"unsupported\": true}', flush=True)"
     status, report = report_of(vectors, "--only", "streams", *program(code))
     assert (status, report["passed"], report["unsupported"]) == (1, 0, report["cases"])
 
 
-def test_an_adapter_that_cannot_be_run_is_reported(vectors: Path) -> None:
+def test_adapter_that_cannot_run_is_reported(vectors: Path) -> None:
     ran = run(vectors, "--", "/nowhere/adapter")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "/nowhere/adapter: No such file or directory\n"

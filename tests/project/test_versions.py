@@ -14,12 +14,12 @@ from tests.versions import ROOT, VERSIONS, built
 TOOL = ROOT / "tools" / "versions"
 
 
-def test_pages_name_the_versions_of_the_file() -> None:
+def test_pages_name_versions_from_file() -> None:
     done = subprocess.run([sys.executable, str(TOOL), "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_tool_writes_versions_and_notices_stale_ones(tmp_path: Path) -> None:
+def test_tool_writes_versions_and_detects_stale_ones(tmp_path: Path) -> None:
     for name in ("tools", "docs"):
         (tmp_path / name).mkdir()
     tool = tmp_path / "tools" / "versions"
@@ -46,12 +46,12 @@ def test_the_tool_writes_versions_and_notices_stale_ones(tmp_path: Path) -> None
     assert run("--check") == (1, "docs/page.md names Kafka 3.0.0, which docs/versions.toml does not have\n")
 
 
-def test_spark_of_the_tests_is_the_one_of_the_file() -> None:
+def test_spark_test_version_matches_file() -> None:
     assert version("pyspark") == VERSIONS["spark"]["reference"]
 
 
 @pytest.mark.jvm
-def test_java_programs_are_built_with_the_versions_of_the_file() -> None:
+def test_java_programs_are_built_with_versions_from_file() -> None:
     for kafka in (VERSIONS["kafka"]["reference"], *VERSIONS["kafka"]["also"]):
         jars = [jar.name for jar in (built("jvm-tests", kafka) / "lib").glob("kafka-*.jar")]
         assert f"kafka-streams-{kafka}.jar" in jars

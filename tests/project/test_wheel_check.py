@@ -53,29 +53,29 @@ def refused(path: Path) -> str:
     return str(ended.value)
 
 
-def test_a_name_that_is_not_the_tag_inside_is_refused(tmp_path: Path) -> None:
+def test_name_that_contradicts_wheel_tag_is_rejected(tmp_path: Path) -> None:
     assert "says inside that it is ['cp312-abi3-any']" in refused(wheel(tmp_path, tag="cp312-abi3-any"))
 
 
 @pytest.mark.parametrize("tag", ["cp311-cp311-win_amd64", "cp312-abi3-win_amd64", "cp313-cp313t-win_amd64"])
-def test_an_interface_that_we_do_not_build_for_is_refused(tmp_path: Path, tag: str) -> None:
+def test_unsupported_interface_is_rejected(tmp_path: Path, tag: str) -> None:
     assert "neither abi3 from 3.11 on nor a free-threaded" in refused(
         wheel(tmp_path, f"letterhead-0.1.0-{tag}.whl", tag)
     )
 
 
-def test_other_metadata_is_refused(tmp_path: Path) -> None:
+def test_wrong_metadata_is_rejected(tmp_path: Path) -> None:
     assert "has the metadata of letterhead 0.1.0, MIT" in refused(
         wheel(tmp_path, metadata=METADATA.replace("Apache-2.0", "MIT"))
     )
 
 
 @pytest.mark.parametrize("file", ["tests__test_package.py", "letterhead__notes.txt", "letterhead__other.so"])
-def test_a_file_that_should_not_be_there_is_refused(tmp_path: Path, file: str) -> None:
+def test_unexpected_file_is_rejected(tmp_path: Path, file: str) -> None:
     assert f"and has ['{file.replace('__', '/')}']" in refused(wheel(tmp_path, **{file: b"x"}))
 
 
-def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_oversized_wheel_is_rejected(tmp_path: Path) -> None:
     data = bytes(check.MOST_BYTES)
     assert "bytes: more than 5,000,000" in refused(wheel(tmp_path, **{"letterhead/large.py": data}))
 
@@ -93,21 +93,21 @@ def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux" or HAS_NO_GIL, reason="the tags are those of Linux with a GIL")
-def test_a_wheel_is_tried_where_pip_would_install_it(tags: str, installs: bool) -> None:
+def test_wheel_is_tried_where_pip_would_install_it(tags: str, installs: bool) -> None:
     here = platform.machine()
     names = {"here": here, "other": {"x86_64": "aarch64"}.get(here, "x86_64")}
     [python] = [python_info for python_info in check.pythons([sys.executable]) if python_info.prefix == sys.base_prefix]
     assert check.fits(Path(f"letterhead-0.1.0-{tags.format(**names)}.whl"), python) == installs
 
 
-def test_a_module_that_is_no_library_is_refused(tmp_path: Path) -> None:
+def test_module_that_is_no_library_is_rejected(tmp_path: Path) -> None:
     # Names, tags and metadata hold here: it gets as far as abi3audit, which opens the module.
     output = refused(wheel(tmp_path))
     assert "-m abi3audit --strict" in output
     assert "No module named" not in output
 
 
-def test_sources_without_a_licence_or_with_data_in_bulk_are_refused(tmp_path: Path) -> None:
+def test_sources_without_licence_or_with_bulk_data_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "letterhead-0.1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name in [*check.NEEDED_IN_SDIST[1:], "tests/samples/orders-0.parquet"]:
@@ -119,7 +119,7 @@ def test_sources_without_a_licence_or_with_data_in_bulk_are_refused(tmp_path: Pa
         check.look_at_sources(path)
 
 
-def test_the_licences_name_the_crates_that_the_lock_file_has() -> None:
+def test_licences_name_crates_of_lock_file() -> None:
     named = licences.named((ROOT / "THIRD-PARTY.txt").read_text(encoding="utf-8"))
     assert len(named) > 40
     lock = (ROOT / "Cargo.lock").read_text()
