@@ -63,7 +63,7 @@ def scan_of(values: list[bytes | None]) -> Any:
 
 
 @pytest.mark.parametrize("module", ["scan", "scan.key", "scan.report", "scan.costs"])
-def test_the_examples_run(module):
+def test_scan_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"letterhead.{module}"))
     assert result.attempted > 0
     assert result.failed == 0
@@ -72,7 +72,7 @@ def test_the_examples_run(module):
 # What is counted. ------------------------------------------------------------------------------------------------------
 
 
-def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, topic_scan):
+def test_sample_topic_counts_match_plain_python(orders, topic_scan):
     rows = orders.to_pylist()
     assert (topic_scan.statistics.rows, topic_scan.statistics.bad_rows) == (len(rows), 0)
     assert topic_scan.statistics.null_rows == sum(row is None for row in rows)
@@ -97,7 +97,7 @@ def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, topic_sca
 
 
 @pytest.mark.parametrize("format", ["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023"])
-def test_bytes_and_decoded_lists_scan_alike(format):
+def test_bytes_and_decoded_lists_scan_equally(format):
     key = 7 if format == "kip82-int" else "k"
     value = lh.Int32(3) if format != "kafka" and format != "kip82-int" else b"\x00\x00\x00\x03"
     messages = pa.array([lh.encode([(key, value), (key, value)], format), None])
@@ -108,7 +108,7 @@ def test_bytes_and_decoded_lists_scan_alike(format):
     assert of_bytes[key].guesses[0].type == "int32"
 
 
-def test_polars_and_chunks_and_slices(orders, topic_scan):
+def test_polars_chunks_and_slices_scan_equally(orders, topic_scan):
     assert lha.scan(pl.Series(orders), "kafka").to_dict() == topic_scan.to_dict()
     halves = pa.chunked_array([orders.chunk(0).slice(0, 3000), orders.chunk(0).slice(3000)])
     assert lha.scan(halves, "kafka").to_dict() == topic_scan.to_dict()
@@ -118,7 +118,7 @@ def test_polars_and_chunks_and_slices(orders, topic_scan):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["bytes", "list"])
-def test_an_iterator_of_arrays_is_scanned_as_the_whole_column(orders, form):
+def test_iterator_of_arrays_is_scanned_like_whole_column(orders, form):
     column = orders if form == "list" else lha.encode(orders, "kafka")
     parts = [column.slice(0, 3000), pl.Series(column.slice(3000, 4000)), column.slice(7000).combine_chunks()]
     assert lha.scan(iter(parts), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
@@ -161,7 +161,7 @@ def test_arrays_of_an_iterator_are_released_after_reading(form):
     assert max(alive) <= 3
 
 
-def test_rows_of_an_iterator_are_counted_on():
+def test_iterator_row_numbers_continue_over_arrays():
     good, bad = pa.array([lh.encode([("k", b"v")], "kafka")] * 3), pa.array([b"", b"\x01"])
     with pytest.raises(lh.DecodeError, match="row 4") as raised:
         lha.scan(iter([good, bad]), "kafka", errors="raise")
@@ -169,7 +169,7 @@ def test_rows_of_an_iterator_are_counted_on():
 
 
 @pytest.mark.parametrize("column", [b"\x00", [b"\x00"], iter([b"\x00"]), None])
-def test_objects_that_are_no_column_are_rejected(column):
+def test_non_columns_are_rejected(column):
     with pytest.raises(TypeError, match=r"a column is any Arrow array or stream .*, and this is "):
         lha.scan(column, "kafka")
 
@@ -203,7 +203,7 @@ def test_errors_name_the_row_of_the_column(form):
     assert (raised.value.row, raised.value.format) == (10_007, format)
 
 
-def test_a_header_without_a_key_is_an_error():
+def test_header_without_key_raises():
     column = pa.array([[{"key": None, "value": b"x"}, {"key": "k", "value": b"y"}, None], []], HEADERS)
     seen = lha.scan(column, "kafka").statistics
     assert (seen.bad_rows, seen.errors, list(seen.keys)) == (1, {"null_key": 2}, ["k"])
@@ -241,7 +241,7 @@ def scan_rows(rows: list[Any]) -> Scan:
 
 
 @given(PART, PART, PART)
-def test_parts_add_up_to_the_whole_in_any_order(first, two, three):
+def test_parts_add_up_to_whole_in_any_order(first, two, three):
     whole = scan_rows(first + two + three)
     a, b, c = map(scan_rows, (first, two, three))
     assert a.merge(b).merge(c).statistics == whole.statistics
@@ -250,7 +250,7 @@ def test_parts_add_up_to_the_whole_in_any_order(first, two, three):
 
 
 @pytest.mark.slow
-def test_parts_of_the_topic_add_up(orders, topic_scan):
+def test_parts_of_topic_add_up(orders, topic_scan):
     parts = [lha.scan(orders.slice(row, 700), "kafka") for row in range(0, len(orders), 700)]
     random.Random(1).shuffle(parts)
     whole = Scan("kafka", Statistics())
@@ -265,7 +265,7 @@ def test_scans_of_different_formats_do_not_add_up():
 
 
 @given(st.lists(st.integers(0, 1 << 31), min_size=1))
-def test_a_histogram_is_bounded_and_close(numbers):
+def test_histogram_is_bounded_and_close(numbers):
     result = Histogram()
     result.add(Counter(numbers))
     assert (result.low, result.high, result.total, result.count) == (
@@ -278,7 +278,7 @@ def test_a_histogram_is_bounded_and_close(numbers):
     assert middle / 1.07 <= result.median() <= middle
 
 
-def test_a_sample_keeps_exact_counts_and_estimates_the_rest():
+def test_sample_keeps_exact_counts_and_estimates_rest():
     result = Sample()
     values = pa.array([b"%d" % n for n in range(50_000)])
     result.add(values, np.arange(50_000) % 5 + 1)
@@ -317,11 +317,11 @@ def test_statistics_have_a_bounded_size():
 # Guesses. --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_true_type_of_every_key_of_the_sample_topic_is_first(topic_scan):
+def test_true_type_of_every_sample_key_is_first(topic_scan):
     assert {key.key: key.guesses[0].type for key in topic_scan.keys} == TRUE_TYPES
 
 
-def test_the_evidence_is_over_all_rows(topic_scan):
+def test_evidence_covers_all_rows(topic_scan):
     first = topic_scan["amount_cents"].guesses[0]
     assert (first.type, first.confidence, first.fits, first.values) == ("int64", "strong", 9700, 9700)
     assert first.evidence.startswith(
@@ -371,7 +371,7 @@ CLEAR: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("name", CLEAR)
-def test_the_true_type_is_strong_if_the_bytes_show_it(name):
+def test_true_type_is_strong_if_bytes_show_it(name):
     make, type = CLEAR[name]
     draw = random.Random(name)
     guesses = scan_of([make(draw) for _ in range(ROWS)]).guesses
@@ -402,7 +402,7 @@ TIES: dict[str, tuple[Make, set[str]]] = {
 
 
 @pytest.mark.parametrize("name", TIES)
-def test_types_that_explain_values_equally_are_tied(name):
+def test_types_explaining_values_equally_are_tied(name):
     make, types = TIES[name]
     draw = random.Random(name)
     key = scan_of([make(draw) for _ in range(ROWS)])
@@ -438,7 +438,7 @@ def test_negative_floats_cost_as_much_as_positive_ones(code):
     assert costs[0] == pytest.approx(costs[1])
 
 
-def test_columns_are_scanned_in_pieces_of_bounded_rows_and_bytes():
+def test_columns_are_scanned_in_bounded_pieces():
     assert [len(piece) for piece in _pieces(pa.array([b""] * 150_000, pa.binary()))] == [65_536, 65_536, 18_928]
     small = iter([pa.array([b""] * 30_000, pa.binary())] * 5)
     assert [len(piece) for piece in _pieces(small)] == [60_000, 60_000, 30_000]
@@ -457,7 +457,7 @@ def test_short_arrays_are_scanned_together():
     assert lha.scan(iter(single), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
 
 
-def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():
+def test_time_is_at_most_likely_and_its_number_stays_possible():
     guesses = scan_of([(1767225600000 + 37 * n).to_bytes(8, "big") for n in range(ROWS)]).guesses
     assert [(guess.type, guess.confidence) for guess in guesses[:2]] == [
         ("timestamp_ms", "likely"),
@@ -466,7 +466,7 @@ def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():
     assert "2026-01-01 00:00:00 to 2026-01-01 00:00:14" in guesses[0].evidence
 
 
-def test_doubles_close_together_are_likely_and_the_longs_that_they_could_be_are_possible():
+def test_close_doubles_are_likely_and_their_longs_possible():
     guesses = scan_of([struct.pack(">d", 48.1 + n / 1e9 + n**0.5 / 1e6) for n in range(ROWS)]).guesses
     assert [(guess.type, guess.confidence) for guess in guesses[:2]] == [("float64", "likely"), ("int64", "possible")]
 
@@ -490,7 +490,7 @@ def test_damaged_values_do_not_hide_the_type_of_the_others(good, type):
 
 
 @pytest.mark.parametrize("shift", [0, 1])
-def test_fits_counts_the_values_that_select_reads(shift):
+def test_fits_counts_values_that_select_reads(shift):
     draw = random.Random(shift)
     alphabet = b"0123456789-+.eE truefalsNaN\x00\x01\xd8\xff"
     values = [draw.randbytes(size) for size in (1, 2, 3, 4, 8, 8, 16, 16, 17) for _ in range(12)]
@@ -524,7 +524,7 @@ def test_fits_counts_the_values_that_select_reads(shift):
             assert fits <= reads, name
 
 
-def test_types_of_the_format_are_stated():
+def test_types_of_typed_format_are_stated():
     messages = [lh.encode([("n", lh.Int32(n)), ("m", lh.String("x") if n else lh.Int8(1))], "iggy") for n in range(9)]
     result = lha.scan(pa.array(messages), "iggy")
     [only] = result["n"].guesses
@@ -542,7 +542,7 @@ STATED = [
 
 
 @pytest.mark.parametrize("classes", [*itertools.combinations(range(len(STATED)), 2), (0, 1, 3), (0, 4, 7), (2, 6, 8)])
-def test_the_type_of_several_stated_numbers_reads_all_of_them(classes):
+def test_type_of_several_stated_numbers_reads_all(classes):
     values = [STATED[number][0](value) for number in classes for value in STATED[number][1]]
     column = pa.array([lh.encode([("n", value)], "iggy") for value in values])
     first, *others = lha.scan(column, "iggy")["n"].guesses
@@ -569,7 +569,7 @@ SHAPED: dict[str, tuple[Make, str, str]] = {
 }  # fmt: skip
 
 
-def test_the_axes_of_a_histogram_end_at_the_least_and_the_greatest_number_and_the_largest_count():
+def test_histogram_axes_end_at_extreme_values_and_largest_count():
     pytest.importorskip("matplotlib")
     sizes = [10, 700, *[5000] * 7]
     column = pa.array([[{"key": "k", "value": b"v" * size}] for size in sizes], HEADERS)
@@ -577,7 +577,7 @@ def test_the_axes_of_a_histogram_end_at_the_least_and_the_greatest_number_and_th
     assert {"10", "5,000", "7"} < set(re.findall(r"<text[^>]*>([0-9,]+)</text>", page))
 
 
-def test_the_range_of_floats_keeps_their_fractions_and_that_of_decimals_is_whole():
+def test_float_range_keeps_fractions_and_decimal_range_is_whole():
     def readings_of(values):
         column = pa.array([[{"key": "k", "value": value}] for value in values], HEADERS)
         return lha.scan(column, "kafka")["k"].statistics.readings
@@ -589,7 +589,7 @@ def test_the_range_of_floats_keeps_their_fractions_and_that_of_decimals_is_whole
 
 
 @pytest.mark.parametrize(("magic", "more"), [(b"\0", 3), (b"\0", 5), (b"\0", 16), (b"\1", 4), (b"\2", 4), (b"\2", 16)])
-def test_bytes_of_another_size_or_magic_are_no_schema_ids(magic, more):
+def test_bytes_of_wrong_size_or_magic_are_no_schema_ids(magic, more):
     draw = random.Random(more)
     column = pa.array([[{"key": "k", "value": magic + draw.randbytes(more)}] for _ in range(ROWS)], HEADERS)
     assert not any("schema id" in guess.evidence for guess in lha.scan(column, "kafka")["k"].guesses)
@@ -620,7 +620,7 @@ def run(result: Scan, column: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_code_reads_the_topic_without_errors(orders, topic_scan):
+def test_generated_code_reads_topic_without_errors(orders, topic_scan):
     rows = run(topic_scan, orders)
     assert {row["error"] is None for row in rows} == {True}
     assert [row["amount_cents"] for row in rows] == [
@@ -640,7 +640,7 @@ def test_the_code_reads_the_topic_without_errors(orders, topic_scan):
         ("kafka", [('"); import os #', b"v"), ("two\nlines\\", b"v"), ("it's", b"v"), ("", b"v"), ("\u202e", b"v")]),
     ],
 )
-def test_the_code_finds_keys_of_every_form(format, headers):
+def test_generated_code_finds_keys_of_every_form(format, headers):
     column = pa.array([lh.encode(headers, format)] * 20)
     result = lha.scan(column, format)
     rows = run(result, column)
@@ -651,7 +651,7 @@ def test_the_code_finds_keys_of_every_form(format, headers):
 
 
 @pytest.mark.parametrize("surface", ["arrow", "python"])
-def test_the_code_for_a_batch_format_reads_its_messages(surface):
+def test_generated_code_for_batch_format_reads_messages(surface):
     messages = [lh.Message(headers=[("retry", n.to_bytes(4, "big"))], value=b"") for n in range(3)]
     batch = lh.batch(messages, "record-batch")
     result = lha.scan(pa.array([batch]), "record-batch")
@@ -687,7 +687,7 @@ def test_the_text_is_a_table(topic_scan):
     assert any(line.startswith("retry") and line.endswith("4      7         int32, strong") for line in lines)
 
 
-def test_an_empty_column_is_scanned():
+def test_empty_column_is_scanned():
     result = lha.scan(pa.array([], pa.binary()), "kafka")
     assert repr(result) == "Scan of 0 rows in kafka: 0 keys"
     assert result.code().count("\n") == 6
@@ -700,5 +700,5 @@ def test_an_empty_column_is_scanned():
     [(0, 9, "0 %"), (9, 9, "100 %"), (1, 3, "33 %"), (1, 250, "0.4 %"), (1, 9999, "<0.1 %"), (9998, 9999, ">99.9 %"),
      (997, 1000, "99.7 %"), (0, 0, "-")],
 )  # fmt: skip
-def test_a_share_is_never_rounded_to_none_or_all(part, whole, text):
+def test_share_is_never_rounded_to_none_or_all(part, whole, text):
     assert percent(part, whole) == text

@@ -44,7 +44,7 @@ def test_examples_run() -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_values_of_all_versions_have_the_columns_of_the_latest() -> None:
+def test_values_of_all_versions_have_latest_columns() -> None:
     rows = lha.decode_by_schema(VALUES, AvroDecoder(REGISTRY, subject="orders-value"))
     assert rows.type == pa.struct([("number", pa.float64()), ("city", pa.string())])
     assert rows.to_pylist() == [
@@ -55,12 +55,12 @@ def test_values_of_all_versions_have_the_columns_of_the_latest() -> None:
     ]
 
 
-def test_an_old_schema_reads_new_values() -> None:
+def test_old_schema_reads_new_values() -> None:
     rows = lha.decode_by_schema(VALUES[1:2], AvroDecoder(REGISTRY, record(("id", "long"), ("old", "string", "-"))))
     assert rows.to_pylist() == [{"id": 2, "old": "-"}]
 
 
-def test_without_a_schema_the_columns_are_those_of_all_schemas() -> None:
+def test_columns_without_schema_merge_all_schemas() -> None:
     rows = lha.decode_by_schema(VALUES, AvroDecoder(REGISTRY))
     names = [("id", pa.int64()), ("old", pa.string()), ("city", pa.string()), ("number", pa.float64())]
     assert rows.type == pa.struct(names)
@@ -69,7 +69,7 @@ def test_without_a_schema_the_columns_are_those_of_all_schemas() -> None:
     ]  # fmt: skip
 
 
-def test_types_without_a_common_one_are_an_error() -> None:
+def test_types_without_common_one_raise() -> None:
     schemas = {1: record(("a", "int")), 2: record(("a", "string"))}
     values = pa.array([prefixed(1, schemas[1], {"a": 1}), prefixed(2, schemas[2], {"a": "x"})])
     with pytest.raises(ValueError, match="field 'a' that no column can hold"):
@@ -93,7 +93,7 @@ def test_each_schema_is_requested_once() -> None:
     assert sorted(registry.requests) == [1, 2]
 
 
-def test_bad_values_are_errors_of_their_rows() -> None:
+def test_bad_values_are_row_errors() -> None:
     good = prefixed(1, V1, {"id": 7, "old": "a"})
     values = pa.array([good, good[:-1], good, good + b"\0", b"\0\0\0\0\x09", b"\x07", good, None])
     rows = lha.decode_by_schema(values, AvroDecoder(REGISTRY, V1), errors="column")
@@ -119,14 +119,14 @@ def test_many_bad_values_lose_no_good_one() -> None:
     assert codes == [None, "wrong_type", "truncated"]
 
 
-def test_bytes_that_are_not_the_text_of_a_column_are_errors_of_their_rows() -> None:
+def test_non_utf8_bytes_for_text_column_are_row_errors() -> None:
     schema = record(("a", "bytes"))
     values = pa.array([prefixed(1, schema, {"a": each}) for each in (b"x", b"\xff", b"y")])
     decoder = AvroDecoder(MemoryRegistry({1: schema}), record(("a", "string")))
     assert lha.decode_by_schema(values, decoder, errors="null").field("a").to_pylist() == ["x", None, "y"]
 
 
-def test_a_schema_that_does_not_resolve_is_an_error_of_its_rows() -> None:
+def test_unresolvable_schema_is_row_error() -> None:
     rows = lha.decode_by_schema(VALUES, AvroDecoder(REGISTRY, V1), errors="column")
     assert rows.field("id").to_pylist() == [1, None, None, None]
     messages = [error and error[0]["message"] for error in rows.field("error").to_pylist()]
@@ -146,13 +146,13 @@ def test_a_schema_that_does_not_resolve_is_an_error_of_its_rows() -> None:
         (RegisteredSchema("AVRO", '{"type": "array", "items": "null"}', {}), "no bytes"),
     ],
 )  # fmt: skip
-def test_a_schema_that_cannot_be_used_is_an_error_of_its_rows(schema: RegisteredSchema, error: str) -> None:
+def test_unusable_schema_is_row_error(schema: RegisteredSchema, error: str) -> None:
     decoder = AvroDecoder(MemoryRegistry({1: schema}), V1)
     rows = lha.decode_by_schema(pa.array([b"\0\0\0\0\1\0"]), decoder, errors="column")
     assert error in rows.field("error")[0].as_py()[0]["message"]
 
 
-def test_a_schema_whose_reference_is_missing_is_an_error_of_its_rows() -> None:
+def test_schema_with_missing_reference_is_row_error() -> None:
     class Missing(MemoryRegistry):
         def schema(self, schema_id: int | str) -> RegisteredSchema | None:
             self.requests.append(schema_id)
@@ -167,7 +167,7 @@ def test_a_schema_whose_reference_is_missing_is_an_error_of_its_rows() -> None:
     assert registry.requests == [1]
 
 
-def test_a_registry_that_does_not_answer_ends_the_call() -> None:
+def test_unresponsive_registry_ends_call() -> None:
     class Silent(MemoryRegistry):
         def schema(self, schema_id: int | str) -> RegisteredSchema | None:
             raise ConnectionError("no schema from http://memory")
@@ -177,7 +177,7 @@ def test_a_registry_that_does_not_answer_ends_the_call() -> None:
             lha.decode_by_schema(VALUES, AvroDecoder(Silent({}), V1), errors=errors)
 
 
-def test_references_are_part_of_a_schema() -> None:
+def test_references_are_part_of_schema() -> None:
     city = {"type": "record", "name": "City", "namespace": "a", "fields": [{"name": "name", "type": "string"}]}
     person = record(("home", "a.City"), ("work", ["null", "a.City"]), namespace="b")
     registry = MemoryRegistry({1: person}, {1: {"a.City": city}})
@@ -191,7 +191,7 @@ def test_references_are_part_of_a_schema() -> None:
 @pytest.mark.parametrize(
     ("schema", "value"), [("string", "key"), ("long", 7), ({"type": "enum", "name": "E", "symbols": ["A"]}, "A")]
 )
-def test_a_schema_that_is_no_record_has_the_column_value(schema: Any, value: Any) -> None:
+def test_non_record_schema_has_column_value(schema: Any, value: Any) -> None:
     decoder = AvroDecoder(MemoryRegistry({1: schema}))
     rows = lha.decode_by_schema(pa.array([prefixed(1, schema, value)]), decoder)
     assert rows.to_pylist() == [{"value": value}]
@@ -221,7 +221,7 @@ def test_logical_types_are_types_of_arrow() -> None:
     assert {field.name: field.type for field in result.type} == {name: type for name, (_, type) in fields.items()}
 
 
-def test_a_requested_schema_casts_the_columns() -> None:
+def test_requested_schema_casts_columns() -> None:
     columns = pa.schema([("city", pa.large_string()), ("number", pa.float32())])
     decoder = AvroDecoder(REGISTRY, subject="orders-value")
     rows = lha.decode_by_schema(VALUES[3:], decoder, columns)
@@ -229,7 +229,7 @@ def test_a_requested_schema_casts_the_columns() -> None:
     assert rows.to_pylist() == [{"city": "y", "number": 2.5}]
 
 
-def test_a_pickled_decoder_has_the_columns_that_were_fetched() -> None:
+def test_pickled_decoder_keeps_fetched_columns() -> None:
     decoder = AvroDecoder(REGISTRY, subject="orders-value")
     columns = lha.decode_by_schema(VALUES, decoder).type
     copied = pickle.loads(pickle.dumps(decoder))
@@ -237,7 +237,7 @@ def test_a_pickled_decoder_has_the_columns_that_were_fetched() -> None:
     assert lha.decode_by_schema(VALUES, copied).type == columns
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="exclude each other"):
         AvroDecoder(REGISTRY, V1, subject="orders-value")
     with pytest.raises(ValueError, match="not JSON"):
@@ -252,6 +252,6 @@ def test_wrong_arguments_are_refused() -> None:
         lha.decode_by_schema(VALUES, AvroDecoder(REGISTRY, record(("error", "int"))), errors="column")
 
 
-def test_a_decoder_shows_no_secret() -> None:
+def test_decoder_repr_hides_secrets() -> None:
     registry = Registry("http://registry:8081", {"bearer.auth.token": "never-to-be-seen"})
     assert repr(AvroDecoder(registry, V1)) == "AvroDecoder(Registry('http://registry:8081'))"

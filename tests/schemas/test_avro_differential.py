@@ -124,7 +124,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 @given(records())
-def test_values_are_those_of_fastavro(written: tuple[Any, list[Any]]) -> None:
+def test_values_match_fastavro(written: tuple[Any, list[Any]]) -> None:
     schema, values = written
     bodies = [avro(schema, value) for value in values]
     rows = decoded(schema, bodies)
@@ -134,9 +134,7 @@ def test_values_are_those_of_fastavro(written: tuple[Any, list[Any]]) -> None:
 
 
 @given(records(), st.data())
-def test_a_damaged_value_is_an_error_or_what_fastavro_reads(
-    written: tuple[Any, list[Any]], data: st.DataObject
-) -> None:
+def test_damaged_value_raises_or_matches_fastavro(written: tuple[Any, list[Any]], data: st.DataObject) -> None:
     schema, values = written
     bodies = [avro(schema, value) for value in values]
     damaged = []
@@ -187,7 +185,7 @@ def evolved(draw: st.DrawFn, writer: Any) -> Any:
 
 
 @given(records(), st.data())
-def test_schemas_are_resolved_as_fastavro_does(written: tuple[Any, list[Any]], data: st.DataObject) -> None:
+def test_schemas_resolve_like_fastavro(written: tuple[Any, list[Any]], data: st.DataObject) -> None:
     schema, values = written
     reader = data.draw(evolved(schema).filter(lambda reader: reader["fields"]))
     bodies = [avro(schema, value) for value in values]

@@ -81,7 +81,7 @@ def test_examples_run(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-def test_values_are_those_of_fastavro() -> None:
+def test_values_match_fastavro() -> None:
     values = encoder().encode(array(ROW, None, OTHER))
     assert values[1].as_py() is None
     for value, row in zip(values.to_pylist()[::2], (ROW, OTHER), strict=True):
@@ -90,12 +90,12 @@ def test_values_are_those_of_fastavro() -> None:
         assert value == out.getvalue()
 
 
-def test_a_slice_of_a_column_is_encoded() -> None:
+def test_column_slice_is_encoded() -> None:
     rows = array(OTHER, ROW, ROW, OTHER, ROW)
     assert encoder().encode(rows.slice(2, 2)).equals(encoder().encode(array(ROW, OTHER)))
 
 
-def test_what_is_encoded_is_decoded() -> None:
+def test_encoded_values_round_trip() -> None:
     rows = pa.table({"value": array(ROW, OTHER, None), "key": ["a", "b", "c"]})
     for place in ("header", "prefix"):
         table = encode_values(rows, encoder(schema_id=place)).read_all()
@@ -105,7 +105,7 @@ def test_what_is_encoded_is_decoded() -> None:
         assert table["key"].to_pylist() == ["a", "b", "c"]
 
 
-def test_ids_are_in_headers_or_in_front() -> None:
+def test_ids_are_written_in_headers_or_prefix() -> None:
     simple = record(("id", "int"))
     table = pa.table({"value": [{"id": 1}, None]})
     assert encode_values(table, encoder(simple, schema_id="prefix")).read_all().to_pydict() == {
@@ -120,7 +120,7 @@ def test_ids_are_in_headers_or_in_front() -> None:
     ]
 
 
-def test_other_headers_stay_and_an_older_id_is_replaced() -> None:
+def test_other_headers_stay_and_old_id_is_replaced() -> None:
     type = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     headers = [[{"key": "__value_schema_id", "value": b"old"}, {"key": "a", "value": None}], None]
     table = pa.table({"value": [{"id": 1}, {"id": 2}], "headers": pa.array(headers, type)})
@@ -129,7 +129,7 @@ def test_other_headers_stay_and_an_older_id_is_replaced() -> None:
     assert result["headers"].to_pylist() == [[own, {"key": "a", "value": None}], [own]]
 
 
-def test_a_schema_that_is_no_record_encodes_a_plain_column() -> None:
+def test_non_record_schema_encodes_plain_column() -> None:
     for schema, values in (("string", ["a", None]), ("long", [7, None]), ({"type": "array", "items": "int"}, [[1, 2]])):
         assert [
             read(each, schema) if each else None for each in encoder(schema).encode(pa.array(values)).to_pylist()
@@ -162,7 +162,7 @@ def test_a_schema_that_is_no_record_encodes_a_plain_column() -> None:
         (["int", "string"], pa.array([1]), TypeError),
     ],
 )  # fmt: skip
-def test_a_value_is_exact_or_an_error(type: Any, values: pa.Array, written: Any) -> None:
+def test_value_is_exact_or_raises(type: Any, values: pa.Array, written: Any) -> None:
     of_type = encoder(type)
     if written is TypeError:
         with pytest.raises(TypeError):
@@ -176,13 +176,13 @@ def test_a_value_is_exact_or_an_error(type: Any, values: pa.Array, written: Any)
 
 
 @pytest.mark.parametrize("field", ["id", "tags", "counts", "places", "state", "hash", "ok", "amount"])
-def test_a_null_is_an_error_where_the_schema_needs_a_value(field: str) -> None:
+def test_null_raises_where_schema_requires_value(field: str) -> None:
     with pytest.raises(lh.EncodeError, match=f"field {field} is null") as caught:
         encoder().encode(array(None, ROW, {**OTHER, field: None}))
     assert caught.value.row == 2
 
 
-def test_nulls_inside_of_lists_and_structs_name_their_row() -> None:
+def test_nulls_inside_lists_and_structs_name_their_row() -> None:
     damaged = {**ROW, "places": [{"x": 1, "y": 1.0}, {"x": None, "y": None}]}
     with pytest.raises(lh.EncodeError, match="field x is null") as caught:
         encoder().encode(array(OTHER, ROW, damaged))
@@ -192,14 +192,14 @@ def test_nulls_inside_of_lists_and_structs_name_their_row() -> None:
     assert caught.value.row == 1
 
 
-def test_an_error_counts_the_rows_of_earlier_batches() -> None:
+def test_error_counts_rows_of_earlier_batches() -> None:
     schema = record(("id", "int"))
     batches = pa.Table.from_batches(pa.table({"value": [{"id": 1}, {"id": 2}, {"id": 1 << 40}]}).to_batches(2))
     with pytest.raises(lh.EncodeError, match="row 2"):
         encode_values(batches, encoder(schema)).read_all()
 
 
-def test_missing_and_other_fields_are_refused() -> None:
+def test_missing_and_unknown_fields_are_rejected() -> None:
     schema = record(("id", "int"), ("city", ["null", "string"]))
     with pytest.raises(TypeError, match="field city is missing"):
         encoder(schema).encode(pa.array([{"id": 1}]))
@@ -209,7 +209,7 @@ def test_missing_and_other_fields_are_refused() -> None:
         encoder(schema).encode(pa.array([1]))
 
 
-def test_arguments_that_cannot_be_used_are_refused() -> None:
+def test_unusable_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="schema_id value"):
         encoder(schema_id="body")
     with pytest.raises(ValueError, match="needs a schema"):
@@ -226,7 +226,7 @@ def test_arguments_that_cannot_be_used_are_refused() -> None:
         encode_values(pa.table({"value": array(ROW), "headers": [b""]}), encoder())
 
 
-def test_an_encoder_is_pickled() -> None:
+def test_encoder_can_be_pickled() -> None:
     own = AvroEncoder(registry(), "orders-value", json.dumps(SCHEMA), schema_id="prefix")
     copy = pickle.loads(pickle.dumps(own))
     assert (copy.id_prefix, copy.encode(array(ROW))) == (own.id_prefix, own.encode(array(ROW)))

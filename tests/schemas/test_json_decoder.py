@@ -74,7 +74,7 @@ def test_types_of_a_schema_are_types_of_arrow(schema: Any, type: pa.DataType, te
     assert (rows.type.field("a").type, rows.to_pylist()) == (type, [{"a": value}])
 
 
-def test_a_schema_that_is_no_object_has_the_column_value() -> None:
+def test_non_object_schema_has_column_value() -> None:
     assert decode({"type": "integer"}, "7").to_pylist() == [{"value": 7}]
     assert decode(objects(value={"type": "integer"}), '{"value": 7}').to_pylist() == [{"value": 7}]
 
@@ -94,7 +94,7 @@ def test_references_are_resolved_inside_and_between_schemas() -> None:
     )
 
 
-def test_a_schema_that_contains_itself_ends_as_json_text() -> None:
+def test_recursive_schema_becomes_json_text() -> None:
     tree = {
         **objects(root={"$ref": "#/definitions/T"}),
         "definitions": {"T": objects(kids={"type": "array", "items": {"$ref": "#/definitions/T"}})},
@@ -103,7 +103,7 @@ def test_a_schema_that_contains_itself_ends_as_json_text() -> None:
     assert rows.to_pylist() == [{"root": {"kids": ['{"kids":[]}']}}]
 
 
-def test_no_address_is_fetched() -> None:
+def test_remote_references_are_not_fetched() -> None:
     with pytest.raises(ValueError, match="cannot be used"):
         decode(objects(a={"$ref": "http://127.0.0.1:1/a.json"}), "{}")
 
@@ -122,7 +122,7 @@ def test_no_address_is_fetched() -> None:
         (objects(a={"type": "string"}), "[" * 100_000, "bad_text"),
     ],
 )
-def test_a_value_that_cannot_be_read_is_an_error(schema: Any, text: str | bytes, expected: str) -> None:
+def test_unreadable_value_is_error(schema: Any, text: str | bytes, expected: str) -> None:
     code, message = error(schema, text)
     assert (code, "schema 1: " in message) == (expected, True)
     rows = decode(schema, '{"a": null}' if schema == objects(a={}) else "{}", text, errors="null")
@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_read_is_an_error(schema: Any, text: str | bytes,
     assert caught.value.code == expected
 
 
-def test_values_of_older_schemas_have_the_columns_of_the_latest() -> None:
+def test_values_of_older_schemas_have_latest_columns() -> None:
     old, new = (
         objects(id={"type": "integer"}, gone={"type": "string"}),
         objects(id={"type": "number"}, more={"type": "string"}),
@@ -147,7 +147,7 @@ def test_values_of_older_schemas_have_the_columns_of_the_latest() -> None:
     assert lha.decode_by_schema(values, own).to_pylist() == [{"gone": "g"}, {"gone": None}]
 
 
-def test_a_schema_that_cannot_be_used_is_an_error_of_its_rows() -> None:
+def test_unusable_schema_is_row_error() -> None:
     good, bad = registered(objects(a={"type": "integer"})), registered(objects(a={"$ref": "#/nothing"}))
     values = pa.array([b'\0\0\0\0\1{"a": 1}', b'\0\0\0\0\2{"a": 1}'])
     rows = lha.decode_by_schema(values, JsonDecoder(MemoryRegistry({1: good, 2: bad})), errors="column").to_pylist()
@@ -155,7 +155,7 @@ def test_a_schema_that_cannot_be_used_is_an_error_of_its_rows() -> None:
     assert rows[1]["error"][0]["message"].startswith("schema 2: the JSON schema cannot be used")
 
 
-def test_schemas_that_cannot_be_used_are_refused() -> None:
+def test_unusable_schemas_are_rejected() -> None:
     with pytest.raises(ValueError, match="it is not JSON"):
         JsonDecoder(MemoryRegistry({}), "{")
     with pytest.raises(ValueError, match="cannot be used"):

@@ -61,7 +61,7 @@ def test_examples_run() -> None:
     assert doctest.testmod(json_encoder).failed == 0
 
 
-def test_nulls_are_left_out_unless_the_schema_requires_them() -> None:
+def test_nulls_are_omitted_unless_schema_requires_them() -> None:
     values = encoder().encode(array(ROW, None, EMPTY)).to_pylist()
     assert values[1] is None
     assert values[0].decode() == (
@@ -71,7 +71,7 @@ def test_nulls_are_left_out_unless_the_schema_requires_them() -> None:
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
-def test_what_is_encoded_is_decoded(place: Any) -> None:
+def test_encoded_values_round_trip(place: Any) -> None:
     rows = pa.table({"value": array(ROW, EMPTY, None)})
     table = encode_values(rows, encoder(schema_id=place)).read_all()
     headers = table["headers"] if place == "header" else None
@@ -79,7 +79,7 @@ def test_what_is_encoded_is_decoded(place: Any) -> None:
     assert decoded.to_pylist()[:2] == rows["value"].to_pylist()[:2]
 
 
-def test_properties_that_the_schema_does_not_require_may_be_missing() -> None:
+def test_optional_properties_may_be_missing() -> None:
     rows = pa.array([{"id": 7, "state": "new", "city": {"name": "B"}}])
     assert json.loads(encoder().encode(rows)[0].as_py()) == {"id": 7, "state": "new", "city": {"name": "B"}}
     assert (
@@ -89,7 +89,7 @@ def test_properties_that_the_schema_does_not_require_may_be_missing() -> None:
         encoder().encode(pa.array([{"id": 7, "other": 1}]))
 
 
-def test_a_schema_that_is_no_object_writes_a_plain_column() -> None:
+def test_non_object_schema_writes_plain_column() -> None:
     assert encoder(INTEGER).encode(pa.array([7, None])).to_pylist() == [b"7", None]
     only = objects(value=INTEGER)
     assert encoder(only).encode(pa.array([{"value": 7}])).to_pylist() == [b'{"value":7}']
@@ -112,12 +112,12 @@ def test_a_schema_that_is_no_object_writes_a_plain_column() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_value_that_cannot_be_written_is_an_error(schema: Any, value: pa.Array, code: str, reason: str) -> None:
+def test_unwritable_value_raises(schema: Any, value: pa.Array, code: str, reason: str) -> None:
     found, message = refused(pa.StructArray.from_arrays([value], names=["a"]), objects(a=schema))
     assert (found, reason in message, "secret" in message) == (code, True, False)
 
 
-def test_types_and_schemas_that_cannot_be_used_are_refused() -> None:
+def test_unusable_types_and_schemas_are_rejected() -> None:
     with pytest.raises(TypeError, match="field a is string, and the schema needs int64"):
         encoder(objects(a=INTEGER)).encode(pa.array([{"a": "7"}]))
     with pytest.raises(ValueError, match="cannot be used"):
@@ -126,6 +126,6 @@ def test_types_and_schemas_that_cannot_be_used_are_refused() -> None:
         JsonEncoder(MemoryRegistry({7: '"int"', "a": '"int"'}), "a").encode(pa.array([1]))
 
 
-def test_an_encoder_is_pickled() -> None:
+def test_encoder_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(encoder(schema=SCHEMA, schema_id="prefix")))
     assert (copy.id_prefix, copy.encode(array(ROW))) == (b"\0\0\0\0\7", encoder().encode(array(ROW)))

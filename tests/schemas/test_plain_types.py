@@ -28,7 +28,7 @@ def decoded(type: Any, *values: Any) -> pa.Array:
     return lha.decode_by_schema(column, AvroDecoder(MemoryRegistry({1: schema}))).field("a")
 
 
-def test_a_union_has_a_field_for_each_type() -> None:
+def test_union_has_field_for_each_type() -> None:
     array = decoded(UNION, *VALUES)
     assert [*map(_shape, plain_array(array).to_pylist())] == [*map(_shape, PLAIN)]
     assert plain_array(array).type == plain_type(array.type)
@@ -42,14 +42,14 @@ def test_a_union_has_a_field_for_each_type() -> None:
         ({"type": "map", "values": UNION}, lambda values: {str(n): value for n, value in enumerate(values)}),
     ],
 )
-def test_unions_inside_of_lists_and_maps_are_plain(type: Any, make: Any) -> None:
+def test_unions_inside_lists_and_maps_become_plain(type: Any, make: Any) -> None:
     array = decoded(["null", type], make(VALUES), None, make(VALUES[2:]), make([]))
     rows = plain_array(array.slice(1)).to_pylist()
     items = [row and [item[1] if isinstance(item, tuple) else item for item in row] for row in rows]
     assert [row and [*map(_shape, row)] for row in items] == [None, [*map(_shape, PLAIN[2:])], []]
 
 
-def test_a_duration_is_its_parts() -> None:
+def test_duration_becomes_its_parts() -> None:
     array = decoded(
         {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"},
         bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),

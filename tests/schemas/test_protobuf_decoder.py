@@ -83,7 +83,7 @@ def test_fields_are_columns() -> None:
     assert decode(b"\0" + whole, b"\0", b"\2\0" + whole).to_pylist() == [FULL, EMPTY, FULL]
 
 
-def test_a_path_in_a_header_is_read() -> None:
+def test_type_path_in_header_is_read() -> None:
     values = pa.array([message().SerializeToString()])
     registry = MemoryRegistry({1: SCHEMA})
     for path in (b"\2\0", b"\0"):
@@ -91,7 +91,7 @@ def test_a_path_in_a_header_is_read() -> None:
         assert rows.to_pylist() == [FULL]
 
 
-def test_a_schema_in_serialized_form_is_read() -> None:
+def test_serialized_schema_is_read() -> None:
     from letterhead.schemas.protobuf_schemas import message_type
 
     def serialized(schema: RegisteredSchema, references: dict[str, RegisteredSchema]) -> RegisteredSchema:
@@ -106,7 +106,7 @@ def test_a_schema_in_serialized_form_is_read() -> None:
     assert decode(b"\0" + message().SerializeToString(), schema=schema).to_pylist() == [FULL]
 
 
-def test_values_that_cannot_be_read_are_errors() -> None:
+def test_unreadable_values_are_errors() -> None:
     expected = {
         b"\0": None,
         b"\0\xff": ("wrong_type", "the value is not a message of its type"),
@@ -125,7 +125,7 @@ def test_values_that_cannot_be_read_are_errors() -> None:
         decode(b"\0", b"\0\xff")
 
 
-def test_older_values_have_the_columns_of_the_latest() -> None:
+def test_older_values_have_latest_columns() -> None:
     old = registered('syntax = "proto3"; message A { int32 id = 1; string gone = 2; }')
     new = registered('syntax = "proto3"; message A { int64 id = 1; float x = 3; }')
     other = registered('syntax = "proto3"; message A { string id = 1; }')
@@ -149,6 +149,6 @@ def test_older_values_have_the_columns_of_the_latest() -> None:
         (RegisteredSchema("AVRO", '"int"', {}), "its type is AVRO"),
     ],
 )
-def test_schemas_that_cannot_be_used_are_refused(schema: RegisteredSchema, error: str) -> None:
+def test_unusable_schemas_are_rejected(schema: RegisteredSchema, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         decode(b"\0", schema=schema)

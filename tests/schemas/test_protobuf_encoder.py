@@ -42,13 +42,13 @@ def test_examples_run() -> None:
     assert doctest.testmod(protobuf_encoder).failed == 0
 
 
-def test_values_are_those_of_protobufs_classes() -> None:
+def test_values_match_protobuf_classes() -> None:
     values = encoder().encode(array(FULL, None, EMPTY)).to_pylist()
     assert values == [message().SerializeToString(deterministic=True), None, b""]
 
 
 @pytest.mark.parametrize("place", ["header", "prefix"])
-def test_what_is_encoded_is_decoded(place: Any) -> None:
+def test_encoded_values_round_trip(place: Any) -> None:
     rows = pa.table({"value": array(FULL, EMPTY, None)})
     table = encode_values(rows, encoder(schema_id=place)).read_all()
     headers = table["headers"] if place == "header" else None
@@ -56,7 +56,7 @@ def test_what_is_encoded_is_decoded(place: Any) -> None:
     assert decoded.to_pylist()[:2] == [FULL, EMPTY]
 
 
-def test_the_path_of_the_type_follows_the_id() -> None:
+def test_type_path_follows_id() -> None:
     table = pa.table({"value": [{"id": 1}]})
     assert (
         encode_values(table, encoder("int32 id = 1;", schema_id="prefix")).read_all()["value"][0].as_py()
@@ -67,7 +67,7 @@ def test_the_path_of_the_type_follows_the_id() -> None:
     assert header == {"key": "__value_schema_id", "value": b"\1" + bytes.fromhex(GUID.replace("-", "")) + b"\0"}
 
 
-def test_fields_that_the_rows_lack_are_not_written() -> None:
+def test_fields_missing_from_rows_are_not_written() -> None:
     rows = pa.array([{"id": 7, "city": {}}, {"id": 8, "city": {"name": "B"}}])
     assert encoder().encode(pa.array([{"id": 7}])).to_pylist() == [b"\x08\7"]
     with pytest.raises(lh.EncodeError, match=r"field city\.name is null.*row 0"):
@@ -98,7 +98,7 @@ def test_maps_and_lists_of_messages_are_written() -> None:
         ("at", {"seconds": None, "nanos": 1}, "null_field", r"field at\.seconds is null"),
     ],
 )
-def test_a_value_that_cannot_be_written_is_an_error(field: str, value: Any, code: str, reason: str) -> None:
+def test_unwritable_value_raises(field: str, value: Any, code: str, reason: str) -> None:
     with pytest.raises(lh.EncodeError, match=reason) as caught:
         encoder().encode(array(None, FULL, {**FULL, field: value}))
     assert (caught.value.code, caught.value.row, "secret" in str(caught.value)) == (code, 2, False)
@@ -119,7 +119,7 @@ def test_a_value_that_cannot_be_written_is_an_error(field: str, value: Any, code
         ("google.protobuf.UInt32Value", pa.array([0]), 0),
     ],
 )
-def test_a_value_is_exact_or_an_error(text: str, values: pa.Array, written: Any) -> None:
+def test_value_is_exact_or_raises(text: str, values: pa.Array, written: Any) -> None:
     schema = registered(f'syntax = "proto3"; import "google/protobuf/wrappers.proto"; message A {{ {text} a = 1; }}')
     rows = pa.StructArray.from_arrays([values], names=["a"])
     if written is None:
@@ -135,20 +135,20 @@ def test_a_value_is_exact_or_an_error(text: str, values: pa.Array, written: Any)
         assert decoded.to_pylist() == [{"a": written}]
 
 
-def test_fields_that_proto2_requires_are_needed() -> None:
+def test_required_proto2_fields_are_needed() -> None:
     schema = registered('syntax = "proto2"; message A { required int32 a = 1; optional int32 b = 2; }')
     assert encoder(schema).encode(pa.array([{"a": 1}])).to_pylist() == [b"\x08\1"]
     with pytest.raises(lh.EncodeError, match="the schema requires a"):
         encoder(schema).encode(pa.array([{"b": 1}]))
 
 
-def test_schemas_that_cannot_be_used_are_refused() -> None:
+def test_unusable_schemas_are_rejected() -> None:
     with pytest.raises(ValueError, match="contains itself"):
         encoder("A a = 1;").encode(pa.array([{}]))
     with pytest.raises(ValueError, match="cannot be used"):
         ProtobufEncoder(registry(), "orders-value", "message {")
 
 
-def test_an_encoder_is_pickled() -> None:
+def test_encoder_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(encoder(schema_id="prefix")))
     assert (copy.id_prefix, copy.encode(array(FULL))) == (b"\0\0\0\0\7\0", encoder().encode(array(FULL)))

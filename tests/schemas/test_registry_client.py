@@ -58,7 +58,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     running.close()
 
 
-def test_a_schema_is_fetched_once_in_a_process(server: Server) -> None:
+def test_schema_is_fetched_once_per_process(server: Server) -> None:
     server.replies["/schemas/ids/7"] = [{"schema": '"int"'}]
     assert Registry(server.url).schema(7) == RegisteredSchema("AVRO", '"int"', {})
     pickle.loads(pickle.dumps(Registry(server.url))).schema(7)
@@ -67,13 +67,13 @@ def test_a_schema_is_fetched_once_in_a_process(server: Server) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_guid_is_read(server: Server) -> None:
+def test_guid_is_read(server: Server) -> None:
     server.replies["/schemas/guids/89791762-2336-4186-9674-299b90a802e2"] = [{"schema": "x", "schemaType": "protobuf"}]
     found = Registry(server.url).schema("89791762-2336-4186-9674-299b90a802e2")
     assert found == RegisteredSchema("PROTOBUF", "x", {})
 
 
-def test_an_id_that_was_unknown_is_asked_for_again(server: Server) -> None:
+def test_unknown_id_is_requested_again(server: Server) -> None:
     server.replies["/schemas/ids/8"] = [404, {"schema": '"int"'}]
     assert Registry(server.url).schema(8) is None
     assert Registry(server.url).schema(8) is not None
@@ -98,7 +98,7 @@ def test_credentials_are_sent(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_rejected_credentials_are_an_error_without_retries(server: Server, status: int) -> None:
+def test_rejected_credentials_raise_without_retries(server: Server, status: int) -> None:
     server.replies["/schemas/ids/1"] = [status]
     with pytest.raises(PermissionError, match=f"HTTP status {status}") as caught:
         Registry(server.url, {"basic.auth.user.info": f"me:{SECRET}"}).schema(1)
@@ -106,7 +106,7 @@ def test_rejected_credentials_are_an_error_without_retries(server: Server, statu
     assert len(server.requests) == 1
 
 
-def test_a_temporary_error_is_repeated(server: Server) -> None:
+def test_temporary_error_is_retried(server: Server) -> None:
     server.replies["/schemas/ids/1"] = [503, 429, {"schema": '"int"'}]
     assert Registry(server.url).schema(1) is not None
 
@@ -114,7 +114,7 @@ def test_a_temporary_error_is_repeated(server: Server) -> None:
 @pytest.mark.parametrize(
     "reply", [500, 302, 400, b"<html>", [], {"schema": 7}, {"id": 7}, {"schema": "", "references": [1]}]
 )
-def test_another_reply_is_a_connection_error(server: Server, reply: Any) -> None:
+def test_unexpected_reply_raises_connection_error(server: Server, reply: Any) -> None:
     server.replies["/schemas/ids/1"] = [reply]
     with pytest.raises(ConnectionError, match=r"no schema from|did not return|returned no schema"):
         Registry(server.url).schema(1)
@@ -123,7 +123,7 @@ def test_another_reply_is_a_connection_error(server: Server, reply: Any) -> None
 @pytest.mark.parametrize(
     "replies", [{"ids/globalIds/1?dereference=true": [b"\xff"]}, {}, {"search/artifacts?globalId=1": [{}]}]
 )
-def test_another_reply_of_apicurio_is_a_connection_error(server: Server, replies: dict[str, Any]) -> None:
+def test_unexpected_apicurio_reply_raises_connection_error(server: Server, replies: dict[str, Any]) -> None:
     usual = {"ids/globalIds/1?dereference=true": ['"int"'], "search/artifacts?globalId=1": [{"artifacts": [{}]}]}
     if "ids/globalIds/1?dereference=true" in replies:
         usual["search/artifacts?globalId=1"] = [{"artifacts": [{"type": "AVRO"}]}]
@@ -132,21 +132,21 @@ def test_another_reply_of_apicurio_is_a_connection_error(server: Server, replies
         Registry(f"{server.url}/apis/registry/v2").schema(1)
 
 
-def test_a_registry_that_does_not_answer_is_a_connection_error(server: Server) -> None:
+def test_unresponsive_registry_raises_connection_error(server: Server) -> None:
     server.close()
     with pytest.raises(ConnectionError, match="no schema from"):
         Registry(server.url).schema(1)
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_silent_registry_is_a_connection_error_in_time(drips: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_registry_raises_connection_error_in_time(drips: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_PAUSE_SECONDS", 0.001)
     begin = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" if drips else b""
     with SilentServer(begin, drips=drips) as silent, pytest.raises(ConnectionError, match="no schema from"):
         Registry(f"http://{silent.place}", {"request.timeout.ms": "200"}).schema(1)
 
 
-def test_another_address_of_the_registry_is_tried(server: Server) -> None:
+def test_next_registry_address_is_tried(server: Server) -> None:
     with SilentServer() as silent:
         closed = f"http://{silent.place}"
     server.replies["/schemas/ids/1"] = [{"schema": '"int"'}]
@@ -167,7 +167,7 @@ def test_references_are_resolved(server: Server) -> None:
 
 
 @pytest.mark.parametrize("problem", ["cycle", "missing"])
-def test_references_that_do_not_end_are_an_error(server: Server, problem: str) -> None:
+def test_endless_references_raise(server: Server, problem: str) -> None:
     reference = [{"name": "b", "subject": "s", "version": 1}]
     server.replies["/schemas/ids/1"] = [{"schema": "a", "references": reference}]
     if problem == "cycle":
@@ -194,13 +194,13 @@ def test_references_that_do_not_end_are_an_error(server: Server, problem: str) -
         ("http://registry:8081", {"basic.auth.user.info": "a:b", "bearer.auth.token": "c"}, "exclude each other"),
     ],
 )
-def test_wrong_arguments_are_refused(url: str, settings: dict[str, str], error: str) -> None:
+def test_wrong_arguments_are_rejected(url: str, settings: dict[str, str], error: str) -> None:
     with pytest.raises(ValueError, match=error) as caught:
         Registry(url, settings)
     assert SECRET not in str(caught.value)
 
 
-def test_a_setting_that_cannot_be_read_is_a_connection_error(server: Server) -> None:
+def test_unreadable_setting_raises_connection_error(server: Server) -> None:
     for settings in ({"bearer.auth.token": "${env:NO_SUCH_TOKEN}"}, {"basic.auth.user.info": "${file:/no/such/file}"}):
         with pytest.raises(ConnectionError, match="cannot be reached: "):
             Registry(server.url, settings).schema(1)
@@ -208,14 +208,14 @@ def test_a_setting_that_cannot_be_read_is_a_connection_error(server: Server) -> 
         Registry("https://127.0.0.1:1", {"ssl.ca.location": "/no/such/file"}).schema(1)
 
 
-def test_a_reply_that_is_too_large_is_a_connection_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_reply_raises_connection_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_MAX_BYTES", 1 << 20)
     server.replies["/schemas/ids/1"] = [{"schema": "x" * (1 << 20)}]
     with pytest.raises(ConnectionError, match="more than 1 MiB"):
         Registry(server.url).schema(1)
 
 
-def test_a_token_that_would_end_its_header_is_refused(server: Server) -> None:
+def test_token_that_would_end_its_header_is_rejected(server: Server) -> None:
     with pytest.raises(ConnectionError, match=r"cannot be reached: bearer\.auth\.token"):
         Registry(server.url, {"bearer.auth.token": "a\r\nX: b"}).schema(1)
     assert server.requests == []

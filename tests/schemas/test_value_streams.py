@@ -49,7 +49,7 @@ def test_values_become_a_struct_and_other_columns_stay() -> None:
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_values_that_cannot_be_read_are_null(errors: Any) -> None:
+def test_unreadable_values_are_null(errors: Any) -> None:
     result = decode_values(
         table(IN_FRONT, DAMAGED, IN_FRONT), DECODER, errors=errors, error_column="problem"
     ).read_all()
@@ -60,7 +60,7 @@ def test_values_that_cannot_be_read_are_null(errors: Any) -> None:
         assert "problem" not in result.column_names
 
 
-def test_an_error_comes_after_the_rows_before_it_and_names_the_offset() -> None:
+def test_error_follows_preceding_rows_and_names_offset() -> None:
     reader = decode_values(table(IN_FRONT, IN_FRONT, DAMAGED, IN_FRONT), DECODER)
     assert next(reader)["offset"].to_pylist() == [40, 41]
     with pytest.raises(lh.DecodeError, match="offset 42") as caught:
@@ -73,14 +73,14 @@ def test_an_error_comes_after_the_rows_before_it_and_names_the_offset() -> None:
     )
 
 
-def test_an_error_counts_the_rows_of_all_batches_without_offsets() -> None:
+def test_error_without_offsets_counts_rows_of_all_batches() -> None:
     source = pa.Table.from_batches(table(IN_FRONT, IN_FRONT, IN_FRONT, DAMAGED).select(["value"]).to_batches(2))
     with pytest.raises(lh.DecodeError, match="row 3") as caught:
         decode_values(source, DECODER, headers=None).read_all()
     assert caught.value.row == 3
 
 
-def test_closing_closes_the_source() -> None:
+def test_closing_closes_source() -> None:
     closed = []
     batch = table(IN_FRONT).to_batches()[0]
 
@@ -97,7 +97,7 @@ def test_closing_closes_the_source() -> None:
     assert closed == [True]
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_rejected() -> None:
     source = table(IN_FRONT)
     with pytest.raises(ValueError, match=r"has 0 columns 'headers'.*pass headers=None"):
         decode_values(source.drop(["headers"]), DECODER)
@@ -111,7 +111,7 @@ def test_wrong_arguments_are_refused() -> None:
         decode_values(source, DECODER, errors="skip")  # type: ignore[arg-type]
 
 
-def test_errors_join_those_of_the_source() -> None:
+def test_value_errors_join_source_errors() -> None:
     source = table(IN_FRONT, DAMAGED, DAMAGED, IN_FRONT)
     error = {"code": "earlier", "message": "m", "byte_offset": None, "header": None, "key": None, "column": "retry"}
     type = decode_values(source, DECODER, errors="column").schema.field("error").type
@@ -122,7 +122,7 @@ def test_errors_join_those_of_the_source() -> None:
     assert result["value"].to_pylist() == [{"id": 7}, None, None, {"id": 7}]
 
 
-def test_an_error_of_the_source_keeps_its_class() -> None:
+def test_source_error_keeps_its_class() -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield table(IN_FRONT).to_batches()[0]
         raise lh.DecodeError("the source ends", code="truncated", format="kafka")

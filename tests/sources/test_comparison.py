@@ -73,7 +73,7 @@ def test_every_difference_is_found_once(
     assert {(it["partition"], it["offset"]): (it["differs"], it["first"], it["second"]) for it in found} == expected
 
 
-def test_rows_meet_by_position_where_offsets_have_gaps() -> None:
+def test_rows_are_matched_by_position_across_offset_gaps() -> None:
     first = [row(0, 0), row(0, 5, b"x"), row(1, 9)]
     second = [row(1, 0), row(0, 1), row(0, 2, b"y"), row(0, 3)]
     counts, found = differences(reader(first), reader(second), order="position")
@@ -81,7 +81,7 @@ def test_rows_meet_by_position_where_offsets_have_gaps() -> None:
     assert (counts.equal, counts.changed, counts.missing) == (2, 1, [1, 0])
 
 
-def test_rows_without_an_offset_meet_by_position() -> None:
+def test_rows_without_offset_are_matched_by_position() -> None:
     schema = pa.schema([("a", pa.float64()), ("b", pa.int8())])
     first = reader([{"a": float("nan"), "b": 1}, {"a": 0.0, "b": 2}], schema=schema)
     second = reader([{"a": float("nan"), "b": 1}, {"a": -0.0, "b": 2}], schema=schema)
@@ -89,7 +89,7 @@ def test_rows_without_an_offset_meet_by_position() -> None:
     assert [(it["position"], it["differs"]) for it in found] == [(1, ["a"])]
 
 
-def test_columns_of_other_types_are_compared_as_one_that_holds_both() -> None:
+def test_columns_of_different_types_compare_as_common_type() -> None:
     first = pa.schema([("n", pa.int32()), ("t", pa.timestamp("ms", "UTC")), ("s", pa.string()), ("headers", HEADERS)])
     text = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
     second = pa.schema(
@@ -103,7 +103,7 @@ def test_columns_of_other_types_are_compared_as_one_that_holds_both() -> None:
     assert differences(reader(rows, schema=first), reader(others, schema=second))[1][0]["differs"] == ["n"]
 
 
-def test_a_table_of_sparks_kafka_source_equals_the_log_of_its_topic(samples: Path) -> None:
+def test_spark_kafka_source_table_equals_topic_log(samples: Path) -> None:
     """Spark returns null for a message without headers, and writes times of UTC without a zone."""
     with lh.diff(samples / "orders-0", samples / "orders-0.parquet") as differences:
         assert differences.read_all().num_rows == 0
@@ -120,7 +120,7 @@ def test_types_of_headers_are_compared() -> None:
     assert differences(reader(rows[0], schema=typed), pairs)[1][0]["differs"] == ["headers"]
 
 
-def test_names_that_one_source_has_are_told() -> None:
+def test_columns_of_one_source_only_are_named() -> None:
     first = pa.schema([("a", pa.int8()), ("b", pa.int8())])
     second = pa.schema([("c", pa.int8()), ("a", pa.int8())])
     counts, _ = differences(reader([], schema=first), reader([], schema=second))
@@ -131,14 +131,14 @@ def test_names_that_one_source_has_are_told() -> None:
         compare(reader([], schema=pa.schema([("x", pa.int8())])), reader([], schema=second))
 
 
-def test_columns_without_a_common_type_are_an_error() -> None:
+def test_columns_without_common_type_raise() -> None:
     first, second = (pa.schema([("a", type)]) for type in (pa.int8(), pa.list_(pa.int8())))
     with pytest.raises(ValueError, match="column 'a' is int8 in the first source and list"):
         compare(reader([], schema=first), reader([], schema=second))
 
 
 @pytest.mark.parametrize("offsets", [[1, 0], [3, 3], [0, None]])
-def test_offsets_that_do_not_ascend_are_an_error(offsets: list[Any]) -> None:
+def test_non_ascending_offsets_raise(offsets: list[Any]) -> None:
     rows = [row(0, offset) for offset in offsets]
     for sizes in ([2], [1]):
         with pytest.raises(ValueError, match=r"offset.* of partition 0 .*compare by position"):

@@ -54,7 +54,7 @@ def of_every_source() -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "value", "arguments", "kinds", "field", "kind"), of_every_source())
-def test_an_option_works_or_is_refused_with_the_same_words(
+def test_option_works_or_is_rejected_with_same_words_everywhere(
     name: str, value: Any, arguments: list[str], kinds: set[str], field: str, kind: str, run: Callable[..., Any]
 ) -> None:
     source = SOURCES[kind]
@@ -83,20 +83,20 @@ def test_an_option_works_or_is_refused_with_the_same_words(
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("kind", ["topics of Kafka", "topic of Iggy", "state directory", "table"])
-def test_views_of_batches_are_for_logs_of_kafka(view: str, kind: str, run: Callable[..., Any]) -> None:
+def test_batch_views_need_kafka_logs(view: str, kind: str, run: Callable[..., Any]) -> None:
     result = run("read", SOURCES[kind], view)
     assert (result.code, f"{view} is for topics and log segments of Kafka" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["topics of Kafka", "state directory", "table"])
-def test_values_by_the_schemas_of_a_registry_are_for_logs(kind: str, run: Callable[..., Any]) -> None:
+def test_registry_values_need_logs(kind: str, run: Callable[..., Any]) -> None:
     store = ["-s", "latest"] if kind == "state directory" else []
     result = run("read", SOURCES[kind], *store, "--value", "avro", "--registry", "http://127.0.0.1:9")
     assert result.code == 2
     assert result.err.splitlines()[-1].startswith("letterhead: --value is for topics and log segments, not for ")
 
 
-def test_every_option_of_some_sources_is_tried() -> None:
+def test_every_option_of_sources_is_tried() -> None:
     assert {*OPTIONS} == {case[4] for case in CASES} | {"view", "serialized"}
     everywhere = {"columns", "headers", "where", "last", "errors", "error_column", "limits"}
     only_commands = {"on_screen", "among_others", "servers"}
@@ -115,7 +115,7 @@ def test_every_option_of_some_sources_is_tried() -> None:
         ({"errors": "drop"}, ValueError, "unknown errors value 'drop' (errors values: raise, null, column)"),
     ],
 )
-def test_an_invalid_value_is_refused_by_every_source(
+def test_invalid_value_is_rejected_by_every_source(
     kind: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
@@ -135,6 +135,6 @@ def test_batches_of_every_source_are_bounded(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["topic of Kafka", "topic of Iggy", "segments of Kafka", "table"])
-def test_a_typed_column_does_not_replace_another(kind: str) -> None:
+def test_typed_column_does_not_replace_another(kind: str) -> None:
     with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
         lh.open(SOURCES[kind], headers={"offset": "string"})

@@ -43,7 +43,7 @@ def opened(tmp_path: Path, *lines: Any, **options: Any) -> pa.Table:
         ([{"a": {}}], pa.struct([]), [{}]),
     ],
 )
-def test_first_lines_decide_on_types(lines: list[Any], type: pa.DataType, values: list[Any], tmp_path: Path) -> None:
+def test_first_lines_determine_types(lines: list[Any], type: pa.DataType, values: list[Any], tmp_path: Path) -> None:
     table = opened(tmp_path, *lines)
     assert (table.schema.field("a").type, table["a"].to_pylist()) == (type, values)
 
@@ -73,9 +73,7 @@ def test_first_lines_decide_on_types(lines: list[Any], type: pa.DataType, values
         ({"a": 1}, '{"a": ' + "9" * 5000 + "}", "is not JSON: a number is too long"),
     ],
 )
-def test_a_value_that_its_column_does_not_hold_is_refused(
-    first: Any, line: Any, message: str, late: bool, tmp_path: Path
-) -> None:
+def test_value_out_of_column_range_is_rejected(first: Any, line: Any, message: str, late: bool, tmp_path: Path) -> None:
     lines = [first] * (MANY if late else 1)
     with pytest.raises(DamagedTableError, match=rf"rows.jsonl: line {len(lines) + 1:d}:? {message}"):
         opened(tmp_path, *lines, line)
@@ -102,17 +100,17 @@ def test_later_lines_do_not_change_types(first: Any, line: Any, message: str, tm
         opened(tmp_path, *[first] * MANY, line)
 
 
-def test_integers_stay_exact_in_a_column_of_doubles(tmp_path: Path) -> None:
+def test_integers_stay_exact_in_double_column(tmp_path: Path) -> None:
     assert opened(tmp_path, *[{"a": 1.5}] * MANY, {"a": 1 << 53})["a"].to_pylist()[-1] == float(1 << 53)
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_base64_is_read_as_encode_reads_it(late: bool, tmp_path: Path) -> None:
+def test_base64_is_read_like_encode_reads_it(late: bool, tmp_path: Path) -> None:
     table = opened(tmp_path, *[{"value": "x"}] * (MANY if late else 0), {"value": {"base64": "____aGk="}})
     assert table["value"].to_pylist()[-1] == b"\xff\xff\xffhi"
 
 
-def test_typed_headers_are_those_of_iggy(tmp_path: Path) -> None:
+def test_typed_headers_follow_iggy(tmp_path: Path) -> None:
     headers = [{"key": "retry", "value": {"type": "int32", "value": 3}}, {"key": "note", "value": "x"}]
     table = opened(tmp_path, {"headers": headers}, {"headers": None})
     iggy = lh.arrow.decode(pa.array([lh.encode({"retry": lh.Int32(3), "note": lh.String("x")}, "iggy"), None]), "iggy")
@@ -144,7 +142,7 @@ def test_lines_longer_than_a_piece_are_whole(size: int, tmp_path: Path) -> None:
     assert [len(value) for value in table["a"].to_pylist()] == [size, 1, size]
 
 
-def test_a_file_that_is_compressed_twice_is_refused(tmp_path: Path) -> None:
+def test_doubly_compressed_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.gz").write_bytes(gzip.compress(gzip.compress(b'{"a":1}\n')))
     with pytest.raises(ValueError, match=r"rows.gz is compressed twice: decompress it once, and read the result"):
         lh.open(tmp_path / "rows.gz")
@@ -153,7 +151,7 @@ def test_a_file_that_is_compressed_twice_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "rows"), [("decompressed_bytes", 1), ("headers", 30)])
-def test_a_limit_can_be_raised(limit: str, rows: int, tmp_path: Path) -> None:
+def test_limit_can_be_raised(limit: str, rows: int, tmp_path: Path) -> None:
     line = {"a": "x" * 1000} if limit == "decompressed_bytes" else {"a": [1] * 1000}
     (tmp_path / "rows.gz").write_bytes(gzip.compress("\n".join([json.dumps(line)] * rows).encode()))
     with pytest.raises(DamagedTableError, match=rf"raise {limit} in limits="):
@@ -183,9 +181,7 @@ B, U = str(2**53), str(2**63)
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_text_that_stands_for_a_number_is_one_beside_numbers(
-    tmp_path: Path, values: list[Any], type: str, read: list[Any]
-) -> None:
+def test_numeric_text_beside_numbers_is_a_number(tmp_path: Path, values: list[Any], type: str, read: list[Any]) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"a": value}) + "\n" for value in values))
     table = lh.open(path).read_all()
@@ -196,7 +192,7 @@ def test_text_that_stands_for_a_number_is_one_beside_numbers(
 @pytest.mark.parametrize(
     "values", [[1, "9007199254740991"], [1, "12"], [1, "01234567890123456"], [1, str(2**64)], [-1, U], [0.5, B]]
 )
-def test_other_text_is_not_taken_for_a_number(tmp_path: Path, values: list[Any]) -> None:
+def test_other_text_is_not_read_as_number(tmp_path: Path, values: list[Any]) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"a": value}) + "\n" for value in values))
     with pytest.raises(DamagedTableError):
@@ -213,7 +209,7 @@ def test_other_text_is_not_taken_for_a_number(tmp_path: Path, values: list[Any])
         (["2026-01-01"], pa.string()),
     ],
 )
-def test_times_of_records_are_times(tmp_path: Path, values: list[Any], type: pa.DataType) -> None:
+def test_record_times_are_read_as_times(tmp_path: Path, values: list[Any], type: pa.DataType) -> None:
     table = opened(tmp_path, *({"timestamp": value, "other": value} for value in values))
     assert (table.schema.field("timestamp").type, table.schema.field("other").type) == (type, pa.string())
     if type != pa.string():
@@ -226,13 +222,13 @@ def test_times_of_records_are_times(tmp_path: Path, values: list[Any], type: pa.
 
 
 @pytest.mark.parametrize("wrong", ["later", 5, "2026-01-01T00:00:00.000001Z", {"a": 1}])
-def test_a_later_value_that_is_no_time_is_an_error(tmp_path: Path, wrong: Any) -> None:
+def test_later_value_that_is_no_time_raises(tmp_path: Path, wrong: Any) -> None:
     lines = [{"timestamp": "2026-01-01T00:00:00.000Z"}] * MANY + [{"timestamp": wrong}]
     with pytest.raises(DamagedTableError, match=f"line {MANY + 1}: column 'timestamp': .*times with milliseconds"):
         opened(tmp_path, *lines)
 
 
-def test_a_log_that_is_written_as_json_lines_is_read_back(tmp_path: Path, samples: Path) -> None:
+def test_log_written_as_json_lines_is_read_back(tmp_path: Path, samples: Path) -> None:
     headers: Any = {"amount": lh.field("int64", key="amount_cents"), "weight": "float64"}
     with lh.open(samples / "orders-0", headers=headers, errors="column", options=lh.ReadOptions(last=500)) as reader:
         table = reader.read_all().select(["offset", "timestamp", "amount"])

@@ -78,7 +78,7 @@ def _document(value: bytes) -> Any:
 
 @pytest.mark.parametrize("where", [None, "kind = 'a'", "offset > 20", "kind = 'a' and offset > 20"])
 @pytest.mark.parametrize("write", [write_segments, write_parquet, write_arrow, write_json_lines])
-def test_only_errors_of_the_last_rows_are_raised(
+def test_only_errors_of_last_rows_are_raised(
     write: Callable[[Path, Sequence[Row]], Path], where: str | None, tmp_path: Path
 ) -> None:
     draw = random.Random(7)

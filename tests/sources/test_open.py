@@ -28,7 +28,7 @@ def orders() -> pa.Table:
         return reader.read_all()
 
 
-def test_log_segments_are_read_from_a_directory_a_file_or_several(orders: pa.Table, tmp_path: Path) -> None:
+def test_log_segments_are_read_from_directory_file_or_several(orders: pa.Table, tmp_path: Path) -> None:
     assert lh.open(ORDERS).read_all() == orders
     assert lh.open(str(ORDERS)).read_all() == orders
     [file] = ORDERS.glob("*.log")
@@ -41,7 +41,7 @@ def test_log_segments_are_read_from_a_directory_a_file_or_several(orders: pa.Tab
         assert reader.read_all()["topic"].to_pylist() == ["a"] * len(orders) + ["b"] * len(orders)
 
 
-def test_a_store_is_read_from_a_state_directory() -> None:
+def test_store_is_read_from_state_directory() -> None:
     with lh.read.state(STATE, store="sessions") as reader:
         expected = reader.read_all()
     assert lh.open(STATE, store="sessions").read_all() == expected
@@ -49,7 +49,7 @@ def test_a_store_is_read_from_a_state_directory() -> None:
         lh.open(STATE)
 
 
-def test_a_table_is_recognized_by_its_content(tmp_path: Path) -> None:
+def test_table_is_recognized_by_content(tmp_path: Path) -> None:
     table = pa.table({"n": pa.array(range(5)), "text": ["a", None, "b", "c", "d"]})
     pq.write_table(table, tmp_path / "parquet")
     with pa.ipc.new_file(tmp_path / "arrow", table.schema) as file:
@@ -65,7 +65,7 @@ def test_a_table_is_recognized_by_its_content(tmp_path: Path) -> None:
         ].to_pylist() == [3, 4]
 
 
-def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dash_means_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"n": 1}\n{"n": 2}\n')))
     assert lh.open("-").read_all().to_pylist() == [{"n": 1}, {"n": 2}]
 
@@ -94,12 +94,12 @@ def test_rows_columns_and_headers_are_selected() -> None:
         ("streams-state-0_0", {"store": "latest", "partitions": [0]}, "partitions= is for topics and log segments"),
     ],
 )
-def test_an_option_of_another_kind_of_source_is_refused(name: str, options: dict[str, object], message: str) -> None:
+def test_option_of_another_source_is_rejected(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lh.open(SAMPLES / name, **read_arguments(**options))  # type: ignore[arg-type]
 
 
-def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:
+def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         lh.open(tmp_path / "missing")
     with pytest.raises(FileNotFoundError, match="has no log segments"):
@@ -113,18 +113,18 @@ def test_names_that_are_no_source_are_refused(tmp_path: Path) -> None:
         lh.open([ORDERS, SAMPLES / "orders-0.parquet"])
 
 
-def test_a_damaged_table_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_damaged_table_raises_with_position(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"n": 1}\n{"n": }\n')
     with pytest.raises(lh.errors.DamagedTableError, match=r"rows\.jsonl: line 2 is not JSON"):
         lh.open(tmp_path / "rows.jsonl").read_all()
 
 
-def test_the_login_of_an_address_is_in_no_error() -> None:
+def test_errors_hide_credentials_of_address() -> None:
     with pytest.raises(ValueError, match="store= and the options") as raised:
         lh.open("iggy://user:hunter2@h:8090/stream/topic", store="latest")
     assert "hunter2" not in str(raised.value)
 
 
-def test_the_package_is_imported_without_pyarrow() -> None:
+def test_package_imports_without_pyarrow() -> None:
     program = "import sys; import letterhead as lh; lh.open; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

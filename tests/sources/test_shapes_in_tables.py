@@ -62,7 +62,7 @@ def test_typed_columns_and_conditions_read_every_shape(shape: str, tmp_path: Pat
     assert json.loads(printed.out)["tenant"] == "acme"
 
 
-def test_the_only_headers_inside_of_structs_are_a_column_if_they_are_named(tmp_path: Path) -> None:
+def test_single_nested_headers_field_is_column_if_named(tmp_path: Path) -> None:
     path = written(tmp_path / "rows.parquet", **nested("headers"))
     assert lh.open(path).read_all().column_names == ["value", "redpanda"]
     headers = lh.open(path, columns=["headers"]).read_all()["headers"].to_pylist()
@@ -81,7 +81,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("lines", LINES)
-def test_headers_of_json_lines_keep_their_order_and_what_is_null(lines: str, tmp_path: Path) -> None:
+def test_json_lines_headers_keep_order_and_nulls(lines: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text("".join(json.dumps(line) + "\n" for line in LINES[lines]))
     headers = lh.open(path).read_all()["headers"].to_pylist()
@@ -89,7 +89,7 @@ def test_headers_of_json_lines_keep_their_order_and_what_is_null(lines: str, tmp
     assert lh.open(path, headers={"tenant": "string"}).read_all()["tenant"].to_pylist() == ["acme", None, None, None]
 
 
-def test_bytes_of_headers_in_json_have_a_sign_or_none(tmp_path: Path) -> None:
+def test_json_header_bytes_may_be_signed_or_unsigned(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text('{"headers":[{"a":[65,-61]},{"a":[65,195]},{"a":[]}]}\n')
     headers = lh.open(path).read_all()["headers"].to_pylist()[0]
@@ -99,7 +99,7 @@ def test_bytes_of_headers_in_json_have_a_sign_or_none(tmp_path: Path) -> None:
         lh.open(path, headers={"a": "binary"})
 
 
-def test_a_field_of_a_struct_is_a_column_by_its_path(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_struct_field_is_column_by_path(tmp_path: Path, run: Callable[..., Any]) -> None:
     path = written(tmp_path / "rows.parquet", **nested("headers"), more=nested("headers")["redpanda"])
     assert lh.open(path).read_all().column_names == ["value", "redpanda", "more"]
     table = lh.open(path, columns=["more.offset", "redpanda.headers", "value"]).read_all()
@@ -118,7 +118,7 @@ def test_a_field_of_a_struct_is_a_column_by_its_path(tmp_path: Path, run: Callab
     assert "redpanda.headers" in failed.err
 
 
-def test_a_path_that_two_fields_have_is_no_column(tmp_path: Path) -> None:
+def test_ambiguous_path_is_no_column(tmp_path: Path) -> None:
     columns = {"a": [{"b.c": 1, "b": {"c": 2, "d": 3}}], "a.b": [{"d": 4}]}
     path = written(tmp_path / "rows.parquet", **columns)
     assert lh.open(path, columns=["a.b"]).read_all()["a.b"].to_pylist() == [{"d": 4}]
@@ -127,14 +127,14 @@ def test_a_path_that_two_fields_have_is_no_column(tmp_path: Path) -> None:
             lh.open(path, columns=[name])
 
 
-def test_a_line_of_another_shape_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_line_of_another_shape_raises_and_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text('{"headers":{"a":"1"}}\n' * 20_000 + '{"headers":{"a":1}}\n')
     with pytest.raises(lh.errors.DamagedTableError, match="line 20001: column 'headers': a header is neither text"):
         lh.open(path).read_all()
 
 
-def test_messages_that_kcat_prints_have_headers(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_kcat_messages_have_headers(tmp_path: Path, run: Callable[..., Any]) -> None:
     path = tmp_path / "kcat.json"
     line = {
         "topic": "t",
@@ -156,14 +156,12 @@ def test_messages_that_kcat_prints_have_headers(tmp_path: Path, run: Callable[..
 
 
 @pytest.mark.parametrize("shape", ["map", "text"])
-def test_a_table_on_a_screen_shows_headers_as_it_shows_lists(
-    shape: str, tmp_path: Path, run: Callable[..., Any]
-) -> None:
+def test_table_shows_headers_of_every_shape_alike(shape: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     path = written(tmp_path / "rows.parquet", **SHAPES[shape])
     assert [line.strip() for line in run("read", path).out.splitlines()[2:5]] == ['tenant="acme"', "none", "null"]
 
 
-def test_objects_of_numbers_are_refused_with_what_fits(tmp_path: Path) -> None:
+def test_objects_of_numbers_are_rejected_with_valid_shapes(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text('{"headers":{"a":1}}\n')
     with pytest.raises(
@@ -181,12 +179,12 @@ def test_headers_of_every_shape_are_edited(shape: str, tmp_path: Path, run: Call
     assert pq.read_table(out)["headers"].to_pylist() == [[], [], None]
 
 
-def test_a_column_of_headers_is_named_once(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_header_column_named_twice_is_rejected(tmp_path: Path, run: Callable[..., Any]) -> None:
     path = written(tmp_path / "rows.parquet", **SHAPES["map"])
     result = run("read", path, "--headers", "a=tenant,a:int32")
     assert (result.code, "--headers makes column 'a' twice" in result.err) == (2, True)
 
 
-def test_no_segment_is_an_error() -> None:
+def test_empty_segment_list_raises() -> None:
     with pytest.raises(ValueError, match="no log segment is named"):
         lh.read.segments([])

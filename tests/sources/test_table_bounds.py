@@ -57,7 +57,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is reset and read in /proc")
 @pytest.mark.parametrize("name", FILES)
-def test_memory_follows_what_is_read(name: str, usual: list[str], tmp_path: Path) -> None:
+def test_memory_follows_amount_read(name: str, usual: list[str], tmp_path: Path) -> None:
     data = FILES[name]()
     (tmp_path / "table").write_bytes(data)
     start = time.monotonic()
@@ -75,7 +75,7 @@ BUFFERS = dict(wrong_buffers())
 
 
 @pytest.mark.parametrize("name", BUFFERS)
-def test_a_wrong_buffer_is_refused_before_it_is_read(name: str, tmp_path: Path) -> None:
+def test_damaged_buffer_is_rejected_before_reading(name: str, tmp_path: Path) -> None:
     (tmp_path / "table").write_bytes(BUFFERS[name])
     with pytest.raises(DamagedTableError, match=r"cannot read .*table: it is damaged"):
         lh.open(tmp_path / "table").read_all()
