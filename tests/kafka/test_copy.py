@@ -21,7 +21,7 @@ from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
 from letterhead.kafka.topic_writer import TopicWriter
 from letterhead.sources.base import Logins
-from letterhead.sources.kafka import KafkaAddress, KafkaTopic
+from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
 from tests.helpers.command import Result
 from tests.kafka.broker import Broker
 from tests.kafka.topics import ODD, Record
@@ -185,7 +185,7 @@ def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp
     assert run("copy", source, f"kafka://{broker}/copy-set-again", "--create", "--verify").code == 0
     restored = run("copy", tmp_path / "copy", f"kafka://{broker}/copy-set-restored", "--create", "--verify")
     assert restored.code == 0, restored.err
-    target = KafkaTopic(source, KafkaAddress.parse(source), Logins())
+    target = KafkaTopicSource(source, KafkaAddress.parse(source), Logins())
     with target.admin(RowRequest()) as admin:
         for topic in ("copy-set-again", "copy-set-restored"):
             assert admin.own_settings(topic) == own

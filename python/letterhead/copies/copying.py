@@ -22,7 +22,7 @@ from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source, check_options
 from letterhead.sources.comparison import Comparison, compare
-from letterhead.sources.kafka import SCHEME, KafkaTopic
+from letterhead.sources.kafka import SCHEME, KafkaTopicSource
 from letterhead.sources.recognition import open_sources
 from letterhead.sources.tables import TableFile
 
@@ -131,7 +131,7 @@ class Copying:
 
     def _described_topic(self) -> dict[str, Any]:
         """Return the partitions and settings of the original topic, as far as they are known."""
-        if isinstance(self._source, KafkaTopic):
+        if isinstance(self._source, KafkaTopicSource):
             with self._source.admin(self._request) as admin:
                 partitions = len(admin.partitions([self._source.topic]))
                 try:
@@ -254,7 +254,7 @@ class Copying:
     def _description(self) -> dict[str, Any]:
         """Describe the source and the options. The id of a cluster distinguishes topics of the same name."""
         request, source = self._request, self._source
-        if isinstance(source, KafkaTopic):
+        if isinstance(source, KafkaTopicSource):
             with source.admin(request) as admin:
                 origin = {"source": source.topic, "cluster": admin.cluster_id()}
         else:

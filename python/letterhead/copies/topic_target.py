@@ -16,7 +16,7 @@ from letterhead._table_batches import rows_by_partition
 from letterhead.errors import TopicNotFoundError
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins
-from letterhead.sources.kafka import KafkaAddress, KafkaTopic
+from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
 from letterhead.written import Appended, DeliveryError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class TopicTarget:
         self._settings = logins.kafka_settings(settings, has_servers=address.servers is not None)
         self._timeout_ms = timeout_ms
         self._request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
-        self._source = KafkaTopic(name, address, Logins())
+        self._source = KafkaTopicSource(name, address, Logins())
 
     def partitions(self) -> int:
         """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""

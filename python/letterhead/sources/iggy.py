@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest
 from letterhead.sources.base import Logins, LogSource
-from letterhead.sources.kafka import choose_partitions
+from letterhead.sources.topics import TopicSource, parse_path
 
 if TYPE_CHECKING:
     from letterhead.reader import Reader
@@ -18,14 +16,19 @@ SCHEMES = ("iggy://", "iggy+tcp://")
 FORM = "iggy://user@host:port/stream/topic"
 
 
-class IggyTopicSource(LogSource):
-    """A topic."""
+class IggyLog(LogSource):
+    """Messages of Iggy: of a topic, or of log files."""
 
     noun = "message"
-    unit = "offset"
-    options = IGGY_TOPIC_OPTIONS
-    screen_columns = ("offset", "timestamp", "headers", "payload")
-    source_columns = ("stream", "topic", "partition")
+    screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
+    source_columns: tuple[str, ...] = ("stream", "topic", "partition")
+
+    @property
+    def where_fields(self) -> Mapping[str, str]:
+        """The fields in a condition, and their types."""
+        from letterhead.iggy.rows import WHERE_FIELDS
+
+        return WHERE_FIELDS
 
     @property
     def record_columns(self) -> tuple[str, ...]:
@@ -34,31 +37,28 @@ class IggyTopicSource(LogSource):
 
         return COLUMNS
 
+    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
+        return ("payload", "headers", "iggy") if request.mapping is None else super()._serialized_column(request)
+
+
+class IggyTopicSource(TopicSource, IggyLog):
+    """A topic."""
+
+    unit = "offset"
+    options = IGGY_TOPIC_OPTIONS
+
     def __init__(self, name: str, logins: Logins) -> None:
         from letterhead.iggy.address import Address
 
         scheme, _, rest = name.partition("://")
-        # The name is printed, and a login is a secret.
-        super().__init__(f"{scheme}://{rest.rpartition('@')[2]}")
         has_login = "@" in rest
         address = name if has_login else f"{scheme}://{logins.iggy_login()}@{rest}"
         server, path = Address.parse_with_path(address)
-        names = [unquote(part) for part in path.split("/")[1:]]
-        if not 2 <= len(names) <= 3 or not all(names):
-            raise ValueError(f"the address does not name a topic: {FORM}")
-        if len(names) == 3 and not (names[2].isascii() and names[2].isdecimal()):
-            raise ValueError(f"a partition is a number: {FORM}/0")
+        [self._stream, topic], partition = parse_path(path.split("/")[1:], 2, FORM)
+        # The name is printed, and a login is a secret.
+        super().__init__(f"{scheme}://{rest.rpartition('@')[2]}", topic, partition)
         self._server = server
-        self._stream, self._topic = names[:2]
-        self._partition = int(names[2]) if len(names) == 3 else None
         self.has_password = has_login and server.password is not None
-
-    @property
-    def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
-        from letterhead.iggy.rows import WHERE_FIELDS
-
-        return WHERE_FIELDS
 
     def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
         if request.mapping is None:
@@ -74,31 +74,19 @@ class IggyTopicSource(LogSource):
 
         return request.without_headers(COLUMNS)
 
-    @property
-    def topic_name(self) -> str:
-        """The name of the topic."""
-        return self._topic
-
-    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
-        return ("payload", "headers", "iggy") if request.mapping is None else super()._serialized_column(request)
-
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""
         from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
 
-        topic = IggyTopic(self._stream, self._topic)
+        topic = IggyTopic(self._stream, self.topic)
         topic.check()
         with IggyClient(self._server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms) as client:
             return [partition.partition for partition in client.partitions(topic)]
-
-    def has_several(self, request: RowRequest) -> bool:
-        """Return whether neither the address nor the request names one partition."""
-        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
 
     def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
         from letterhead.iggy.client import IggyTopic
         from letterhead.iggy.topic_reader import read_topic
 
-        request = replace(request, partitions=choose_partitions(self._partition, request))
-        return self.followed(read_topic(self._server, IggyTopic(self._stream, self._topic), request))
+        topic = IggyTopic(self._stream, self.topic)
+        return self.followed(read_topic(self._server, topic, self._of_partition(request)))

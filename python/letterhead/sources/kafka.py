@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
 from letterhead._row_request import KAFKA_CONNECTION_OPTIONS, KAFKA_TOPIC_OPTIONS, RowRequest
 from letterhead.sources.base import Logins, LogSource, Source
+from letterhead.sources.topics import TopicSource, parse_path
 
 if TYPE_CHECKING:
     from letterhead.fields import PlainKey
@@ -37,18 +36,14 @@ class KafkaAddress(NamedTuple):
             raise ValueError(f"an address of Kafka is {FORM}: pass settings and passwords in settings=")
         if not path:
             return cls(servers or None, None, None)
-        names = [unquote(name) for name in path.split("/")]
-        if len(names) > 2 or not all(names):
-            raise ValueError(f"the address does not name a topic: {FORM}")
-        if len(names) == 2 and not (names[1].isascii() and names[1].isdecimal()):
-            raise ValueError("a partition is a number: kafka://host:port/topic/0")
-        return cls(servers or None, names[0], int(names[1]) if len(names) == 2 else None)
+        [topic], partition = parse_path(path.split("/"), 1, FORM)
+        return cls(servers or None, topic, partition)
 
 
 def kafka_source(name: str, logins: Logins) -> Source:
     """Return the topic that an address names, or the list of topics."""
     address = KafkaAddress.parse(name)
-    return KafkaTopics(name, address, logins) if address.topic is None else KafkaTopic(name, address, logins)
+    return KafkaTopics(name, address, logins) if address.topic is None else KafkaTopicSource(name, address, logins)
 
 
 class KafkaCluster(NamedTuple):
@@ -112,23 +107,11 @@ class KafkaTopics(Source):
         return Reader(view.schema, lambda: view.rows([read_topics(connection)]))
 
 
-class KafkaTopic(LogSource):
-    """A topic."""
+class KafkaLog(LogSource):
+    """Records of Kafka: of a topic, or of log segments."""
 
     noun = "record"
-    unit = "offset"
-    options = KAFKA_TOPIC_OPTIONS
-    screen_columns = ("offset", "timestamp", "key", "headers", "value")
-
-    def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
-        super().__init__(name)
-        self.topic, self._partition = address.topic or "", address.partition
-        self._cluster = KafkaCluster(address.servers, logins)
-
-    @property
-    def topic_name(self) -> str:
-        """The name of the topic."""
-        return self.topic
+    screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")
 
     @property
     def where_fields(self) -> Mapping[str, str]:
@@ -144,6 +127,28 @@ class KafkaTopic(LogSource):
 
         return COLUMNS
 
+    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
+        if request.view == "batches":
+            from letterhead.kafka.batch_rows import BATCH_COLUMNS
+
+            return tuple(BATCH_COLUMNS)
+        if request.view == "control":
+            from letterhead.kafka.control_rows import CONTROL_COLUMNS
+
+            return request.without_headers(CONTROL_COLUMNS)
+        return super()._view_columns(request)
+
+
+class KafkaTopicSource(TopicSource, KafkaLog):
+    """A topic."""
+
+    unit = "offset"
+    options = KAFKA_TOPIC_OPTIONS
+
+    def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
+        super().__init__(name, address.topic or "", address.partition)
+        self._cluster = KafkaCluster(address.servers, logins)
+
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
         """How the records are decoded, if the topic is an internal one of Kafka."""
@@ -153,7 +158,7 @@ class KafkaTopic(LogSource):
         """Return a stream of the records."""
         from letterhead.kafka.topic_reader import read_topic
 
-        request = replace(request, partitions=choose_partitions(self._partition, request))
+        request = self._of_partition(request)
         return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
@@ -167,26 +172,6 @@ class KafkaTopic(LogSource):
 
         return TopicAdmin(self._cluster.connection(request))
 
-    def has_several(self, request: RowRequest) -> bool:
-        """Return whether neither the address nor the request names one partition."""
-        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
-
-    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
-        return view_columns(request) or super()._view_columns(request)
-
-
-def view_columns(request: RowRequest) -> tuple[str, ...] | None:
-    """Return all columns of a view of batches or of control records; None for records."""
-    if request.view == "batches":
-        from letterhead.kafka.batch_rows import BATCH_COLUMNS
-
-        return tuple(BATCH_COLUMNS)
-    if request.view == "control":
-        from letterhead.kafka.control_rows import CONTROL_COLUMNS
-
-        return request.without_headers(CONTROL_COLUMNS)
-    return None
-
 
 def internal_topic_of(topic: str | None) -> InternalTopic | None:
     """Return how the records of an internal topic are decoded; None for other topics."""
@@ -195,12 +180,3 @@ def internal_topic_of(topic: str | None) -> InternalTopic | None:
     from letterhead.kafka.internal_topics import internal_topic
 
     return internal_topic(topic)
-
-
-def choose_partitions(partition: int | None, request: RowRequest) -> frozenset[int] | None:
-    """Return the partition in the address, or the requested partitions; None means all."""
-    if partition is None:
-        return request.partitions
-    if request.partitions is not None and request.partitions != {partition}:
-        raise ValueError(f"the address names partition {partition}, and partitions= another one")
-    return frozenset([partition])

@@ -79,12 +79,12 @@ def _directory(path: Path) -> Source:
 
 def _segments(paths: list[Path]) -> Source:
     from letterhead.iggy.segments import is_iggy_log
-    from letterhead.sources.segments import IggySegments, LogSegments
+    from letterhead.sources.segments import IggySegmentsSource, KafkaSegmentsSource
 
     first = paths[0]
     named = first if len(paths) == 1 else paths
     logs = sorted(first.rglob("*.log")) if first.is_dir() else [first]
-    return IggySegments(named) if any(map(is_iggy_log, logs[:1])) else LogSegments(named)
+    return IggySegmentsSource(named) if any(map(is_iggy_log, logs[:1])) else KafkaSegmentsSource(named)
 
 
 def is_log_file(path: Path) -> bool:

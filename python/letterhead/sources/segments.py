@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ from letterhead._formatting import count_noun
 from letterhead._row_request import LOG_OPTIONS, RowRequest
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.base import Findings, LogSource
-from letterhead.sources.kafka import internal_topic_of, view_columns
+from letterhead.sources.iggy import IggyLog
+from letterhead.sources.kafka import KafkaLog, internal_topic_of
 
 if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
@@ -25,9 +26,6 @@ MAX_DAMAGED_LINES = 20
 class LogSegments(LogSource):
     """Log segments of partitions, read one partition after the other."""
 
-    noun = "record"
-    options = LOG_OPTIONS | {"committed", "view", "ignore_crc"}
-    screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")
     partition_columns: tuple[str, ...] = ("topic", "partition")
 
     def __init__(self, paths: Paths) -> None:
@@ -37,22 +35,13 @@ class LogSegments(LogSource):
         self._opened: SegmentsReader | None = None
         self._is_view_of_batches = False
 
+    @abstractmethod
     def _find_partitions(self, paths: Paths) -> list[Any]:
-        from letterhead.kafka.log_directory import partitions
+        """Return the segment files of each partition."""
 
-        return partitions(paths)
-
-    @property
-    def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
-        from letterhead.kafka.record_sets import WHERE_FIELDS
-
-        return WHERE_FIELDS
-
-    @cached_property
-    def internal(self) -> InternalTopic | None:  # type: ignore[override]
-        """How the records are decoded, if the topic is an internal one of Kafka."""
-        return internal_topic_of(self.partitions[0][0].topic) if self.partitions else None
+    @abstractmethod
+    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
+        """Return the reader of the files of a partition."""
 
     def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
@@ -65,19 +54,6 @@ class LogSegments(LogSource):
         self._is_view_of_batches = request.view == "batches"
         return reader
 
-    @property
-    def record_columns(self) -> tuple[str, ...]:
-        """The columns of a record."""
-        from letterhead.kafka.record_sets import COLUMNS
-
-        return COLUMNS
-
-    @property
-    def topic_name(self) -> str | None:
-        """The name of the topic, by the directories of its partitions."""
-        names = {segments[0].topic for segments in self.partitions}
-        return names.pop() if len(names) == 1 else None
-
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions that have files."""
         return sorted({segments[0].partition for segments in self._chosen(request)})
@@ -85,14 +61,6 @@ class LogSegments(LogSource):
     def has_several(self, request: RowRequest) -> bool:
         """Return whether the request is for several partitions."""
         return len(self._chosen(request)) > 1
-
-    def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
-        return view_columns(request) or super()._view_columns(request)
-
-    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
-        from letterhead.kafka.segments import KafkaSegments
-
-        return KafkaSegments(request)
 
     def _chosen(self, request: RowRequest) -> list[Any]:
         if request.partitions is None:
@@ -122,41 +90,48 @@ class LogSegments(LogSource):
         return Findings(remarks, bool(reader.truncated or (reader.damaged and self._is_view_of_batches)))
 
 
-class IggySegments(LogSegments):
-    """Log files that a server of Iggy keeps of its partitions."""
+class KafkaSegmentsSource(LogSegments, KafkaLog):
+    """Log segments of Kafka."""
 
-    noun = "message"
-    options = LOG_OPTIONS
-    screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")
-    partition_columns: tuple[str, ...] = ("stream", "topic", "partition")
-    source_columns: tuple[str, ...] = ("stream", "topic", "partition")
+    options = LOG_OPTIONS | {"committed", "view", "ignore_crc"}
+
+    @cached_property
+    def internal(self) -> InternalTopic | None:  # type: ignore[override]
+        """How the records are decoded, if the topic is an internal one of Kafka."""
+        return internal_topic_of(self.partitions[0][0].topic) if self.partitions else None
 
     @property
-    def record_columns(self) -> tuple[str, ...]:
-        """The columns of a message."""
-        from letterhead.iggy.rows import COLUMNS
+    def topic_name(self) -> str | None:
+        """The name of the topic, by the directories of its partitions."""
+        names = {segments[0].topic for segments in self.partitions}
+        return names.pop() if len(names) == 1 else None
 
-        return COLUMNS
+    def _find_partitions(self, paths: Paths) -> list[Any]:
+        from letterhead.kafka.log_directory import partitions
+
+        return partitions(paths)
+
+    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
+        from letterhead.kafka.segments import KafkaSegments
+
+        return KafkaSegments(request)
+
+
+class IggySegmentsSource(LogSegments, IggyLog):
+    """Log files that a server of Iggy keeps of its partitions."""
+
+    options = LOG_OPTIONS
+    partition_columns = ("stream", "topic", "partition")
 
     @property
     def topic_name(self) -> None:
         """None: directories have the number of the topic."""
         return
 
-    def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
-        return "payload", "headers", "iggy"
-
     def _find_partitions(self, paths: Paths) -> list[Any]:
         from letterhead.iggy.segments import iggy_partitions
 
         return iggy_partitions(paths)
-
-    @property
-    def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
-        from letterhead.iggy.rows import WHERE_FIELDS
-
-        return WHERE_FIELDS
 
     def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
         from letterhead.iggy.segments import IggySegments

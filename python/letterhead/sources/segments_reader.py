@@ -15,7 +15,7 @@ from letterhead._names import check_name
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import row_request
 from letterhead.sources.base import check_options
-from letterhead.sources.segments import IggySegments, LogSegments
+from letterhead.sources.segments import IggySegmentsSource, KafkaSegmentsSource
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -102,7 +102,7 @@ def segments(
     (10000, ['offset', 'tenant'], [])
     """
     check_name("format", format, ("record-batch", "iggy-batch"))
-    source = IggySegments(path) if format == "iggy-batch" else LogSegments(path)
+    source = IggySegmentsSource(path) if format == "iggy-batch" else KafkaSegmentsSource(path)
     request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
     check_options([source], request)
     return source.open_records(request)

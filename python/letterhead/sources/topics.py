@@ -1,0 +1,47 @@
+"""Topics as sources: what those of Kafka and Iggy have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from urllib.parse import unquote
+
+from letterhead._row_request import RowRequest
+from letterhead.sources.base import LogSource
+
+
+class TopicSource(LogSource):
+    """A topic, or the partition of it that the address names."""
+
+    def __init__(self, name: str, topic: str, partition: int | None) -> None:
+        super().__init__(name)
+        self.topic = topic
+        self._partition = partition
+
+    @property
+    def topic_name(self) -> str:
+        """The name of the topic."""
+        return self.topic
+
+    def has_several(self, request: RowRequest) -> bool:
+        """Return whether neither the address nor the request names one partition."""
+        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
+
+    def _of_partition(self, request: RowRequest) -> RowRequest:
+        """Return the request for the partition in the address, or for the requested ones."""
+        if self._partition is None:
+            return request
+        if request.partitions is not None and request.partitions != {self._partition}:
+            raise ValueError(f"the address names partition {self._partition}, and partitions= another one")
+        return replace(request, partitions=frozenset([self._partition]))
+
+
+def parse_path(parts: Iterable[str], names: int, form: str) -> tuple[list[str], int | None]:
+    """Parse the path of an address: so many names, and the number of a partition if there is one more part."""
+    decoded = [unquote(part) for part in parts]
+    if not names <= len(decoded) <= names + 1 or not all(decoded):
+        raise ValueError(f"the address does not name a topic: {form}")
+    number = decoded[names] if len(decoded) > names else None
+    if number is not None and not (number.isascii() and number.isdecimal()):
+        raise ValueError(f"a partition is a number: {form}/0")
+    return decoded[:names], None if number is None else int(number)
