@@ -27,6 +27,7 @@ from letterhead.state.storage.database import POSITION, StoredFamilies
 from letterhead.state.storage.keys import INDEX
 from letterhead.state.storage.layouts import OFFSETS
 from letterhead.state.storage.position import Position
+from letterhead.state.storage.rows import row_error
 
 
 class RowError(NamedTuple):
@@ -136,7 +137,7 @@ def _family(
                     _check_offset(key, value)
                 elif family not in legacy_by_family:
                     # Every database has the family `default`, even if the store does not use it.
-                    raise _error(f"a store of this type has no rows in family {family}")
+                    raise row_error("out_of_range", f"a store of this type has no rows in family {family}")
                 else:
                     row = EncodedRow(key, value, family, legacy_by_family[family])
                     _check_time(store, segment, after, row)
@@ -153,9 +154,11 @@ def _check_offset(key: bytes, value: bytes) -> None:
         try:
             Position.deserialize(value)
         except ValueError as error:
-            raise _error(str(error)) from error
+            raise row_error("out_of_range", str(error)) from error
     elif len(value) != _INT64.size:
-        raise _error(f"{count_noun(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
+        raise row_error(
+            "wrong_size", f"{count_noun(len(value), 'byte')} where an offset or a status takes {_INT64.size}"
+        )
 
 
 def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, row: EncodedRow) -> None:
@@ -165,7 +168,7 @@ def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, ro
     times = store.key_parts(row.key).times
     time = times.get("session_end", times.get("window_start"))
     if time is not None and (time < segment.start or (after is not None and time >= after)):
-        raise _error(f"the time {time} of its key is not in segment {segment.directory.name}")
+        raise row_error("out_of_range", f"the time {time} of its key is not in segment {segment.directory.name}")
 
 
 def _check_index(result: StoreResult, store: StoreReader, families: StoredFamilies, row: EncodedRow) -> None:
@@ -175,11 +178,7 @@ def _check_index(result: StoreResult, store: StoreReader, families: StoredFamili
     if store.is_index(row.key):
         result.entries_without_row += store.get(families, store.row_key(row.key)) is None
     elif store.get(families, INDEX + store.plain_key(row.key)) is None:
-        raise _error("the index has no entry for it, so that no search by key finds it")
-
-
-def _error(message: str, code: str = "out_of_range") -> DecodeError:
-    return DecodeError(message, format=None, code=code)
+        raise row_error("out_of_range", "the index has no entry for it, so that no search by key finds it")
 
 
 def _line(files: StoreFiles, error: RowError) -> Text:

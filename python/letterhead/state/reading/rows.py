@@ -24,6 +24,7 @@ from letterhead.state.storage.database import StoredFamilies, list_families
 from letterhead.state.storage.keys import AFTER_INDEX, INDEX, SessionKeys, WindowKeys, session_parts, window_parts
 from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shift_error
+from letterhead.state.storage.rows import row_error
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds, segment_number
 
 __all__ = [
@@ -211,7 +212,7 @@ class StoreReader:
         if not self.type.time_ordered:
             return stored_key
         if stored_key[:1] not in (b"\0", INDEX):
-            raise _decode_error("the key begins with neither 00 nor 01", code="out_of_range")
+            raise row_error("out_of_range", "the key begins with neither 00 nor 01")
         return (
             stored_key[1:] if self.is_index(stored_key) else TIME_ORDERED_KEYS[self.type.name].changelog_key(stored_key)
         )
@@ -225,8 +226,8 @@ class StoreReader:
         keys = self.type.key_format
         min_key_len = SUFFIXES[keys] + self.type.time_ordered
         if len(stored_key) < min_key_len:
-            raise _decode_error(
-                f"a stored key of {len(stored_key)} bytes is too short: {min_key_len} of it are the time"
+            raise row_error(
+                "truncated", f"a stored key of {len(stored_key)} bytes is too short: {min_key_len} of it are the time"
             )
         stored_key = self.plain_key(stored_key)
         if keys == "window":
@@ -243,7 +244,7 @@ class StoreReader:
             return None, None, value
         if self.type.value_format == "timestamped":
             if len(value) < 8:
-                raise _decode_error(f"timestamp takes 8 bytes and {len(value)} are left", 0)
+                raise row_error("truncated", f"timestamp takes 8 bytes and {len(value)} are left", 0)
             return _INT64.unpack_from(value)[0], None, value[8:]
         message: Any = lh.decode(value, self.message_format, limits=self.limits)
         return getattr(message, "timestamp", None), message.headers, message.payload
@@ -333,10 +334,6 @@ def _newer_or_damaged(row: EncodedRow) -> bytes:
 def _tag_rows(rows: Iterator[tuple[bytes, bytes]], family: str, legacy: Legacy | None) -> Iterator[EncodedRow]:
     for key, value in rows:
         yield EncodedRow(key, value, family, legacy)
-
-
-def _decode_error(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:
-    return DecodeError(message, format=None, code=code, byte_offset=byte_offset)
 
 
 _INT64 = struct.Struct(">q")

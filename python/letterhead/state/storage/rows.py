@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Protocol
 
-from letterhead.errors import ProcessorStateError, forked_store_error
+from letterhead.errors import DecodeError, ProcessorStateError, forked_store_error
 
-__all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "operation_error", "read_rows"]
+__all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "operation_error", "read_rows", "row_error"]
 
 
 class StoredRows(Protocol):
@@ -252,3 +252,8 @@ _REMEDIES = {
     "ermission denied": " (this process may not write there)",
     "Read-only file system": " (this process may not write there)",
 }
+
+
+def row_error(code: str, message: str, byte: int | None = None) -> DecodeError:
+    """Return the error of a row whose bytes are not those of its store."""
+    return DecodeError(message, format=None, code=code, byte_offset=byte)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead.errors import DecodeError
+from letterhead.state.storage.rows import row_error
 
 __all__ = ["Latest", "SegmentRow", "Version", "bounds", "segment_number", "with_headers"]
 
@@ -44,7 +44,7 @@ class Latest(NamedTuple):
     def read(cls, row: bytes) -> Latest:
         """Parse the row of a latest version; raise DecodeError if it is too short."""
         if len(row) < 8:
-            raise _decode_error("the bytes end inside the timestamp of the latest version", "truncated", 0)
+            raise row_error("truncated", "the bytes end inside the timestamp of the latest version", 0)
         return cls(_INT64.unpack_from(row)[0], row[8:])
 
     def write(self) -> bytes:
@@ -106,31 +106,31 @@ class SegmentRow:
         at, last = 16, next_time
         while True:
             if at + 12 > len(row):
-                raise _decode_error("the bytes end inside the list of versions", "truncated", at)
+                raise row_error("truncated", "the bytes end inside the list of versions", at)
             valid_from, size = _ENTRY.unpack_from(row, at)
             if size < -1:
-                raise _decode_error(f"the size {size} of a version is negative", "negative_length", at + 8)
+                raise row_error("negative_length", f"the size {size} of a version is negative", at + 8)
             if valid_from < min_time or (entries and valid_from >= last):
-                raise _decode_error("the versions are not in the order of time", "out_of_range", at)
+                raise row_error("out_of_range", "the versions are not in the order of time", at)
             entries.append((valid_from, size))
             at, last = at + 12, valid_from
             if valid_from == min_time:
                 break
         if next_time == min_time:
             if len(row) != at or entries[0][1] != -1:
-                raise _decode_error("a row without versions has a value", "trailing_bytes", at)
+                raise row_error("trailing_bytes", "a row without versions has a value", at)
             return cls(next_time, [])
         if entries[0][0] >= next_time:
-            raise _decode_error("the newest version ends before it begins", "out_of_range", 0)
+            raise row_error("out_of_range", "the newest version ends before it begins", 0)
         end, versions = len(row), []
         for valid_from, size in entries:
             start = end - max(size, 0)
             if start < at:
-                raise _decode_error("the sizes of the versions are together larger than the row", "truncated", at)
+                raise row_error("truncated", "the sizes of the versions are together larger than the row", at)
             versions.append(Version(valid_from, None if size < 0 else row[start:end]))
             end = start
         if end != at:
-            raise _decode_error("there are bytes before the value of the oldest version", "trailing_bytes", at)
+            raise row_error("trailing_bytes", "there are bytes before the value of the oldest version", at)
         return cls(next_time, versions)
 
     def write(self) -> bytes:
@@ -186,10 +186,10 @@ class SegmentRow:
 def bounds(row: bytes) -> tuple[int, int]:
     """Return ``next`` and ``min`` of a row without parsing its versions; raise DecodeError if they are invalid."""
     if len(row) < 28:
-        raise _decode_error("the bytes end inside the times of a row of versions", "truncated", 0)
+        raise row_error("truncated", "the bytes end inside the times of a row of versions", 0)
     next_time, min_time = _BOUNDS.unpack_from(row)
     if min_time > next_time:
-        raise _decode_error("the newest version ends before the oldest begins", "out_of_range", 0)
+        raise row_error("out_of_range", "the newest version ends before the oldest begins", 0)
     return next_time, min_time
 
 
@@ -226,7 +226,3 @@ def with_headers(key: bytes, row: bytes) -> bytes:
 _INT64 = struct.Struct(">q")
 _BOUNDS = struct.Struct(">qq")
 _ENTRY = struct.Struct(">qi")
-
-
-def _decode_error(message: str, code: str, offset: int) -> DecodeError:
-    return DecodeError(message, format=None, code=code, byte_offset=offset)
