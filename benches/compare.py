@@ -189,9 +189,8 @@ def build(old: Path, new: Path) -> Path:
 
 
 def jobs_of(checkout: Path) -> Path:
-    """Return the file with which a checkout's library is called: its own, or that for versions without one."""
-    own = checkout / "benches" / "compare" / "jobs.rs"
-    return own if own.is_file() else SOURCES / "jobs_7d6d043.rs"
+    """Return the file with which a checkout's library is called."""
+    return checkout / "benches" / "compare" / "jobs.rs"
 
 
 def library(checkout: Path, name: str) -> str:

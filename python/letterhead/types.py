@@ -334,13 +334,6 @@ def _date_or_decimal(name: str, suffix: str) -> str:
     return f"{name}:text"
 
 
-def orders_of(name: str) -> tuple[str, ...]:
-    """Return the suffixes that say how the bytes of a type are ordered, or that they are digits."""
-    if name in _WITHOUT_ORDER:
-        return ()
-    return ("be", *UUID_ORDERS, "text") if name == "uuid" else ORDERS
-
-
 def is_text_suffix(suffix: str) -> bool:
     """Return whether a suffix of a type, without its colon, names an encoding as text."""
     return suffix == "text" or suffix in TEXT_SUFFIXES or suffix in BASE_ENCODINGS

@@ -234,11 +234,6 @@ impl Filter {
         self.fields.iter().map(index).collect()
     }
 
-    /// Whether the filter selects a message whose operands are all null.
-    pub fn accepts_null(&self) -> bool {
-        self.evaluate(1, |_, _, test| Truth::of_null(test, 1)).yes != 0
-    }
-
     pub(super) fn evaluate(&self, rows: usize, mut test: impl FnMut(Operand, Quantifier, &Test) -> Truth) -> Truth {
         let mut stack: Vec<Truth> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {

@@ -28,9 +28,10 @@ from letterhead.testing.plain import (
     payloads,
     values,
 )
-from letterhead.types import SELECT_TYPES, orders_of
+from letterhead.types import SELECT_TYPES
 from letterhead.values import value_from_message
 from tests.helpers.batch_bytes import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
+from tests.helpers.type_suffixes import orders_of
 from tests.reference import amqp, ops
 from tests.reference import keys as forms
 from tests.reference.batches.iggy_polled_2023 import STATES

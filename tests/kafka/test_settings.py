@@ -20,7 +20,7 @@ from letterhead.kafka.oauth import OAuthSettings, Token
 from letterhead.kafka.properties import expand, read_properties
 from letterhead.kafka.remedies import login_remedy, tls_error
 from letterhead.kafka.settings import ProducerSettings, reader_settings, spark_settings, writer_settings
-from letterhead.kafka.tls import TlsSettings, librdkafka_certificates
+from letterhead.kafka.tls import TlsSettings
 from tests.versions import built
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
@@ -58,12 +58,6 @@ def test_java_settings_are_read():
 def test_broker_name_is_verified_by_identification_algorithm(algorithm, checks):
     assert spark_settings(SCRAM).tls.check_hostname
     assert spark_settings(SCRAM | {"ssl.endpoint.identification.algorithm": algorithm}).tls.check_hostname is checks
-
-
-def test_writer_verifies_broker_name_unless_disabled():
-    assert "ssl.endpoint.identification.algorithm" not in librdkafka_certificates(TlsSettings())
-    unverified = librdkafka_certificates(TlsSettings(check_hostname=False))
-    assert unverified == {"ssl.endpoint.identification.algorithm": "none"}
 
 
 def test_librdkafka_settings_mean_the_same():

@@ -8,8 +8,9 @@ import pytest
 
 import letterhead as lh
 from letterhead.fields import REPEATS, normalise
-from letterhead.types import ORDERS, SELECT_TYPES, UUID_ORDERS, orders_of
+from letterhead.types import ORDERS, SELECT_TYPES, UUID_ORDERS
 from letterhead.values import value_from_message
+from tests.helpers.type_suffixes import orders_of
 from tests.reference import types
 
 

@@ -18,12 +18,13 @@ from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
 from letterhead.operations import DecodeOptions, ExplodeBatches, Select
-from letterhead.types import SELECT_TYPES, orders_of
+from letterhead.types import SELECT_TYPES
 from tests.helpers import strategies
 from tests.helpers.implementations import detail_of, from_row
 from tests.helpers.list_columns import list_column, list_rows
 from tests.helpers.outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from tests.helpers.strategies import BATCHES, ONE, few
+from tests.helpers.type_suffixes import orders_of
 from tests.reference import ops, value_types
 from tests.reference.formats import FORMATS
 from tests.reference.reading import in_message

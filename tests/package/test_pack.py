@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.types import SELECT_TYPES, orders_of
+from letterhead.types import SELECT_TYPES
 from tests.helpers.outcomes import same, selected
 from tests.helpers.strategies import BLOCKS, few, form_values
+from tests.helpers.type_suffixes import orders_of
 from tests.reference.formats import FORMATS
 from tests.reference.text_forms import TEXT_FORMS
 from tests.reference.types import CHARSET_TYPES

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from letterhead.types import SELECT_TYPES, orders_of
+from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
 from tests.helpers.strategies import form_values
+from tests.helpers.type_suffixes import orders_of
 from tests.reference.types import CHARSET_TYPES, is_text
 
 TYPES = [

@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DecodeError
-from letterhead.state.storage.suppress_rows import Buffered, Suppressed, read_suppressed, write_suppressed
+from letterhead.state.storage.suppress_rows import Buffered, Suppressed, read_suppressed
 from tests.state import dsl
 from tests.state.java import JavaServer
 from tests.versions import KAFKA
@@ -65,16 +65,6 @@ def test_other_rows_have_the_headers_of_the_new_value_alone(name: str) -> None:
         for key, row in rows("suppress-4.4.0-headers")
     ]
     assert rows(name) == expected
-
-
-@pytest.mark.parametrize("name", [name for name in dsl.cases() if name.startswith("suppress")])
-def test_rows_are_written_as_kafka_streams_writes_them(name: str) -> None:
-    count = 0
-    for _, value, headers in changelog(dsl.cases()[name]):
-        if value is not None:
-            assert write_suppressed(read_suppressed(value, headers)) == (value, headers)
-            count += 1
-    assert count == 6
 
 
 @pytest.mark.jvm

@@ -52,9 +52,9 @@ class _Escaped:
             yield segment
 
 
-def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
+def table(*columns: str, right: tuple[str, ...] = (), fold: bool = False) -> Table:
     """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
-    view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         view.add_column(
             Text(printable(name)),

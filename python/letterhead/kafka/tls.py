@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from letterhead._optional_dependencies import install_hint
 from letterhead.kafka.key_rounds import check_rounds
 
-__all__ = ["TlsSettings", "librdkafka_certificates", "ssl_context"]
+__all__ = ["TlsSettings", "ssl_context"]
 
 _PEM_MARKER = b"-----BEGIN "
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
@@ -76,35 +76,6 @@ def ssl_context(tls: TlsSettings) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise _unreadable(tls, error) from None
     return context
-
-
-def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
-    """Return the certificates as settings of librdkafka; raise ValueError if a store cannot be read."""
-    settings: dict[str, str | None] = {
-        "ssl.ca.location": tls.trusted_location,
-        "ssl.ca.pem": tls.trusted_pem,
-        "ssl.certificate.location": tls.own_location,
-        "ssl.key.location": tls.own_key_location or tls.own_location,
-        "ssl.certificate.pem": tls.own_certificates_pem,
-        "ssl.key.pem": tls.own_key_pem,
-        "ssl.key.password": tls.key_password,
-        "ssl.crl.location": tls.revoked_location,
-    }
-    if not tls.check_hostname:
-        settings["ssl.endpoint.identification.algorithm"] = "none"
-    try:
-        _check_files(tls)
-        trusted, own = _load_trust_store(tls), _own_store(tls)
-    except OSError as error:
-        raise _unreadable(tls, error) from None
-    if trusted is not None:
-        settings |= {"ssl.ca.location": None, "ssl.ca.pem": trusted.certificates}
-    if own is not None:
-        settings |= {
-            "ssl.certificate.location": None, "ssl.key.location": None, "ssl.certificate.pem": own.certificates,
-            "ssl.key.pem": own.key, "ssl.key.password": own.key_password,
-        }  # fmt: skip
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _check_files(tls: TlsSettings) -> None:

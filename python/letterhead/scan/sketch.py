@@ -75,11 +75,6 @@ def _bucket(number: int) -> int:
     return number // step * step
 
 
-def hash_value(value: bytes) -> int:
-    """Return the hash by which a sample chooses values."""
-    return _native.xxh3_64(value)
-
-
 @dataclass
 class Sampled:
     """A distinct value, or its first 64 bytes, its size in bytes, and how often it occurs."""

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead import _native
 from letterhead.fields import plain_key
 from letterhead.scan.readings import Tally, Values
-from letterhead.scan.sketch import Histogram, Sample, hash_value
+from letterhead.scan.sketch import Histogram, Sample
 from letterhead.values import value_from_message
 
 Key: TypeAlias = str | int | tuple[str, bytes]
@@ -196,7 +197,7 @@ class Statistics:
         """Number of dropped keys; exact up to 255."""
         if not self.more.is_all:
             return self.more.distinct
-        back = sum(hash_value(_key_bytes(key)) in self.more.values for key in self.keys)
+        back = sum(_native.xxh3_64(_key_bytes(key)) in self.more.values for key in self.keys)
         return self.more.distinct - back
 
     def _drop(self, headers: Iterable[tuple[Key, int]]) -> None:

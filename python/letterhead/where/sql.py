@@ -152,7 +152,7 @@ class _SqlTranslator:
                 return operand._compared(">=", low) & operand._compared("<=", high)
             case exp.Is(expression=exp.Null()):
                 return self._nullable(node.this).is_null()
-            case exp.Is(expression=exp.Column()) if _is_word(node.expression, "present"):
+            case exp.Is(expression=exp.Column()) if _is_present(node.expression):
                 return self._nullable(node.this).exists()
             case exp.Exists():
                 return self._nullable(node.this).exists()
@@ -351,8 +351,8 @@ class _SqlTranslator:
 _LIKE = {"%": ".*", "_": "."}
 
 
-def _is_word(node: Any, word: str) -> bool:
-    return not node.this.args.get("quoted") and node.args.get("table") is None and node.name.lower() == word
+def _is_present(node: Any) -> bool:
+    return not node.this.args.get("quoted") and node.args.get("table") is None and node.name.lower() == "present"
 
 
 def _is_literal(node: Any) -> bool:

@@ -131,7 +131,7 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
     They must not become two headers of each row.
     """
     all_headers = require(records.headers, "the column of headers")
-    if not _any_ends_with(all_headers, CONSISTENCY_POSITION):
+    if not _has_positions(all_headers):
         return records, position
     kept = []
     merged = position.copy()
@@ -143,11 +143,11 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
     return records._replace(headers=pa.array(kept, all_headers.type)), merged
 
 
-def _any_ends_with(headers: pa.ListArray, key: str) -> bool:
-    """Return whether the last header of any record has this key."""
+def _has_positions(headers: pa.ListArray) -> bool:
+    """Return whether the last header of any record is a position."""
     ends = headers.offsets.to_numpy()
     last = ends[1:][ends[1:] > ends[:-1]] - 1
-    return bool(pc.any(pc.equal(headers.values.field("key").take(pa.array(last)), key)).as_py())
+    return bool(pc.any(pc.equal(headers.values.field("key").take(pa.array(last)), CONSISTENCY_POSITION)).as_py())
 
 
 class RestoreTarget:

@@ -1,4 +1,4 @@
-"""Rows of the buffer of ``suppress()`` in its changelog: :func:`read_suppressed`, :func:`write_suppressed`.
+"""Rows of the buffer of ``suppress()`` in its changelog: :func:`read_suppressed`.
 
 ::
 
@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from letterhead._invariants import require
-from letterhead.errors import DecodeError
 from letterhead.headers import Headers
-from letterhead.message import Message
-from letterhead.one_message import decode, encode
+from letterhead.one_message import decode
+from letterhead.state.storage.rows import row_error
 
-__all__ = ["Buffered", "Suppressed", "read_suppressed", "write_suppressed"]
+__all__ = ["Buffered", "Suppressed", "read_suppressed"]
 
 VERSION = b"\3"
 OLD, PRIOR = "vh.old", "vh.prior"
@@ -79,15 +77,17 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     last = dict(headers)
     version = last.get("v")
     if version != VERSION:
-        raise _decode_error(
-            "the header v does not name version 3 of the changelog of suppress(): is the topic another one?", 0
+        raise row_error(
+            "out_of_range",
+            "the header v does not name version 3 of the changelog of suppress(): is the topic another one?",
+            0,
         )
     cursor = _Cursor(value)
     timestamp, offset = cursor.integer(">q"), cursor.integer(">q")
     topic = cursor.text()
     partition, count = cursor.integer(">i"), cursor.integer(">i")
     if count > len(value):
-        raise _decode_error(f"the count of headers {count} is larger than the row", cursor.at - 4)
+        raise row_error("out_of_range", f"the count of headers {count} is larger than the row", cursor.at - 4)
     # Versions before 2.2 wrote -1 for no headers.
     record_headers = Headers((cursor.text(), cursor.sized()) for _ in range(max(count, 0)))
     prior = cursor.sized()
@@ -96,7 +96,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     new = cursor.sized()
     time = cursor.integer(">q")
     if cursor.at != len(value):
-        raise _decode_error("there are bytes after the buffer time", cursor.at, "trailing_bytes")
+        raise row_error("trailing_bytes", "there are bytes after the buffer time", cursor.at)
     old_prefix = last.get(OLD)
     prior_prefix = last.get(PRIOR, old_prefix if size == -2 else None)
     return Suppressed(
@@ -108,42 +108,6 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
         _encode_buffered(old, old_prefix),
         _encode_buffered(prior, prior_prefix),
     )
-
-
-def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | None]]]:
-    """Return value and headers of a changelog record of the buffer, as Kafka 4.4 writes them.
-
-    Values without timestamps are written as by Kafka 4.3, which does not know their headers.
-    """
-    headers: list[tuple[str, bytes | None]] = [("v", VERSION)]
-    if row.prior != row.old and row.prior.timestamp is not None:
-        headers.append((PRIOR, _encode_prefix(row.prior)))
-    if row.old.timestamp is not None:
-        headers.append((OLD, _encode_prefix(row.old)))
-    record_headers = row.new.headers or Headers()
-    name = row.topic.encode()
-    parts = [struct.pack(">qqi", row.new.timestamp or 0, row.offset, len(name)), name]
-    parts.append(struct.pack(">ii", row.partition, len(record_headers)))
-    for key, value in cast("Sequence[tuple[str, bytes | None]]", record_headers):
-        parts += [_with_size(key.encode()), _with_size(value)]
-    same = row.old.value is not None and row.old.value == row.prior.value
-    parts += [
-        _with_size(row.prior.value),
-        struct.pack(">i", -2) if same else _with_size(row.old.value),
-        _with_size(row.new.value),
-    ]
-    parts.append(struct.pack(">q", row.time))
-    return b"".join(parts), headers
-
-
-def _encode_prefix(buffered: Buffered) -> bytes:
-    """Return headers and timestamp of a value, which a store with headers writes before the value."""
-    message = Message(headers=buffered.headers or Headers(), timestamp=buffered.timestamp, payload=b"")
-    return require(encode(message, "streams-timestamped"), "the encoded headers")
-
-
-def _with_size(data: bytes | None) -> bytes:
-    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
 def _encode_buffered(value: bytes | None, prefix: bytes | None) -> Buffered:
@@ -172,23 +136,19 @@ class _Cursor:
     def value(self, size: int) -> bytes | None:
         """Read bytes of a size; None for a size of -1."""
         if size < -1:
-            raise _decode_error(f"the size {size} is negative", self.at - 4, "negative_length")
+            raise row_error("negative_length", f"the size {size} is negative", self.at - 4)
         return None if size == -1 else self._take(size)
 
     def text(self) -> str:
         """Read a size and text."""
         data = self.sized()
         if data is None:
-            raise _decode_error("a name is null", self.at - 4, "negative_length")
+            raise row_error("negative_length", "a name is null", self.at - 4)
         return data.decode(errors="replace")
 
     def _take(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self._data):
-            raise _decode_error(f"the bytes end inside a field of {size} bytes", self.at, "truncated")
+            raise row_error("truncated", f"the bytes end inside a field of {size} bytes", self.at)
         taken, self.at = self._data[self.at : end], end
         return taken
-
-
-def _decode_error(message: str, at: int, code: str = "out_of_range") -> DecodeError:
-    return DecodeError(message, format=None, code=code, byte_offset=at)
