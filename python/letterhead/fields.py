@@ -1,6 +1,6 @@
 """Output columns of ``select``: their headers and types.
 
-:func:`letterhead.field` describes a column; :func:`normalise` converts ``columns=`` to the arguments of the compiled core.
+:func:`letterhead.field` describes a column; :func:`normalise` converts ``headers=`` to the arguments of the compiled core.
 """
 
 from __future__ import annotations

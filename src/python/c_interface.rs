@@ -5,9 +5,10 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef, StructArray, make_array};
 use arrow_schema::{ArrowError, DataType, Field};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -39,6 +40,12 @@ pub fn import_one(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         ImportedColumn::Array(array) => Ok(array),
         ImportedColumn::Stream(_) => Err(PyTypeError::new_err("an array is needed, not a stream")),
     }
+}
+
+/// Imports a record batch, or a column of structs, and refuses a stream.
+pub fn import_batch(rows: &Bound<'_, PyAny>) -> PyResult<StructArray> {
+    let structs = import_one(rows)?.as_struct_opt().cloned();
+    structs.ok_or_else(|| PyTypeError::new_err("a record batch is needed"))
 }
 
 /// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface are

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
-use pyo3::exceptions::{PyMemoryError, PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyStopIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
+use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import, import_one};
 use super::edit::EditedKeys;
 use super::gil::{enter, without_gil};
 use crate::arrow::c_structures::Imported;
@@ -444,9 +444,7 @@ pub fn header_lists<'py>(
     drops_fields: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     enter(|| {
-        let c_interface::ImportedColumn::Array(array) = import(column)? else {
-            return Err(PyTypeError::new_err("lists are made of one array, not of a stream"));
-        };
+        let array = import_one(column)?;
         Ok(Column { array: plain(array, Format::Kafka.info(), drops_fields)? }.into_pyobject(py)?.into_any())
     })
 }
@@ -460,11 +458,8 @@ pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
             out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
             data.child_data().iter().for_each(|child| gather(child, out));
         }
-        let c_interface::ImportedColumn::Array(array) = import(column)? else {
-            return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
-        };
         let mut out = Vec::new();
-        gather(&array.to_data(), &mut out);
+        gather(&import_one(column)?.to_data(), &mut out);
         Ok(out)
     })
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -119,13 +117,9 @@ pub fn json_lines<'py>(
     ascii_only: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| {
-        let c_interface::ImportedColumn::Array(array) = c_interface::import(rows)? else {
-            return Err(PyTypeError::new_err("JSON lines are written of one record batch, not of a stream"));
-        };
-        let rows =
-            array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
+        let rows = c_interface::import_batch(rows)?;
         let options = JsonOptions { epoch_ms, ascii: ascii_only };
-        let lines = without_gil(py, || write_lines(rows, options))?;
+        let lines = without_gil(py, || write_lines(&rows, options))?;
         bytes_object(py, &lines)
     })
 }

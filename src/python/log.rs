@@ -1,8 +1,7 @@
 //! Kafka logs: finds the positions of batches, for planning reads, and writes batches.
 
-use arrow_array::cast::AsArray;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -105,11 +104,7 @@ pub fn partition_batches<'py>(
     record_bytes: usize,
 ) -> PyResult<Vec<Produced<'py>>> {
     enter(|| {
-        let c_interface::ImportedColumn::Array(array) = c_interface::import(rows)? else {
-            return Err(PyTypeError::new_err("records are written of one record batch, not of a stream"));
-        };
-        let rows =
-            array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("records are written of a record batch"))?;
+        let rows = c_interface::import_batch(rows)?;
         let produce = Produce {
             partitions,
             partitioner: parse_choice("partitioner", partitioner, &Partitioner::NAMES)?,
@@ -120,7 +115,7 @@ pub fn partition_batches<'py>(
             batch_rows,
             record_bytes,
         };
-        let produced = without_gil(py, || produce.apply(rows))?;
+        let produced = without_gil(py, || produce.apply(&rows))?;
         let tuple = |batch: ProducedBatch| {
             let rows: Vec<u8> = batch.rows.iter().flat_map(|row| row.to_ne_bytes()).collect();
             let bytes = batch.bytes.map(|bytes| bytes_object(py, &bytes)).transpose()?;

@@ -314,7 +314,7 @@ impl Decode {
         enter(|| {
             let options = or_default(py, options)?;
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
-            let (condition, filter) = filter_of(r#where, format, None, "headers=")?;
+            let (condition, filter) = filter_of(r#where, format, None)?;
             let work = filter_rows(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
             let passed =
                 arguments!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
@@ -344,7 +344,7 @@ impl Select {
             let options = or_default(py, options)?;
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
             let (columns, selections) = columns_of(&columns, dialect, options.get(), &[])?;
-            let (condition, filter) = filter_of(r#where, format, Some(&columns), "columns=")?;
+            let (condition, filter) = filter_of(r#where, format, Some(&columns))?;
             let select = arrow::Select { selections, dialect: dialect_of(dialect)?, options: read, on_error, views };
             let work = filter_rows(select, format, filter, read, on_error);
             let passed = arguments!(py, "format": format.info().name, "columns": columns, "options": &options,
@@ -431,7 +431,7 @@ impl ExplodeBatches {
             let headers = headers.unwrap_or_else(|| PyTuple::empty(py).into_any());
             let (headers, selections) =
                 columns_of(&headers, dialect, options.get(), columns.as_deref().unwrap_or_default())?;
-            let (condition, filter) = filter_of(r#where, format, Some(&headers), "headers=")?;
+            let (condition, filter) = filter_of(r#where, format, Some(&headers))?;
             let messages = Messages {
                 columns,
                 selections,
@@ -488,7 +488,7 @@ impl Where {
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let options = or_default(py, options)?;
-            let (condition, Some(filter)) = filter_of(r#where, format, None, "headers=")? else {
+            let (condition, Some(filter)) = filter_of(r#where, format, None)? else {
                 return Err(PyTypeError::new_err("where must be a condition, not None"));
             };
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
@@ -672,14 +672,12 @@ fn filter_of<'py>(
     condition: Option<Bound<'py, PyAny>>,
     format: Format,
     columns: Option<&Bound<'py, PyTuple>>,
-    columns_name: &str,
 ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Filter>)> {
     let Some(condition) = condition else { return Ok((None, None)) };
     let py = condition.py();
     let columns = columns.map_or_else(|| PyTuple::empty(py), Clone::clone);
     let resolve = py.import("letterhead.where.program")?.getattr("filter_of")?;
-    let named = [("columns_name", columns_name)].into_py_dict(py)?;
-    let resolved = resolve.call((condition, format.info().name, columns), Some(&named))?;
+    let resolved = resolve.call1((condition, format.info().name, columns))?;
     let program = filter(resolved.getattr("program")?.extract()?)?;
     Ok((Some(resolved), Some(program)))
 }

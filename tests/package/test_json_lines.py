@@ -243,5 +243,5 @@ def test_type_without_json_form_is_rejected_by_name() -> None:
 
 
 def test_a_stream_is_refused() -> None:
-    with pytest.raises(TypeError, match="one record batch, not of a stream"):
+    with pytest.raises(TypeError, match="an array is needed, not a stream"):
         _native.json_lines(pa.table({"x": [1]}))

@@ -261,7 +261,7 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
     ----------
     key : str, int, bytes or Value
         Key of a header. Without a type, the name of a record field (``offset``, ``timestamp``, ``partition``, ``key`` and
-        so on) is that field, and the name of a column in ``headers=`` or ``columns=`` is its header.
+        so on) is that field, and the name of a column in ``headers=`` is its header.
     type : str, Field, pyspark.sql.types.DataType or pyarrow.DataType, optional
         Type of the header, as in :func:`letterhead.field`, or a field. A key with a type is always a header. By default a
         literal of type str means ``string``, bytes mean ``binary``, and a :class:`~letterhead.Value` means its own type.

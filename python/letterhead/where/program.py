@@ -85,36 +85,30 @@ def fields_of_format(format: str) -> Mapping[str, str]:
     }
 
 
-def resolve(
-    where: Where | None, fields: Mapping[str, str], headers: Columns | None = None, *, columns_name: str = "headers="
-) -> Filter | None:
-    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``.
+def resolve(where: Where | None, fields: Mapping[str, str], headers: Columns | None = None) -> Filter | None:
+    """Return the filter for a source with these record fields and ``headers``.
 
     A field has a type that headers have, such as ``int64`` or ``timestamp_ms``. With the type ``""``, it is only tested for null.
     """
     if where is None:
         return None
     specs = normalise(headers) if headers else ()
-    return _resolve(where, fields, specs, columns_name, format_has_types=False)
+    return _resolve(where, fields, specs, format_has_types=False)
 
 
-def filter_of(
-    where: Where | Filter | None, format: str, specs: Sequence[ColumnSpec] = (), *, columns_name: str = "headers="
-) -> Filter | None:
+def filter_of(where: Where | Filter | None, format: str, specs: Sequence[ColumnSpec] = ()) -> Filter | None:
     """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
     if where is None or isinstance(where, Filter):
         return where
     info = format_info(format)
     has_types = info is not None and info.types
-    return _resolve(where, fields_of_format(format), specs, columns_name, format_has_types=has_types)
+    return _resolve(where, fields_of_format(format), specs, format_has_types=has_types)
 
 
-def _resolve(
-    where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec], columns_name: str, *, format_has_types: bool
-) -> Filter:
+def _resolve(where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec], *, format_has_types: bool) -> Filter:
     # If the format stores types, a header compared with a number needs no declared type.
     columns = {spec.name: spec for spec in specs}
-    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name, format_has_types))
+    return Filter(_resolve_condition(as_condition(where), fields, columns, format_has_types))
 
 
 def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
@@ -226,7 +220,6 @@ def _resolve_condition(
     condition: Condition,
     fields: Mapping[str, str],
     columns: Mapping[str, ColumnSpec],
-    columns_name: str,
     format_has_types: bool = False,
     depth: int = 0,
 ) -> Node:
@@ -236,9 +229,7 @@ def _resolve_condition(
         parts = condition.flat()
         return ResolvedLogic(
             condition.name,
-            tuple(
-                [_resolve_condition(part, fields, columns, columns_name, format_has_types, depth + 1) for part in parts]
-            ),
+            tuple([_resolve_condition(part, fields, columns, format_has_types, depth + 1) for part in parts]),
         )
     if not isinstance(condition, Predicate):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
@@ -247,7 +238,7 @@ def _resolve_condition(
     if field is None and isinstance(name, str) and name in fields:
         if name in columns:
             raise ValueError(
-                f"where: {name!r} is a record field and a column of {columns_name}: pass col({name!r}, type) for the header "
+                f"where: {name!r} is a record field and a column of headers=: pass col({name!r}, type) for the header "
                 f"(headers['{name}']::type in SQL), or rename the column"
             )
         if quantifier:
