@@ -29,10 +29,10 @@ from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
     CODEC_BITS,
-    CODECS,
     CONTROL_BIT,
     TRANSACTIONAL_BIT,
     ControlType,
+    codec_name,
     control_type,
 )
 from letterhead.results import Inspection, Label
@@ -246,7 +246,7 @@ def _batch_parts(
             except lh.HeaderError:
                 messages, headers = None, 0
             opens = messages is not None and format == "record-batch"
-            heading = _heading(number, messages, _codec(bits), opens=opens)
+            heading = _heading(number, messages, codec_name(bits & CODEC_BITS), opens=opens)
             if control:
                 heading += ", control records"
             parts.append(_BatchPart(start, end, number, messages, heading, opens, headers))
@@ -297,11 +297,6 @@ def _heading(number: int | None, messages: int | None, codec: str = "", *, opens
 def _is_of_batch(attributes: Label) -> bool:
     """Return whether attributes belong to a record batch; a message of an older format has one byte of them."""
     return attributes.end - attributes.start == 2
-
-
-def _codec(attributes: int) -> str:
-    code = attributes & CODEC_BITS
-    return CODECS[code] if code < len(CODECS) else "an unknown codec"
 
 
 def _control_type(data: bytes, fields: Sequence[Label]) -> str:
@@ -605,7 +600,7 @@ def _reading(data: bytes) -> str | None:
 
 def _attributes(bits: int, format: str, *, of_batch: bool) -> str:
     """Return the attributes of a message or a record batch and their meaning."""
-    known = [_codec(bits)] if bits & CODEC_BITS else []
+    known = [codec_name(bits & CODEC_BITS)] if bits & CODEC_BITS else []
     if format == "record-batch":
         # The older formats have only the first of the bits.
         known += [name for bit, name in BITS.items() if bits & bit and (of_batch or bit == 0x08)]

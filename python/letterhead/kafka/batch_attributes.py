@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["CODECS", "CODEC_BITS", "CONTROL_BIT", "TRANSACTIONAL_BIT", "ControlType", "control_type"]
+__all__ = ["CODECS", "CODEC_BITS", "CONTROL_BIT", "TRANSACTIONAL_BIT", "ControlType", "codec_name", "control_type"]
 
 CODEC_BITS = 0x07
 TRANSACTIONAL_BIT = 0x10
@@ -12,6 +12,11 @@ CONTROL_BIT = 0x20
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 """Names of the codecs, by their numbers."""
+
+
+def codec_name(code: int) -> str:
+    """Return the name of a codec by its number."""
+    return CODECS[code] if code < len(CODECS) else f"unknown ({code})"
 
 
 class ControlType(IntEnum):

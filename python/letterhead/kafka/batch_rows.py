@@ -13,7 +13,7 @@ from letterhead._names import check_name
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import empty_batch
 from letterhead.errors import HeaderError
-from letterhead.kafka.batch_attributes import CODECS
+from letterhead.kafka.batch_attributes import codec_name
 from letterhead.kafka.record_sets import BatchHeader, leader_epoch
 from letterhead.kafka.segment_file import KafkaSegmentFile
 from letterhead.limits import Limits
@@ -134,7 +134,7 @@ def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:
         "records": batch.records,
         "bytes": batch.size,
         "magic": batch.magic,
-        "codec": _codec(batch.codec),
+        "codec": codec_name(batch.codec),
         "max_timestamp": None if batch.max_timestamp < 0 else batch.max_timestamp,
         "transactional": batch.transactional,
         "control": batch.control,
@@ -148,7 +148,3 @@ def _row(batch: BatchHeader, data: bytes) -> dict[str, Any]:
             row |= {"producer_id": producer, "producer_epoch": producer_epoch}
             row["base_sequence"] = None if sequence < 0 else sequence
     return row
-
-
-def _codec(code: int) -> str:
-    return CODECS[code] if code < len(CODECS) else f"unknown ({code})"

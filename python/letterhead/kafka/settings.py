@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead._names import unknown_name
 from letterhead._warnings import warn
+from letterhead.kafka.batch_attributes import CODECS
 from letterhead.kafka.iam import IamIdentity, IamSettings
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.kerberos import KerberosSettings
@@ -50,7 +51,6 @@ FileReader: TypeAlias = Callable[["str | os.PathLike[str]"], dict[str, str]]
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = ("all", "-1", "1")
 PARTITIONERS = ("murmur2_random", "murmur2", "consistent_random", "consistent", "fnv1a_random", "fnv1a", "random")
 MECHANISMS = (*_WITH_PASSWORD, "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead import _native
-from letterhead._arrow_types import ColumnT, as_header_lists, has_headers, import_column, is_pyarrow, is_text
+from letterhead._arrow_types import ColumnT, as_header_lists, has_headers, import_column, is_binary, is_pyarrow, is_text
 from letterhead._formats import format_info
 from letterhead._header_edits import (
     ColumnValues,
@@ -330,8 +330,7 @@ def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
     if not hasattr(values, "__arrow_c_array__"):
         raise TypeError(f"header {key!r}: new values must be an Arrow array, not {type(values).__name__}")
     values = import_column(values)
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    if not is_text and not pa.types.is_binary(values.type) and not pa.types.is_large_binary(values.type):
+    if not is_text(values.type) and not is_binary(values.type):
         raise TypeError(f"header {key!r}: new values must be string or binary, not {values.type}")
     if len(values) != rows:
         raise ValueError(f"header {key!r}: {len(values)} new values for {rows}")

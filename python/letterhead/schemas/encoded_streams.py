@@ -73,6 +73,8 @@ def encode_values(
     with install_hint("letterhead.schemas.encode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
+    from letterhead.offsets.output_columns import KAFKA_HEADERS
+
     stream = read_table(data)
     names = stream.schema.names
     if names.count(column) != 1:
@@ -80,7 +82,7 @@ def encode_values(
     schema = stream.schema.set(names.index(column), pa.field(column, pa.binary()))
     in_header = encoder.schema_id == "header"
     if in_header and headers not in names:
-        schema = schema.append(pa.field(headers, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))))
+        schema = schema.append(pa.field(headers, KAFKA_HEADERS))
     elif in_header and not has_headers(schema.field(headers).type):
         raise TypeError(f"column {headers!r} is {schema.field(headers).type}, and ids need lists of headers")
 

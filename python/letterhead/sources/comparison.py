@@ -334,12 +334,13 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
     """Return the type as which two columns are compared."""
     import pyarrow as pa
 
+    from letterhead.offsets.output_columns import KAFKA_HEADERS
+
     first, second = (plain_schema(pa.schema([(name, type)])).field(0).type for type in (first, second))
     if first.equals(second):
         return first
-    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     if name == "headers" and all(_is_pairs(type) for type in (first, second)):
-        return headers
+        return KAFKA_HEADERS
     if pa.types.is_timestamp(first) and pa.types.is_timestamp(second):
         # Spark writes times of UTC without a zone into Parquet.
         return pa.timestamp(max(first.unit, second.unit, key=_UNITS.index), first.tz or second.tz)

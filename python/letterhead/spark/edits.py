@@ -535,7 +535,7 @@ def _write_value(header: _AddedHeader, name: str, column_type: DataType, truncat
         write = partial(write_values, key=header.key, type=type, truncate=truncate)
         return ArrowFunction("written_values", write).column(quoted_column(name), BinaryType())
     scale = column_type.scale if isinstance(column_type, DecimalType) else 0
-    written = writer(type, scale=scale, truncate=truncate)(sql_text.quoted_column(name))
+    written = writer(type, scale=scale, truncate=truncate)(sql_text.column_by_name(name))
     return value_unless_failed(
         written.checks, written.value, lambda check: raise_expression(f"header {header.key}: ", check)
     ).column

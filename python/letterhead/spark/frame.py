@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from letterhead._arrow_types import HEADER_FIELDS, has_headers
-from letterhead._names import unknown_name
+from letterhead._names import first_repeated, unknown_name
 from letterhead.spark.schemas import arrow_schema, ddl, same_but_for_case
+from letterhead.spark.sql_text import quote
 
 __all__ = [
     "HEADERS",
@@ -97,8 +98,8 @@ def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] 
         raise TypeError(f"{parameter} must be a list of column names, not {names.__class__.__name__}")
     for name in names:
         check_str(f"a column of {parameter}", name)
-    if len(set(names)) < len(names):
-        raise ValueError(f"{parameter} names a column twice: {', '.join(names)}")
+    if (repeated := first_repeated(names)) is not None:
+        raise ValueError(f"{parameter} names {repeated!r} twice")
     return tuple(names)
 
 
@@ -153,10 +154,8 @@ def _is_nested(df: DataFrame, name: str) -> bool:
 def fields_of(df: DataFrame) -> dict[str, StructField]:
     """Return the columns of a frame by name; raise ``ValueError`` if two have the same name."""
     fields = {field.name: field for field in df.schema.fields}
-    if len(fields) < len(df.schema.fields):
-        names = [field.name for field in df.schema.fields]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the frame has two columns {twice!r}: rename or drop one of them")
+    if (repeated := first_repeated(field.name for field in df.schema.fields)) is not None:
+        raise ValueError(f"the frame has two columns {repeated!r}: rename or drop one of them")
     return fields
 
 
@@ -283,7 +282,7 @@ def select_transferred(names: Iterable[str]) -> list[Column]:
 
 def quoted_column(name: str) -> Column:
     """Return a column by its whole name, whatever characters the name contains."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quote(name))
 
 
 def find_unused_name(name: str, fields: Iterable[str]) -> str:

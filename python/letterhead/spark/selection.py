@@ -27,7 +27,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.header_column import HeaderLists, check_read_by_spark, check_reported_by_spark
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.schemas import ddl, header_lists
-from letterhead.spark.sql_text import F, Sql, projections, quote, quoted_column
+from letterhead.spark.sql_text import F, Sql, column_by_name, projections, quote
 from letterhead.spark.text_forms import form_parser
 from letterhead.types import split_type
 from letterhead.where.program import Filter
@@ -76,7 +76,7 @@ class SelectByExpressions:
         check_no_collision(df, kept, [field.name for field in self.result])
         row = _row(fields, identifying_names(fields, kept, ()))
         df, name = _with_lists(df, column.name, self.format)
-        lists = HeaderLists(quoted_column(name), self.format, self.options.errors, row)
+        lists = HeaderLists(column_by_name(name), self.format, self.options.errors, row)
         new = lists.columns(self.specs, self.result)
         return _project(df, kept, new)
 
@@ -121,7 +121,7 @@ class FilterByExpressions:
         if not kept and not new:
             raise ValueError("no columns would be left: name columns in keep=")
         df, name = _with_lists(df, column.name, self.format)
-        lists = HeaderLists(quoted_column(name), self.format, "null" if errors == "null" else "column", is_tested=True)
+        lists = HeaderLists(column_by_name(name), self.format, "null" if errors == "null" else "column", is_tested=True)
         condition = HeaderCondition(self.filter, lists)
         is_selected, results = condition.truth, {}
         if errors == "column":
@@ -172,7 +172,7 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
     """Return the parts of the text behind an error: columns with the position of the record, and the remedy."""
     values = []
     for name in names:
-        type, text = ddl(fields[name].dataType), quoted_column(name).cast("string")
+        type, text = ddl(fields[name].dataType), column_by_name(name).cast("string")
         if type == "string":
             # Nothing that could change the terminal.
             text = F.concat(F.lit("'"), F.regexp_replace(F.substring(text, 1, 40), "[^ -~]", "?"), F.lit("'"))

@@ -30,7 +30,7 @@ __all__ = [
     "bound",
     "combine",
     "literal",
-    "quoted_column",
+    "column_by_name",
     "projections",
     "quote",
 ]
@@ -189,7 +189,7 @@ def bound(expression: Sql) -> Sql:
     return _Bound((expression,), lambda: expression.column)
 
 
-def quoted_column(name: str) -> Sql:
+def column_by_name(name: str) -> Sql:
     """Return a column by its whole name, whatever characters the name contains."""
     return Sql((quote(name),), lambda: spark_functions.col(quote(name)))
 
