@@ -168,6 +168,12 @@ def test_a_function_is_applied_to_each_chunk() -> None:
     assert [len(chunk) for chunk in result.chunks] == [1, 2]
 
 
+def test_function_may_return_views() -> None:
+    views = pa.array(["new"], pa.string_view())
+    edited = lha.edit(pa.array([kafka(("a", b"1"))]), "kafka", replace={"a": lambda _: views})
+    assert edited.to_pylist() == [kafka(("a", b"new"))]
+
+
 def test_a_function_in_a_typed_format_keeps_types_of_bytes() -> None:
     data = lh.encode([("n", lh.Int32(5)), ("n", lh.String("x"))], "iggy")
     swap = lambda values: pa.array([value[::-1] for value in values.to_pylist()], pa.binary())  # noqa: E731

@@ -374,6 +374,12 @@ def test_a_stream_returns_a_chunk_for_each_chunk() -> None:
     assert [len(chunk) for chunk in got.chunks] == [1, 0, 1]
 
 
+def test_name_of_a_field_and_a_header_is_ambiguous() -> None:
+    data = lh.encode(lh.Message(headers={"timestamp": b"1"}, timestamp=5, payload=b""), "streams-timestamped")
+    with pytest.raises(ValueError, match="'timestamp' is a record field and a column of headers=: pass col"):
+        lha.select(pa.array([data]), {"timestamp": "string"}, "streams-timestamped", where="timestamp = 5")
+
+
 def test_columns_of_the_result_name_headers_of_the_condition() -> None:
     column = _column([("x-retry", b"\0\0\0\5")], [("x-retry", b"\0\0\0\1")])
     columns = {"retry": lh.field("int32", key="x-retry")}
