@@ -18,7 +18,7 @@ GROUPS = {
     **dict.fromkeys(
         ["test_group_offsets", "test_kafka_source", "test_login_matrix", "test_pipeline", "test_registry"], "spark"
     ),
-    **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_topic"], "logins"),
+    **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_registry_logins", "test_topic"], "logins"),
 }
 """Files that run in the same process because they start the same: Spark, or a broker with logins."""
 
@@ -84,6 +84,16 @@ def oauth_broker(tmp_path_factory: pytest.TempPathFactory, provider: identity.Id
 def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[registry.Apicurio]:
     """A schema registry."""
     running = registry.Apicurio(tmp_path_factory.mktemp("registry"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def guarded_apicurio(
+    tmp_path_factory: pytest.TempPathFactory, provider: identity.Identity
+) -> Iterator[registry.Apicurio]:
+    """A schema registry that wants the tokens of a provider."""
+    running = registry.Apicurio(tmp_path_factory.mktemp("guarded"), provider=provider)
     yield running
     running.stop()
 

@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from tests.kafka import secured
 from tests.kafka.broker import BUILT, QUICK_JVM, START_LIMIT, Broker
@@ -16,6 +17,9 @@ from tests.ports import free_ports
 from tests.versions import check_built
 
 AUDIENCE = "letterhead-tests"
+PASSWORD = "only-to-read"
+"""Secret of a client whose tokens are for reading schemas."""
+
 LIFETIME = 12
 """Seconds for which a token is valid; the broker ends connections whose token has expired."""
 
@@ -37,6 +41,11 @@ listener.name.oauth.oauthbearer.sasl.oauthbearer.expected.issuer={provider}
 listener.name.oauth.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule \
 required ssl.truststore.type="PEM" ssl.truststore.location="{authority}" unsecuredLoginStringClaim_sub="broker";
 """
+
+
+def _mapping(name: str, value: str, audience: str, role: str) -> dict[str, Any]:
+    claims = {"sub": "letters", "aud": [audience], "groups": [role]}
+    return {"requestParam": name, "match": value, "claims": claims}
 
 
 class Identity:
@@ -80,8 +89,9 @@ class Identity:
                     "issuerId": "kafka",
                     "tokenExpiry": LIFETIME,
                     "requestMappings": [
-                        {"requestParam": "scope", "match": "kafka", "claims": {"sub": "letters", "aud": [AUDIENCE]}},
-                        {"requestParam": "scope", "match": "*", "claims": {"sub": "letters", "aud": ["others"]}},
+                        _mapping("scope", "kafka", AUDIENCE, "sr-developer"),
+                        _mapping("client_secret", PASSWORD, AUDIENCE, "sr-readonly"),
+                        _mapping("scope", "*", "others", "sr-developer"),
                     ],
                 }
             ],

@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 import time
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -93,7 +94,8 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
         If the certificate of the server is not trusted, which further requests do not change; ``remedy`` says where to name
         an authority.
     """
-    cause = getattr(error, "reason", error)
+    # Errors of TLS have a reason, too, which is text.
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         raise ConnectionError(
             f"the certificate of {server} is not trusted: {cause.verify_message}; name the authority that signed it in {remedy}"

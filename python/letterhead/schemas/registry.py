@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from letterhead._names import check_name
 from letterhead.kafka.http_connections import Deadline, failure_reason, is_temporary, open_with
 from letterhead.kafka.properties import expand
+from letterhead.kafka.remedies import demands_certificate
 from letterhead.kafka.tls import TlsSettings, ssl_context
 from letterhead.schemas.registered import RegisteredSchema, SchemaVersion
 
@@ -275,6 +276,11 @@ class Registry:
                 status, reply = self._send(f"{url}/{resource}", headers, tls, body)
             except (OSError, http.client.HTTPException) as error:
                 reason = failure_reason(error, url, "ssl.ca.location")
+                if demands_certificate(reason):
+                    raise ConnectionError(
+                        f"{url} rejected the client's certificate, or needs one: {reason}; set ssl.certificate.location to "
+                        "one that the registry trusts"
+                    ) from None
                 continue
             if status == 200:
                 return reply
