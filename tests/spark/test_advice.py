@@ -87,7 +87,7 @@ def names(spark: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: advice.wrong)
-def test_advice_works_when_it_is_pasted(names: dict[str, Any], advice: Advice) -> None:
+def test_pasted_advice_works(names: dict[str, Any], advice: Advice) -> None:
     with pytest.raises(Exception) as raised:  # noqa: PT011
         run(advice.wrong, names)
     assert advice.advised in "\n".join([str(raised.value), *getattr(raised.value, "__notes__", [])])

@@ -40,7 +40,7 @@ def orders(spark, samples):
     )
 
 
-def test_a_record_without_a_key_is_an_error_that_names_it(orders):
+def test_record_without_key_raises_and_is_named(orders):
     """Its rows would all become one."""
     log = orders.select("partition", "offset", "timestamp", "key", "value", "headers")
     without = log.withColumn("key", F.expr("if(offset in (41, 42), null, key)"))
@@ -50,7 +50,7 @@ def test_a_record_without_a_key_is_an_error_that_names_it(orders):
     assert kept.count() == 0
 
 
-def test_the_example_runs(orders):
+def test_changelog_table_example_runs(orders):
     result = doctest.testmod(changelog, extraglobs={"orders": orders})
     assert result.attempted > 0
     assert result.failed == 0
@@ -78,7 +78,7 @@ def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.spark_only] * (name in NOT_ON_SAIL)) for name in TABLES]
 )
-def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name):
+def test_table_has_rows_of_store(spark, tmp_path: Path, logged, name):
     sent = [
         app.Input(
             f"app-{name}-changelog",
@@ -134,7 +134,7 @@ def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name
 
 
 @pytest.mark.spark_only  # see NOT_ON_SAIL
-def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
+def test_rows_are_kept_without_retention(spark, tmp_path: Path, logged):
     sent = [
         app.Input("log", 0, offset, record.timestamp, record.key, record.value, None)
         for offset, record in enumerate(logged[0][0]["windows"])
@@ -151,7 +151,7 @@ def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
     assert min(starts[1]) >= latest - 3 * app.MINUTE
 
 
-def test_bad_arguments_say_what_is_wrong(spark, samples, orders):
+def test_invalid_arguments_are_named(spark, samples, orders):
     with pytest.raises(ValueError, match="unknown store type 'windows': did you mean 'window'"):
         lhs.changelog_table("windows")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a versioned store drops late records: pass retention="):
@@ -172,7 +172,7 @@ def test_bad_arguments_say_what_is_wrong(spark, samples, orders):
 
 
 @pytest.mark.spark_only  # Sail refuses restore_stores, see test_sail.py
-def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged):
+def test_stores_are_restored_by_spark_tasks(spark, tmp_path: Path, logged):
     sent = [
         app.Input("app-windows-changelog", partition, offset, record.timestamp, record.key, record.value,
                   [tuple(header) for header in record.headers] or None)
@@ -201,12 +201,12 @@ def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged
 
 
 @pytest.mark.spark_only
-def test_the_example_of_restore_runs(orders):
+def test_restore_example_runs(orders):
     result = doctest.testmod(restoring, extraglobs={"orders": orders})
     assert (result.attempted > 0, result.failed) == (True, 0)
 
 
-def test_the_buffer_of_suppress_becomes_columns(spark, tmp_path: Path):
+def test_suppress_buffer_becomes_columns(spark, tmp_path: Path):
     # Made by hand: a record at 1000 with the header a, its old value at 900 with the header o.
     context = bytes.fromhex("00000000000003e8 0000000000000007 00000002 696e 00000000 00000001 00000001 61 00000001 31")
     values = bytes.fromhex("00000003 6f6c64 fffffffe 00000003 6e6577 0000000000001388")

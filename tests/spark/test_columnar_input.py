@@ -62,7 +62,7 @@ def headers() -> list[Any]:
     ]
 
 
-def test_headers_of_parquet_are_read_with_default_settings(spark: Any, frame: Any, table: pa.Table) -> None:
+def test_parquet_headers_are_read_with_default_settings(spark: Any, frame: Any, table: pa.Table) -> None:
     assert spark.conf.get(SETTING) == "true"
     expected = {
         "of_bytes": plain(selected(table, "value", "streams-timestamped")),
@@ -73,21 +73,21 @@ def test_headers_of_parquet_are_read_with_default_settings(spark: Any, frame: An
     assert frame.where(headers()[0] == "acme").count() == acme > 0
 
 
-def test_an_arrow_udf_returns_lists_from_columns(frame: Any, table: pa.Table) -> None:
+def test_arrow_udf_returns_lists_from_columns(frame: Any, table: pa.Table) -> None:
     # A lambda is pickled by value; workers cannot import this module.
     decoded = F.arrow_udf(lambda values: pa.array(lha.decode(values, "streams-timestamped")).field("headers"), LISTS)
     lists = collected(frame.select(decoded("value").alias("headers")))["headers"]
     assert lists == plain(pa.array(lha.decode(whole(table, "value"), "streams-timestamped")).field("headers"))
 
 
-def test_an_arrow_udf_skips_the_conversion_to_rows(frame: Any, setting: str) -> None:
+def test_arrow_udf_skips_conversion_to_rows(frame: Any, setting: str) -> None:
     for header in headers():
         plan = explained(frame.select(header))
         assert "ArrowEvalPython" in plan
         assert ("ColumnarToRow" in plan) is (setting == "false")
 
 
-def test_functions_on_frames_read_rows(frame: Any, setting: str) -> None:
+def test_dataframe_functions_read_rows(frame: Any, setting: str) -> None:
     plan = explained(frame.transform(lhs.select_headers("value", TENANT, format="streams-timestamped")))
     assert "MapInArrow" in plan
     assert "ColumnarToRow" in plan

@@ -75,7 +75,7 @@ def read_by_spark(spark, path: Path, header_format: str, **options: Any):
 @pytest.mark.spark_only
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)
-def test_the_log_and_spark_keep_the_same_messages(spark, tmp_path, header_format, count):
+def test_log_and_spark_compaction_keep_same_messages(spark, tmp_path, header_format, count):
     path = tmp_path / "orders-0"
     with MessageLog(path, header_format, sync="flush", segment_bytes=10 * count) as log:
         batch = list(history(header_format, count))
@@ -113,7 +113,7 @@ def test_the_log_and_spark_keep_the_same_messages(spark, tmp_path, header_format
 @pytest.mark.parametrize("keyless", ["keep", "drop"])
 @pytest.mark.parametrize("retention", [0, HOUR, 72 * HOUR])
 @pytest.mark.parametrize("header_format", HEADER_FORMATS)
-def test_other_retentions_and_messages_without_keys(spark, tmp_path, header_format, retention, keyless):
+def test_retention_and_keyless_options_apply(spark, tmp_path, header_format, retention, keyless):
     path = tmp_path / "orders-0"
     options = {"now": NOW, "delete_retention_ms": retention, "keyless": keyless}
     with MessageLog(path, header_format, sync="flush", segment_bytes=20_000) as log:
@@ -131,7 +131,7 @@ def frame_of(spark, rows: list[tuple]):
     return spark.createDataFrame(rows, types + "tombstone boolean, `a.b` int")
 
 
-def test_nothing_goes_for_a_null_that_is_not_known(spark):
+def test_unknown_nulls_delete_nothing(spark):
     """Rows of messages that could not be read have nulls: no reason to drop one."""
     rows = [
         (None, None, None, None, None, None, 1),
@@ -143,7 +143,7 @@ def test_nothing_goes_for_a_null_that_is_not_known(spark):
     assert sorted(df.collect(), key=str) == sorted(frame_of(spark, rows).collect(), key=str)
 
 
-def test_logs_are_distinguished(spark):
+def test_logs_are_distinguished_by_partition_columns(spark):
     rows = [(b"k", offset, 1, [], b"v", False, log) for log in (1, 2) for offset in range(3)]
     df = frame_of(spark, rows)
     assert sorted(row["a.b"] for row in df.transform(lhs.compact(by=["a.b"])).collect()) == [1, 2]
@@ -151,21 +151,21 @@ def test_logs_are_distinguished(spark):
     assert df.transform(lhs.compact()).columns == df.columns
 
 
-def test_no_python_runs(spark):
+def test_compaction_runs_no_python(spark):
     plan = explained(frame_of(spark, []).transform(lhs.compact()))
     assert "Window" in plan
     for runs_python in ("MapInArrow", "EvalPython", "ArrowPython", "FlatMapGroups"):
         assert runs_python not in plan
 
 
-def test_a_column_of_the_same_name_stays(spark):
+def test_column_of_same_name_stays(spark):
     df = spark.createDataFrame(pa.table({"Retained": [1]})).crossJoin(
         frame_of(spark, [(b"k", 0, 0, [], b"v", False, 1)])
     )
     assert df.transform(lhs.compact()).columns == df.columns
 
 
-def test_mistakes_are_reported_before_a_job_runs(spark):
+def test_invalid_arguments_are_rejected_before_job(spark):
     df = frame_of(spark, [])
     with pytest.raises(ValueError, match="unknown column 'tombstone'"):
         df.drop("tombstone").transform(lhs.compact())

@@ -28,7 +28,7 @@ def headers_of(message: bytes, format: str):
 
 
 @pytest.mark.parametrize("target", [name for name in EXAMPLES if name != "iggy-auto"])
-def test_headers_of_kafka_are_written_in_every_format(spark, target):
+def test_kafka_headers_are_written_in_every_format(spark, target):
     headers = EXAMPLES[target].types["headers"]
     types, written = (VALUE_TYPES, WITH_TYPES) if "type:" in headers else (None, HEADERS)
     if "key:int" in headers:
@@ -47,7 +47,7 @@ def test_headers_of_kafka_are_written_in_every_format(spark, target):
 
 
 @pytest.mark.parametrize("format", EXAMPLES)
-def test_headers_of_every_format_are_written_as_kafkas(spark, format):
+def test_headers_of_every_format_are_written_for_kafka(spark, format):
     text = {
         "array<struct<key:string,value:binary>>": [("tenant", b"acme"), ("route", b"a"), ("route", b"b"), ("note", None)],
         "array<struct<key:string,type:string,value:binary>>": [
@@ -65,7 +65,7 @@ def test_headers_of_every_format_are_written_as_kafkas(spark, format):
     assert headers_of(message, "kafka") == text[EXAMPLES[format].types["headers"]]
 
 
-def test_headers_go_to_iggy_and_come_back_equal(spark):
+def test_headers_survive_round_trip_through_iggy(spark):
     messages = [lh.encode(HEADERS, "kafka"), b"", None]
     there = lhs.convert_headers("data", "kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["data"])
     restored = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
@@ -98,7 +98,7 @@ def test_losses_name_the_options_that_restore_the_headers(spark):
     assert collected(values_of(spark, result["data"]).transform(restored))["data"] == [message]
 
 
-def test_a_real_topic_goes_there_and_back(spark, samples):
+def test_real_topic_survives_round_trip(spark, samples):
     """10,000 records of a Kafka broker: through typed headers all are equal, through Iggy those that fit."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset"]))
@@ -128,7 +128,7 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
     assert counts[False, False] == orders.select(F.count_if(misfits)).first()[0] > 0
 
 
-def test_timestamps_and_payloads_find_their_places(spark):
+def test_timestamp_and_payload_map_to_target_fields(spark):
     message = EXAMPLES["streams-timestamped"].value
     df = values_of(spark, [message]).transform(
         lhs.convert_headers("data", "streams-timestamped", target="kip82-message", types="binary")
@@ -137,7 +137,7 @@ def test_timestamps_and_payloads_find_their_places(spark):
     assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
 
 
-def test_headers_are_sorted_as_iggy_sorts_them(spark):
+def test_headers_are_sorted_like_iggy(spark):
     df = values_of(spark, [EXAMPLES["iggy-2023"].value]).transform(
         lhs.convert_headers("data", "iggy-2023", target="iggy", canonical=True)
     )
@@ -158,7 +158,7 @@ def mixed(spark):
     return values_of(spark, [lost, b"\x01", None, good, lh.encode(MANY, "kafka")])
 
 
-def test_errors_and_losses_have_columns_of_their_own(mixed):
+def test_errors_and_losses_have_own_columns(mixed):
     df = mixed.transform(
         lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
     )
@@ -179,13 +179,13 @@ def test_errors_and_losses_have_columns_of_their_own(mixed):
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_a_value_that_could_not_be_converted_is_null(mixed, errors):
+def test_unconvertible_value_is_null(mixed, errors):
     convert = lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
     result = collected(mixed.transform(convert))
     assert [message is None for message in result["data"]] == [False, True, True, False, True]
 
 
-def test_a_loss_is_raised_with_what_is_kept(spark):
+def test_raised_loss_shows_kept_columns(spark):
     df = values_of(spark, [EXAMPLES["kip82-typed"].value])
     text = failure(df.transform(lhs.convert_headers("data", "kip82-typed", target="kafka", keep=["number"])))
     assert (
@@ -200,7 +200,7 @@ def test_a_loss_is_raised_with_what_is_kept(spark):
     assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
 
 
-def test_options_of_the_reader_and_of_the_writer_arrive(spark):
+def test_reader_and_writer_options_are_passed_on(spark):
     lenient = lhs.convert_headers("data", "kafka", target="kafka", lenient=True, keep=[])
     assert collected(values_of(spark, [b"\x01"]).transform(lenient)) == {"data": [b""]}
     strict = lhs.convert_headers("data", "iggy", target="iggy", strict_types=True)
@@ -242,7 +242,7 @@ def test_wrong_arguments_are_rejected_when_passed(options, error, message):
         lhs.convert_headers("data", "kafka", **options)
 
 
-def test_what_is_read_is_replaced_unless_it_is_named_otherwise(spark):
+def test_source_column_is_replaced_unless_into_is_named(spark):
     df = values_of(spark, [b""])
     assert df.transform(lhs.convert_headers("data", "kafka", target="iggy")).columns == ["number", "data"]
     both = lhs.convert_headers("data", "kafka", target="iggy", into="iggy", keep=["data"])

@@ -56,7 +56,7 @@ def demo(request, tmp_path_factory) -> tuple[dict[str, Any], Path, str]:
     return json.loads((out / "report.json").read_text()), out, result.stdout
 
 
-def test_every_check_of_the_demo_holds(demo):
+def test_every_demo_check_passes(demo):
     report, _, printed = demo
     assert report["failures"] == []
     assert printed.count("✓") == 11
@@ -64,7 +64,7 @@ def test_every_check_of_the_demo_holds(demo):
     assert "Every check held." in printed
 
 
-def test_the_topic_becomes_what_the_reference_reads(demo, topic):
+def test_topic_table_matches_reference(demo, topic):
     report, out, _ = demo
     lists = [row["headers"] for row in topic]
     expected = ops.select_rows(lists, "kafka", columns(), errors="column", lists=True)
@@ -74,7 +74,7 @@ def test_the_topic_becomes_what_the_reference_reads(demo, topic):
     assert report["topic"] == {"records": len(topic), "headers": sum(len(headers or []) for headers in lists)}
 
 
-def test_exactly_the_damaged_rows_are_set_aside(demo):
+def test_exactly_damaged_rows_are_set_aside(demo):
     report, out, _ = demo
     before = read(SAMPLES / "store-latest-0.parquet", "key")
     after = read(out / "store-damaged.parquet", "key")
@@ -84,7 +84,7 @@ def test_exactly_the_damaged_rows_are_set_aside(demo):
     assert len(hurt) == round(0.01 * len(before)) == report["store"]["damaged"]
 
 
-def test_the_quarantine_has_the_errors_of_the_reference(demo):
+def test_quarantine_errors_match_reference(demo):
     _, out, _ = demo
     quarantine = read(out / "quarantine", "key")
     values = [row["value"] for row in quarantine]
@@ -94,7 +94,7 @@ def test_the_quarantine_has_the_errors_of_the_reference(demo):
     ]
 
 
-def test_whole_values_match_the_reference(demo):
+def test_complete_values_match_reference(demo):
     _, out, _ = demo
     damaged = {row["key"] for row in read(out / "quarantine", "key")}
     whole = [row for row in read(SAMPLES / "store-latest-0.parquet", "key") if row["key"] not in damaged]
@@ -121,7 +121,7 @@ def test_orders_and_amounts_by_tenant_add_up(demo):
     assert {row["tenant"]: row["cents"] or 0 for row in report["tenants"]} == amounts
 
 
-def test_values_are_the_bytes_the_reference_writes(demo, topic):
+def test_values_match_bytes_of_reference(demo, topic):
     _, out, _ = demo
     values = read(out / "topic-values", "offset")
     for row, value in zip(topic, values, strict=True):
@@ -135,7 +135,7 @@ def test_values_are_the_bytes_the_reference_writes(demo, topic):
 
 
 @pytest.mark.spark_only
-def test_what_each_format_could_not_carry_adds_up(demo, topic):
+def test_losses_of_each_format_add_up(demo, topic):
     report, _, _ = demo
     values = [header["value"] for record in topic for header in record["headers"] or []]
     on_tombstones = sum(len(record["headers"] or []) for record in topic if record["value"] is None)
@@ -162,7 +162,7 @@ def test_what_each_format_could_not_carry_adds_up(demo, topic):
 
 @pytest.mark.full
 @pytest.mark.spark_only
-def test_damage_that_is_not_reported_fails_the_demo(tmp_path):
+def test_unreported_damage_fails_demo(tmp_path):
     """The demo is told of one damaged row that is whole: it must not find it, and must say so."""
     lie = """
 import runpy, sys

@@ -30,7 +30,7 @@ def wrong(report) -> list[tuple[str, str]]:
     ]
 
 
-def test_nothing_is_wrong_here(spark, request, monkeypatch):
+def test_working_session_has_no_findings(spark, request, monkeypatch):
     if request.config.getoption("--engine", "spark") == "sail":
         monkeypatch.setenv("PYSPARK_PYTHON", "/nowhere/python")  # which Sail does not start
     report = lhs.doctor(spark)
@@ -52,7 +52,7 @@ def test_nothing_is_wrong_here(spark, request, monkeypatch):
 
 
 @pytest.mark.spark_only  # Sail starts no other Python
-def test_an_executor_without_letterhead(doctor_with, tmp_path):
+def test_executor_without_letterhead_is_error(doctor_with, tmp_path):
     python = environments.environment(tmp_path / "bare", lambda name: True)
     report = doctor_with(python)
     assert wrong(report) == [("1 executor", f"letterhead is not installed ({python} has none)")]
@@ -62,7 +62,7 @@ def test_an_executor_without_letterhead(doctor_with, tmp_path):
 
 
 @pytest.mark.spark_only  # Sail starts no other Python
-def test_an_executor_with_another_version(doctor_with, tmp_path):
+def test_executor_with_another_version_is_error(doctor_with, tmp_path):
     directory = tmp_path / "other"
     python = environments.environment(directory, lambda name: True)
     environments.install(environments.packed(tmp_path, version="9.9.9"), directory)
@@ -77,7 +77,7 @@ def test_an_executor_with_another_version(doctor_with, tmp_path):
 
 
 @pytest.mark.spark_only  # Sail starts no other Python
-def test_an_executor_without_pyarrow(doctor_with, tmp_path):
+def test_executor_without_pyarrow_is_error(doctor_with, tmp_path):
     directory = tmp_path / "poor"
     python = environments.environment(directory, lambda name: not name.startswith("pyarrow"))
     environments.install(environments.packed(tmp_path), directory)
@@ -87,7 +87,7 @@ def test_an_executor_without_pyarrow(doctor_with, tmp_path):
 
 
 @pytest.mark.spark_only  # Sail starts no other Python
-def test_a_python_that_is_not_there(doctor_with, tmp_path):
+def test_missing_python_is_error(doctor_with, tmp_path):
     report = doctor_with(tmp_path / "nowhere" / "python")
     ((where, problem),) = wrong(report)
     assert where == "executors"
@@ -105,7 +105,7 @@ def test_a_python_that_is_not_there(doctor_with, tmp_path):
         (64_001, "batches of so many rows take more memory, and longer"),
     ],
 )
-def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
+def test_bad_batch_size_is_note_with_remedy(rows, problem):
     notes = [(finding.level, finding.problem.partition(": ")[2], finding.remedy) for finding in _judge_batches(rows)]
     mend = (
         "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', 10000), its default; "
@@ -115,7 +115,7 @@ def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
 
 
 @pytest.mark.spark_only  # Sail ignores the setting
-def test_what_is_worth_a_note_is_not_wrong(spark):
+def test_notes_do_not_fail_report(spark):
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)
     try:

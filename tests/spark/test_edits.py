@@ -94,7 +94,7 @@ def is_edit(change):
 @pytest.mark.hypothesis
 @many_rows
 @given(st.lists(HEADER_LISTS, min_size=10, max_size=40), st.lists(edits().filter(is_edit), min_size=12, max_size=12))
-def test_edits_follow_the_rule(spark, rows, many):
+def test_edits_match_reference(spark, rows, many):
     """A dozen edits in one job, each of a copy of the headers."""
     df = frame_of(spark, rows)
     df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
@@ -109,7 +109,7 @@ def test_edits_follow_the_rule(spark, rows, many):
         assert results == [rule(row, edit) for row in rows], edit
 
 
-def test_each_step(spark):
+def test_each_edit_step_applies(spark):
     df = frame_of(spark, ROWS)
     assert edited(df, drop=["a"]) == [[("b", None), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
     assert edited(df, only=["a", "κ"]) == [[("a", b"1"), ("a", b"2"), ("κ", b"\xff")], [], [], None]
@@ -125,7 +125,7 @@ def test_each_step(spark):
     assert edited(df, append=[("r", b"1"), ("r", lh.lit("2"))])[3] == [("r", b"1"), ("r", b"2")]
 
 
-def test_the_last_four_bytes_are_shown_if_they_are_ascii(spark):
+def test_last_four_bytes_are_shown_if_ascii(spark):
     values = [b"123456789", b"\x80\x81\x82\x83\x84\x85\x86\x87", b"\xff\xfe\xfdabcdefg", b"1234567", b"12345678\n"]
     df = frame_of(spark, [[("ssn", value) for value in values]])
     masked = [b"****6789", b"****", b"****defg", b"****", b"****"]
@@ -149,7 +149,7 @@ def test_many_keys_are_edited_at_once(spark):
     ]  # fmt: skip
 
 
-def test_steps_are_taken_in_order(spark):
+def test_steps_apply_in_order(spark):
     """Keys are asked for as they came; what is inserted is neither dropped nor renamed."""
     df = frame_of(spark, ROWS[:1])
     replaced = edited(df, drop=["a"], rename={"b": "a"}, append={"b": b"new"})
@@ -158,7 +158,7 @@ def test_steps_are_taken_in_order(spark):
     assert again == [[("b", b"1"), ("b", b"2"), ("a", b"new")]]
 
 
-def test_a_value_is_replaced_where_it_stands(spark):
+def test_replaced_value_keeps_position(spark):
     df = frame_of(spark, ROWS)
     assert edited(df, replace={"a": lambda value: F.sha2(value, 256), "b": "redact"}) == [
         [("a", hashlib.sha256(b"1").hexdigest().encode()), ("b", None), ("a", hashlib.sha256(b"2").hexdigest().encode()),
@@ -167,7 +167,7 @@ def test_a_value_is_replaced_where_it_stands(spark):
     ]  # fmt: skip
 
 
-def test_a_string_names_a_column(spark):
+def test_string_argument_names_column(spark):
     df = frame_of(spark, ROWS, tenant=pa.array(["t1", None, "t3", "t4"]))
     assert edited(df, only=[], append={"tenant": "tenant"}) == [
         [("tenant", b"t1")], [("tenant", None)], [("tenant", b"t3")], [("tenant", b"t4")]
@@ -176,7 +176,7 @@ def test_a_string_names_a_column(spark):
     assert edited(df, set={"b": "tenant"}, nulls="skip")[1] == [("b", b"3")]
 
 
-def test_functions_of_a_key(spark):
+def test_functions_select_and_rename_by_key(spark):
     df = frame_of(spark, [[("ce_id", b"1"), ("id", b"2"), ("ce_", None)]])
     assert edited(df, drop=lambda key: key.startswith("ce_")) == [[("id", b"2")]]
     assert edited(df, only=lambda key: key.startswith("ce_")) == [[("ce_id", b"1"), ("ce_", None)]]
@@ -184,7 +184,7 @@ def test_functions_of_a_key(spark):
     assert renamed == [[("old.ce_id", b"1"), ("old.id", b"2"), ("old.ce_", None)]]
 
 
-def test_a_header_without_a_key_is_no_ones(spark):
+def test_header_with_null_key_is_never_matched(spark):
     """Nothing that is named touches it, and a key is never lost."""
     df = frame_of(spark, [[(None, b"1"), ("a", b"2")]])
     assert edited(df, drop=["a"], rename={"b": "c"}) == [[(None, b"1")]]
@@ -194,7 +194,7 @@ def test_a_header_without_a_key_is_no_ones(spark):
     assert "rename makes the key of a header null (null_key)" in failure(bad)
 
 
-def test_nulls_of_a_column_are_headers_or_none(spark):
+def test_null_column_values_are_null_headers_or_skipped(spark):
     others = {"n": pa.array([1, None, None, None], pa.int32())}
     df = frame_of(spark, ROWS, **others)
     assert edited(df, only=["b"], append={"n": ("n", "int16")}) == [
@@ -205,7 +205,7 @@ def test_nulls_of_a_column_are_headers_or_none(spark):
     ]  # fmt: skip
 
 
-def test_the_rest_of_the_frame_stays(spark, samples):
+def test_other_dataframe_columns_stay(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     same = orders.transform(lhs.edit_headers(append={"x": b"1"})).transform(lhs.edit_headers(drop=["x"]))
     assert same.schema.simpleString() == orders.schema.simpleString()
@@ -215,7 +215,7 @@ def test_the_rest_of_the_frame_stays(spark, samples):
     assert orders.where("headers is null").count() == 300
 
 
-def test_names_of_any_characters(spark):
+def test_column_names_may_have_any_characters(spark):
     df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
     df = df.withColumnRenamed("headers", "h.`s")
     result = df.transform(
@@ -228,7 +228,7 @@ def test_names_of_any_characters(spark):
 
 
 @pytest.mark.spark_only
-def test_no_python_runs(spark, samples):
+def test_edits_run_no_python(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     edit = lhs.edit_headers(
         drop=lambda key: key.startswith("ce_"),
@@ -241,7 +241,7 @@ def test_no_python_runs(spark, samples):
     assert "MapInArrow" not in plan
 
 
-def test_what_is_random_is_drawn_once(spark):
+def test_random_values_are_drawn_once(spark):
     """A value is looked at several times while it is written."""
     result = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
     result = result.transform(
@@ -333,11 +333,11 @@ def bytes_of_value(spark, value, type, value_type):
         (None, "bigint", "int64", None),
     ],
 )  # fmt: skip
-def test_bytes_of_a_value(spark, value, value_type, type, expected):
+def test_value_is_written_as_expected_bytes(spark, value, value_type, type, expected):
     assert bytes_of_value(spark, value, type, value_type) == expected
 
 
-def test_bytes_are_those_of_the_native_types(spark):
+def test_written_bytes_match_native_types(spark):
     """Powers of two and their neighbours, in every order, against what `lh.encode` writes."""
     powers = [2.0**n for n in range(-1074, 1024)]
     doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
@@ -350,7 +350,7 @@ def test_bytes_are_those_of_the_native_types(spark):
         ], number
 
 
-def test_every_type_is_written_from_what_it_is_read_as(spark):
+def test_every_type_is_written_from_its_read_type(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
     df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", columns, keep=["headers"]))
@@ -371,13 +371,13 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
         ("0001", "string", "uuid", "header k: the text does not spell uuid"),
     ],
 )
-def test_a_value_that_does_not_fit_ends_the_query(spark, value, value_type, type, message):
+def test_value_out_of_range_fails_query(spark, value, value_type, type, message):
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {value_type}")
     assert message in failure(df.transform(lhs.edit_headers(append={"k": ("v", type)})))
 
 
 @pytest.mark.spark_only
-def test_text_that_is_not_utf8_is_not_written(spark):
+def test_non_utf8_text_is_not_written(spark):
     """A cast from binary makes such strings."""
     df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))
     output = failure(df.transform(lhs.edit_headers(append={"k": ("v", "string")})))
@@ -415,7 +415,7 @@ def test_text_that_is_not_utf8_is_not_written(spark):
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_at_once(options, message):
+def test_invalid_arguments_are_rejected_at_once(options, message):
     with pytest.raises((TypeError, ValueError)) as raised:
         lhs.edit_headers(**options)
     assert str(raised.value).startswith(message)
@@ -437,7 +437,7 @@ def test_what_makes_no_sense_is_refused_at_once(options, message):
          "header 'a': the function of replace returns int: cast it to string or binary"),
     ],
 )  # fmt: skip
-def test_a_frame_that_does_not_fit_is_refused(spark, options, message):
+def test_unsuitable_dataframe_is_rejected(spark, options, message):
     df = frame_of(
         spark, ROWS[:1], offset=pa.array([1]), text=pa.array(["t"]), real=pa.array([0.5]),
         price=pa.array([Decimal("1.25")], pa.decimal128(9, 2)),
@@ -453,7 +453,7 @@ SECRET = b"a key of more than sixteen bytes"
 
 
 @pytest.mark.parametrize("key", [SECRET, SECRET * 4], ids=["short", "long"])
-def test_hmac_is_that_of_python(spark, key):
+def test_hmac_matches_python(spark, key):
     df = frame_of(spark, ROWS)
     masks = {"a": lh.hmac(key), "b": lh.hmac(SECRET)}
     assert edited(df, replace=masks) == [
@@ -476,7 +476,7 @@ def spellings(secret: bytes) -> list[str]:
 
 
 @pytest.mark.spark_only
-def test_the_key_of_hmac_is_in_no_plan(spark):
+def test_hmac_key_is_in_no_plan(spark):
     inner, outer = (bytes(byte ^ pad for byte in SECRET.ljust(64, b"\0")) for pad in (0x36, 0x5C))
     transform = lhs.edit_headers(replace={"a": lh.hmac(SECRET)})
     df = frame_of(spark, ROWS).transform(transform)
@@ -501,7 +501,7 @@ def test_the_key_of_hmac_is_in_no_plan(spark):
 
 
 @pytest.mark.spark_only
-def test_hmac_masks_the_headers_of_a_stream(spark, tmp_path):
+def test_hmac_masks_headers_of_stream(spark, tmp_path):
     source = frame_of(spark, ROWS)
     source.coalesce(1).write.parquet(str(tmp_path / "source"))
     stream = spark.readStream.schema(source.schema).parquet(str(tmp_path / "source"))
@@ -540,7 +540,7 @@ def test_empty_changes_change_nothing(spark):
 
 
 @pytest.mark.spark_only
-def test_headers_that_are_hidden_are_counted(spark):
+def test_masked_headers_are_counted(spark):
     from pyspark.sql import Observation
 
     df = frame_of(spark, ROWS)
@@ -555,7 +555,7 @@ def test_headers_that_are_hidden_are_counted(spark):
 
 
 @pytest.mark.spark_only
-def test_a_mask_in_python_is_refused(spark):
+def test_python_mask_is_rejected(spark):
     mask = F.udf(lambda value: value, "binary")
     with pytest.raises(TypeError, match=r"header 'a': the function of replace runs Python.*lh\.hmac\(key\)"):
         frame_of(spark, ROWS).transform(lhs.edit_headers(replace={"a": mask}))
@@ -572,7 +572,7 @@ def test_times_are_exact_or_truncated_on_request(spark):
         lhs.edit_headers(drop=["a"], truncate=1)
 
 
-def test_a_column_that_is_no_bytes_needs_a_type(spark):
+def test_non_binary_column_needs_type(spark):
     df = frame_of(spark, ROWS[:1], offset=pa.array([1]))
     assert edited(df, only=[], append={"o": F.col("offset").cast("string"), "b": F.lit(b"\0")}) == [
         [("o", b"1"), ("b", b"\0")]
@@ -584,7 +584,7 @@ def test_a_column_that_is_no_bytes_needs_a_type(spark):
     )
 
 
-def test_selected_columns_can_be_headers_again(spark, samples):
+def test_selected_columns_become_headers_again(spark, samples):
     """Headers into columns and columns into headers: the same bytes."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("size(headers) > 3")
     types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}

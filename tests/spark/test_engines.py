@@ -87,7 +87,7 @@ def truth(samples: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_returns_the_results_for_one_message(answers_of, truth, engine) -> None:
+def test_engine_results_match_single_messages(answers_of, truth, engine) -> None:
     answers = answers_of(engine)
     assert len(truth["decode"]) == engines.ROWS
     for case, expected in truth.items():
@@ -95,14 +95,14 @@ def test_an_engine_returns_the_results_for_one_message(answers_of, truth, engine
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
-def test_all_engines_give_the_same_answers(answers_of, engine) -> None:
+def test_all_engines_give_same_results(answers_of, engine) -> None:
     first, answers = answers_of(ENGINES[0]), answers_of(engine)
     assert list(answers) == list(first)
     for case, expected in first.items():
         assert answers[case] == expected, case
 
 
-def test_a_bad_value_is_reported_with_its_reason(answers_of) -> None:
+def test_bad_value_is_reported_with_reason(answers_of) -> None:
     codes = [[found_error["code"] for found_error in row["error"] or []] for row in answers_of("polars")["what is bad"]]
     assert codes == [[], [], ["truncated"], ["trailing_bytes"], ["negative_count"]]
     losses = answers_of("polars")["encode with types"][0]["losses"]

@@ -49,7 +49,7 @@ def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_values_and_errors_are_those_of_the_native_module(spark, types):
+def test_values_and_errors_match_native_module(spark, types):
     @many_rows
     @given(st.lists(st.tuples(*map(values, types)), min_size=30, max_size=90))
     def agree(rows):
@@ -65,7 +65,7 @@ def test_values_and_errors_are_those_of_the_native_module(spark, types):
     agree()
 
 
-def test_a_null_value_of_every_type_is_null(spark) -> None:
+def test_null_value_of_every_type_is_null(spark) -> None:
     types = [type for group in GROUPS for type in group]
     table = pa.table({type: pa.array([None], pa.binary()) for type in types})
     result = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
@@ -94,7 +94,7 @@ def test_floats_are_exact_at_every_exponent(spark):
             assert set(errors) == {None}
 
 
-def test_digits_that_round_to_infinity_are_out_of_range(spark):
+def test_digits_rounding_to_infinity_are_out_of_range(spark):
     numbers = [b"1e400", b"-69203120e780", b"3.5e38", b"1e308", b"1e-400", b"-1e-46", b"9" * 400, b"Infinity", b"1e"]
     numbers += [b"340282356779733661637539395458142568447", b"340282356779733661637539395458142568448", b"NaN"]
     for type, count in (("float64:text", 3), ("float32:text", 6)):
@@ -103,7 +103,7 @@ def test_digits_that_round_to_infinity_are_out_of_range(spark):
         assert sum(error is not None and error.startswith("out_of_range") for error in result[1]) == count
 
 
-def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
+def test_every_utf16_unit_is_character_or_surrogate(spark):
     messages = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
     values_read, errors = read_by_spark(spark, "char", messages)
     halves = range(0xD800, 0xE000)
@@ -111,13 +111,13 @@ def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
     assert [error is not None for error in errors] == [unit in halves for unit in range(1 << 16)]
 
 
-def test_every_byte_of_a_boolean_is_checked(spark):
+def test_every_boolean_byte_is_checked(spark):
     values_read, errors = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
     assert values_read == [False, True] + [None] * 254
     assert errors == [None, None] + ["bad_bool: the byte is not a boolean: 0 or 1"] * 254
 
 
-def test_utf8_is_checked_as_the_native_module_checks_it(spark):
+def test_utf8_check_matches_native_module(spark):
     """Each lead byte with the tails at which the rule changes."""
     tails = [b"", b"\x7f", b"\x80", b"\x8f", b"\x90", b"\x9f", b"\xa0", b"\xbf", b"\xc0"]
     messages = [

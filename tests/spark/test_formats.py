@@ -24,7 +24,7 @@ def test_every_format_has_an_example():
 
 
 @pytest.mark.parametrize("format", EXAMPLES)
-def test_a_message_is_decoded_and_written_again(spark, format):
+def test_message_is_decoded_and_rewritten(spark, format):
     example = EXAMPLES[format]
     df = values_of(spark, [example.value, example.value]).transform(
         lhs.decode_headers("data", format, keep=["number", "data"])
@@ -38,7 +38,7 @@ def test_a_message_is_decoded_and_written_again(spark, format):
 
 
 @pytest.mark.parametrize("format", EXAMPLES)
-def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
+def test_headers_are_selected_from_bytes_and_lists(spark, format):
     example = EXAMPLES[format]
     by_bytes = values_of(spark, [example.value, None]).transform(
         lhs.select_headers("data", example.columns, format=format, keep=[])
@@ -90,7 +90,7 @@ def test_values_of_every_type_arrive(spark, format):
     assert collected(df) == {type: [VALUES[type][2]] for type in types}
 
 
-def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
+def test_number_over_decimal_range_is_error_of_its_column(spark):
     rows = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
     df = values_of(spark, rows).transform(
         lhs.select_headers("data", {"a": "uint128", "b": "uint128"}, format="iggy", keep=[], errors="column")
@@ -101,7 +101,7 @@ def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
 
 
 @pytest.mark.parametrize("format", WITH_TYPES)
-def test_a_value_of_another_type_is_an_error(spark, format):
+def test_value_of_wrong_type_is_error(spark, format):
     """Never a guess: int32 has the bytes of a float32 too."""
     first = next(name for name, type in EXAMPLES[format].columns.items() if type == "string")
     columns = {"wrong": lh.field("int32", key=first), first: "string"}
@@ -115,7 +115,7 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     ]
 
 
-def test_codes_without_a_name_pass_or_are_refused(spark):
+def test_type_codes_without_name_pass_or_are_rejected(spark):
     rows = [EXAMPLES["iggy"].value]
     assert "value type code 200 is unknown" in failure(
         values_of(spark, rows).transform(lhs.decode_headers("data", "iggy", strict_types=True))
@@ -128,7 +128,7 @@ def test_codes_without_a_name_pass_or_are_refused(spark):
 
 
 @pytest.mark.parametrize("format", ["iggy", "iggy-auto", "iggy-message"])
-def test_typed_keys_are_read_as_text_where_they_are(spark, format):
+def test_typed_keys_are_read_as_text_on_request(spark, format):
     headers = [("tenant", lh.String("acme")), ("n", lh.Int8(1))]
     message = headers if format != "iggy-message" else lh.Message(headers=headers, payload=b"p", id=bytes(16))
     good = lh.encode(message, "iggy" if format == "iggy-auto" else format)
@@ -146,7 +146,7 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, format):
     assert [(error["header"], error["key"]) for error in result["error"][1]] == [(1, "int32:3"), (2, "binary:ff")]
 
 
-def test_text_keys_are_written_as_typed_ones(spark):
+def test_text_keys_are_written_as_typed_keys(spark):
     data = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
     df = values_of(spark, [data]).transform(lhs.decode_headers("data", "iggy", text_keys=True, keep=["data"]))
     result = collected(df.transform(lhs.encode_headers("headers", "iggy", into="again")))
@@ -166,7 +166,7 @@ ONE_BAD, TWO_BAD = (bytes(0 if at in PLACES[:bad] else byte for at, byte in enum
 CUT = GOOD[:-1]
 
 
-def test_a_bad_header_does_not_hide_its_neighbours(spark):
+def test_bad_header_does_not_hide_neighbours(spark):
     select = lhs.select_headers("data", EXAMPLES["iggy"].columns, format="iggy", keep=[], errors="column")
     result = collected(values_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
     assert result["tenant"] == ["acme", "acme", None, "acme"]
@@ -189,7 +189,7 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
     }
 
 
-def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
+def test_list_with_bad_header_is_null_and_reports_all_errors(spark):
     df = values_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers("data", "iggy", errors="column"))
     assert dict(df.dtypes)["error"] == ERROR
     result = collected(df)
@@ -204,7 +204,7 @@ def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
     assert f"iggy: value type code 0 is unknown (header 1, byte {PLACES[0]})" in text
 
 
-def test_what_was_read_of_a_message_format_stays(spark):
+def test_fields_read_before_error_are_kept(spark):
     example = EXAMPLES["kip82-message-int"]
     bad = bytearray(example.value)
     bad[12] ^= 1  # of the checksum
@@ -218,7 +218,7 @@ def test_what_was_read_of_a_message_format_stays(spark):
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_batch_is_refused_where_a_message_is_read(format):
+def test_batch_is_rejected_where_message_is_expected(format):
     message = re.escape(f"{format} is a batch: read it with messages")
     for make in (
         lambda: lhs.decode_headers("data", format),
@@ -240,7 +240,7 @@ def test_a_batch_is_refused_where_a_message_is_read(format):
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def test_values_get_their_types_when_they_are_written(spark):
+def test_values_get_types_when_written(spark):
     df = values_of(spark, [EXAMPLES["kafka"].value]).transform(lhs.decode_headers("data", "kafka", keep=[]))
     types = {"tenant": "string", "route": ["string", "binary"]}
     encode = lhs.encode_headers("headers", "iggy", types=types, on_loss="report", into="data")
@@ -256,7 +256,7 @@ def test_values_get_their_types_when_they_are_written(spark):
     assert "ConversionError: kip82-typed: kip82-typed values need a type: pass types={" in text
 
 
-def test_types_are_written_out_where_the_format_has_none(spark):
+def test_types_option_selects_bytes_in_untyped_format(spark):
     """A list with types goes into a format without, if it is said how."""
     df = values_of(spark, [EXAMPLES["kip82-typed"].value]).transform(lhs.decode_headers("data", "kip82-typed", keep=[]))
     for types, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
@@ -271,7 +271,7 @@ def test_types_are_written_out_where_the_format_has_none(spark):
         ]
 
 
-def test_headers_are_sorted_as_iggy_sorts_them(spark):
+def test_headers_are_sorted_like_iggy(spark):
     df = values_of(spark, [EXAMPLES["iggy"].value]).transform(lhs.decode_headers("data", "iggy", keep=[]))
     result = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="data")))
     keys = [key for key, _ in lh.decode(result["data"][0], "iggy")]
@@ -279,7 +279,7 @@ def test_headers_are_sorted_as_iggy_sorts_them(spark):
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
 
 
-def test_fields_of_a_message_format_can_be_null(spark):
+def test_message_fields_can_be_null(spark):
     """The writer fills in what it computes, and its own defaults."""
     df = values_of(spark, [EXAMPLES["kip82-int"].value]).transform(
         lhs.decode_headers("data", "kip82-int", keep=["number"])

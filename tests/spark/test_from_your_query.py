@@ -55,7 +55,7 @@ def last(headers, key):
     return (values(headers, key) or [None])[-1]
 
 
-def test_map_from_entries(spark, topic, answers, messages):
+def test_map_from_entries_loses_repeated_keys(spark, topic, answers, messages):
     section = SECTIONS[1]
     output = failure(page.run(section.theirs, "theirs", spark, topic))
     assert re.search(r"\[DUPLICATED_MAP_KEY\] Duplicate map key (route|retry) was found", output)
@@ -70,7 +70,7 @@ def test_map_from_entries(spark, topic, answers, messages):
     assert lost == page.DIFFER[1]
 
 
-def test_filter_takes_the_first(topic, answers, messages):
+def test_filter_takes_first_value(topic, answers, messages):
     theirs, ours = answers(2)
     assert (bytes(theirs[4].retry), ours[4].retry) == (b"\0\0\0\0", 9)
     wrong = 0
@@ -84,7 +84,7 @@ def test_filter_takes_the_first(topic, answers, messages):
     assert "[INVALID_ARRAY_INDEX]" in failure(absent)
 
 
-def test_a_cast_takes_anything_for_text(answers, messages):
+def test_cast_accepts_non_utf8_text(answers, messages):
     theirs, ours = answers(3)
     assert (theirs[1].city, ours[1].city, ours[1].error) == ("Zürich", "Zürich", None)
     assert (theirs[2].city, ours[2].city) == ("Z\ufffdrich", None)
@@ -96,7 +96,7 @@ def test_a_cast_takes_anything_for_text(answers, messages):
     assert len(broken) == page.DIFFER[3]
 
 
-def test_conv_knows_no_sign_and_no_size(spark, answers, messages):
+def test_conv_ignores_sign_and_size(spark, answers, messages):
     theirs, ours = answers(4)
     assert (theirs[1].delta, ours[1].delta) == (4_294_967_294, -2)
     assert (theirs[7].delta, ours[7].delta, [error.code for error in ours[7].error]) == (12_594, None, ["wrong_size"])
@@ -115,7 +115,7 @@ def test_conv_knows_no_sign_and_no_size(spark, answers, messages):
         )
 
 
-def test_a_udf_for_each_header(spark, topic, answers, messages):
+def test_udf_per_header_differs_from_select_headers(spark, topic, answers, messages):
     theirs, ours = answers(5)
     assert (theirs[4].retry, ours[4].retry) == (0, 9)
     for offset, headers in messages.items():
@@ -134,7 +134,7 @@ def test_a_udf_for_each_header(spark, topic, answers, messages):
     assert negative.where("offset = 1").first().delta == 4_294_967_294
 
 
-def test_a_hand_written_amqp_decoder(answers, messages):
+def test_hand_written_amqp_decoder_differs(answers, messages):
     theirs, ours = answers(6)
     assert (theirs[1].sequence, ours[1].sequence) == ("U\x01", 1)
     assert (theirs[2].sequence, ours[2].sequence) == ("18446744073709551614", -2)
@@ -152,7 +152,7 @@ def test_a_hand_written_amqp_decoder(answers, messages):
     assert wrong == page.DIFFER[6]
 
 
-def test_a_schema_id_by_substring(answers, messages):
+def test_schema_id_by_substring_differs(answers, messages):
     theirs, ours = answers(7)
     assert (theirs[0].schema_id, ours[0].schema_id) == (3_635_061_238, None)
     assert ours[0].guid == "d8aaa1f6-d2b6-c1ba-5e97-f5f843c901ee"
@@ -170,7 +170,7 @@ def test_a_schema_id_by_substring(answers, messages):
     assert guids == page.DIFFER[7]
 
 
-def test_from_json_of_springs_headers(answers, messages):
+def test_from_json_of_spring_headers_differs(answers, messages):
     theirs, ours = answers(8)
     assert (theirs[1].customer, ours[1].customer) == (None, "acme")
     assert theirs[3].customer == ours[3].customer == "quoted"
@@ -184,7 +184,7 @@ def test_from_json_of_springs_headers(answers, messages):
     assert wrong == page.DIFFER[8]
 
 
-def test_the_page_matches_the_measurement(samples):
+def test_page_matches_measurement(samples):
     """Its table against the results that are recorded."""
     root = samples.parents[1]
     record = json.loads((root / "benches" / "record" / "from-your-query.json").read_text())
@@ -196,7 +196,7 @@ def test_the_page_matches_the_measurement(samples):
         assert times == speed(theirs / ours)
 
 
-def test_the_page_begins_with_a_look(spark, tmp_path, capsys):
+def test_page_starts_by_showing_headers(spark, tmp_path, capsys):
     first, *queries = pages.blocks("docs/how-to/from-your-query.md")
     assert len(queries) == 2 * len(SECTIONS)
     pq.write_table(page.topic(), tmp_path / "orders.parquet")

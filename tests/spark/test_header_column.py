@@ -72,7 +72,7 @@ def fields_of(types: list[str], ways: list[tuple[Repeat, bool]], few: int) -> di
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
+def test_engines_agree_with_each_other_and_kernel(spark, engines, types):
     @many_rows
     @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
     def agree(rows):
@@ -90,7 +90,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
 @pytest.mark.parametrize(
     "type", ["string", "int64", "uint64:le", "float64", "uuid:text", "timestamp_ms", "char", "bool"]
 )
-def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
+def test_engines_fail_at_same_rows(spark, engines, type, repeat):
     """Rows that are whole are read; each type of bad row stops either engine."""
 
     @many_rows
@@ -148,7 +148,7 @@ def read_both(spark, rows, format, key, fields, engines):
 @pytest.mark.spark_only
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_the_type_of_a_value_decides_for_every_type(spark, types):
+def test_value_type_decides_for_every_type(spark, types):
     """Types that fit and others, none, and names that are no types."""
 
     @many_rows
@@ -166,7 +166,7 @@ def test_the_type_of_a_value_decides_for_every_type(spark, types):
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("format", WANTED)
-def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format):
+def test_engines_agree_for_any_keys_and_types(spark, engines, format):
     types = st.lists(st.sampled_from(TYPES), min_size=3, max_size=3, unique=True)
 
     @many_rows
@@ -184,7 +184,7 @@ def test_engines_agree_whatever_keys_and_types_there_are(spark, engines, format)
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("type", ["int64:le", "uuid", "string"])
 @pytest.mark.parametrize("format", ["kip82-typed", "iggy"])
-def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
+def test_type_errors_stop_both_engines_at_same_rows(spark, format, type):
     key, row_type = WANTED[format][-1], list_of(format)
 
     @many_rows
@@ -216,7 +216,7 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     agree()
 
 
-def test_every_format_has_its_type_of_list(spark):
+def test_every_format_has_its_list_type(spark):
     from letterhead import _native
     from letterhead.spark.header_column import _header_list_type
     from letterhead.spark.schemas import header_lists
@@ -231,7 +231,7 @@ def test_every_format_has_its_type_of_list(spark):
     [("k", "k"), (7, "7"), (lh.String("k"), "k"), (lh.Int32(-3), "int32:-3"), (lh.Bool(True), "bool:true"),
      (b"\xff", "binary:ff"), (lh.Value("type-200", b"k"), "type-200:6b"), (lh.Float64(1.5), "float64:1.5")],
 )  # fmt: skip
-def test_a_column_is_named_as_errors_name_its_key(spark, engines, key, name):
+def test_column_is_named_as_errors_name_key(spark, engines, key, name):
     format = "kip82-int" if isinstance(key, int) else "iggy"
     df = frame_of(spark, [None], list_of(format))
     for engine in engines:
@@ -252,7 +252,7 @@ def test_a_column_is_named_as_errors_name_its_key(spark, engines, key, name):
         ("kip82-int", "a header of kafka is read from array<struct<key:string,value:binary>>"),
     ],
 )
-def test_a_list_of_another_layout_is_not_misread(spark, format, text):
+def test_list_of_another_layout_is_not_misread(spark, format, text):
     """Its values have types that would not be looked at."""
     if text is not None:
         assert text in message([[]], spark, row_type=list_of(format), type="string", engine="spark")
@@ -264,7 +264,7 @@ def test_a_list_of_another_layout_is_not_misread(spark, format, text):
 
 @pytest.mark.spark_only
 @pytest.mark.parametrize("engine", ["spark", "arrow"])
-def test_a_collation_that_every_string_has_is_none(spark, engine):
+def test_default_collation_is_ignored_and_others_rejected(spark, engine):
     """Where it is named, as on Spark Connect; of another one `=` would find other keys."""
     df = frame_of(spark, [[{"key": "k", "value": b"v"}]])
     cast = "cast(headers as array<struct<key:string collate {},value:binary>>) as headers"
@@ -276,7 +276,7 @@ def test_a_collation_that_every_string_has_is_none(spark, engine):
 
 
 @pytest.mark.spark_only
-def test_the_check_of_the_layout_costs_nothing(spark):
+def test_layout_check_is_optimized_away(spark):
     df = spark.range(1).selectExpr("cast(null as array<struct<key:string,value:binary>>) headers", "id").where("id > 0")
     plan = explained(df.select(lhs.header("headers", "k", "string")), "extended")
     optimized = plan.partition("== Optimized Logical Plan ==")[2]
@@ -329,13 +329,13 @@ def test_the_check_of_the_layout_costs_nothing(spark):
         ([[(None, b"")]], {"type": "binary"}, "kafka: the key is null (null_key)"),
     ],
 )
-def test_the_error_names_the_expression(spark, rows, options, text):
+def test_error_names_expression(spark, rows, options, text):
     rows = [row and [dict(zip(("key", "value"), header, strict=True)) for header in row] for row in rows]
     assert text in message(rows, spark, **options)
 
 
 @pytest.mark.parametrize("repeat", REPEATS)
-def test_a_header_of_an_unknown_type_replaces_only_what_it_could_replace(spark, engines, repeat):
+def test_unknown_type_header_replaces_only_what_it_could_replace(spark, engines, repeat):
     good, bad = {"key": "k", "type": "string", "value": b"good"}, {"key": "k", "type": "nonsense", "value": b"bad"}
     rows = [[good, bad], [bad, good], [bad], [good]]
     expected = {"last": [None, "good", None, "good"], "first": ["good", None, None, "good"],
@@ -346,7 +346,7 @@ def test_a_header_of_an_unknown_type_replaces_only_what_it_could_replace(spark, 
         assert [row[0] for row in frame.select(lhs.header("headers", "k", "string", **options)).collect()] == expected
 
 
-def test_a_null_value_of_an_unknown_type_makes_the_list_null(spark, engines):
+def test_null_value_of_unknown_type_nulls_list(spark, engines):
     null, unknown = ({"key": "k", "type": type, "value": None} for type in ("string", "type-016"))
     rows = [[null, unknown], [unknown], [null, {**null, "type": None}], [null]]
     frame = frame_of(spark, rows, list_of("kip82-typed"))
@@ -357,7 +357,7 @@ def test_a_null_value_of_an_unknown_type_makes_the_list_null(spark, engines):
 
 
 @pytest.mark.parametrize("errors", ["raise", "null"])
-def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(spark, engines, errors):
+def test_null_key_fails_whole_list_only_if_errors_are_raised(spark, engines, errors):
     rows = [[{"key": None, "value": b"a"}, {"key": "k", "value": b"b"}], [None, {"key": "k", "value": b"c"}]]
     for engine in engines:
         if errors == "raise":
@@ -369,7 +369,7 @@ def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(s
 
 @pytest.mark.spark_only
 @pytest.mark.parametrize("type", TYPES)
-def test_an_expression_is_of_the_type_that_is_declared(spark, type):
+def test_expression_has_declared_type(spark, type):
     """No job runs; a chosen null or a raised error has no type of its own that could win."""
     from letterhead.spark.schemas import output_schema
 
@@ -384,7 +384,7 @@ def test_an_expression_is_of_the_type_that_is_declared(spark, type):
 
 
 @pytest.mark.spark_only
-def test_no_python_runs_for_headers(spark):
+def test_headers_are_read_without_python(spark):
     # Of a frame whose rows Spark does not know yet: it would evaluate others while it plans.
     df = spark.range(1).selectExpr("cast(null as array<struct<key:string,value:binary>>) headers", "id").where("id > 0")
     columns = [
@@ -399,7 +399,7 @@ def test_no_python_runs_for_headers(spark):
 
 
 @pytest.mark.parametrize("engine", ["spark", "arrow"])
-def test_a_header_can_be_used_in_where_and_join(spark, samples, engine):
+def test_header_is_usable_in_where_and_join(spark, samples, engine):
     from pyspark.sql import functions as F
 
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 2000")
@@ -423,7 +423,7 @@ def test_a_header_can_be_used_in_where_and_join(spark, samples, engine):
     }
 
 
-def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
+def test_real_topic_headers_match_kernel(spark, samples):
     """10,000 records of a Kafka broker, as Spark's source reads them."""
     import pyarrow.parquet as pq
 
@@ -443,7 +443,7 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
     assert len(result["tenant"]) == 10_000
 
 
-def test_bytes_are_read_by_arrow(spark):
+def test_arrow_reads_bytes(spark):
     values = [lh.encode([("k", b"\0\0\0\1"), ("other", b"")], "kafka"), None, b"", b"\x01"]
     df = spark.createDataFrame(pa.table({"value": pa.array(values, pa.binary())}))
     k = lhs.header("value", "k", "int32", format="kafka", errors="null")
@@ -451,7 +451,7 @@ def test_bytes_are_read_by_arrow(spark):
     assert collected(df.where(k == 1).select((k + 1).alias("next"))) == {"next": [2]}
 
 
-def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
+def test_udf_error_names_no_batch_row(spark):
     df = spark.createDataFrame(pa.table({"value": pa.array([b"", b"\x02\x02k\x02a"], pa.binary())}))
     with pytest.raises(Exception, match="DecodeError: kafka: column k: 1 byte where int32 takes 4") as raised:
         df.select(lhs.header("value", "k", "int32", format="kafka")).collect()
@@ -482,12 +482,12 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
         (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
     ],
 )
-def test_wrong_arguments_are_refused_before_a_job(spark, arguments, options, error, message):
+def test_wrong_arguments_are_rejected_before_job(spark, arguments, options, error, message):
     with pytest.raises(error, match=message):
         lhs.header("headers", *arguments, **options)
 
 
-def test_spark_without_arrow_udfs_gets_an_error_with_an_alternative(spark, monkeypatch):
+def test_spark_without_arrow_udf_raises_with_alternative(spark, monkeypatch):
     from pyspark.sql import functions as F
 
     monkeypatch.delattr(F, "arrow_udf")
@@ -503,7 +503,7 @@ def test_spark_without_arrow_udfs_gets_an_error_with_an_alternative(spark, monke
         ("int:varlen", b"\3", 3),
     ],
 )
-def test_an_encoding_that_only_arrow_reads_is_read_by_arrow(spark, type, data, value):
+def test_arrow_only_encoding_is_read_by_arrow(spark, type, data, value):
     headers = pa.array(
         [[{"key": "k", "value": data}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     )
@@ -513,7 +513,7 @@ def test_an_encoding_that_only_arrow_reads_is_read_by_arrow(spark, type, data, v
         lhs.header("headers", "k", type, engine="spark")
 
 
-def test_a_required_list_is_null_where_the_header_is_absent(spark, engines):
+def test_required_list_is_null_if_header_is_absent(spark, engines):
     df = spark.createDataFrame(
         [([("k", bytearray(b"v"))],), ([],), (None,)], "headers array<struct<key:string,value:binary>>"
     )
@@ -540,7 +540,7 @@ def test_a_required_list_is_null_where_the_header_is_absent(spark, engines):
         ("array<struct<key:string,value:binary,more:int>>", None, None),
     ],
 )
-def test_a_column_of_another_type_has_a_remedy_that_works(spark, type, format, remedy):
+def test_wrong_column_type_suggests_working_remedy(spark, type, format, remedy):
     df = spark.createDataFrame([([],)], f"headers {type}")
     with pytest.raises(Exception, match="the column is array<struct") as caught:
         df.select(lhs.header("headers", 1 if format else "k", "string", format=format, engine="spark")).collect()

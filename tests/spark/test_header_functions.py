@@ -66,7 +66,7 @@ def messages(spark):
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def test_headers_of_a_real_topic_are_selected(orders, samples):
+def test_real_topic_headers_are_selected(orders, samples):
     df = orders.transform(lhs.select_headers("headers", ORDERS, keep=["offset"]))
     assert df.columns == ["offset", *ORDERS]
     assert dict(df.dtypes) == {
@@ -82,7 +82,7 @@ def test_headers_of_a_real_topic_are_selected(orders, samples):
     assert sum(value is not None for value in result["tenant"]) > 9_000
 
 
-def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
+def test_real_state_store_is_decoded_and_written_back(latest, samples):
     df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
     assert df.columns == ["key", "value", "headers", "timestamp", "payload"]
     table = pq.read_table(samples / "store-latest-0.parquet")
@@ -104,7 +104,7 @@ def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
     assert written.count() == len(result["key"])
 
 
-def test_blocks_are_written_and_read_back(orders):
+def test_encoded_headers_are_written_and_read_back(orders):
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset", "headers"]))
     assert blocks.columns == ["offset", "headers", "block"]
     restored = blocks.transform(lhs.decode_headers("block", "kafka", into="again"))
@@ -114,7 +114,7 @@ def test_blocks_are_written_and_read_back(orders):
     assert restored.where("size(again) > 0").count() > 9_000
 
 
-def test_bytes_and_lists_select_the_same(orders):
+def test_bytes_and_lists_select_equally(orders):
     columns = {"tenant": "string", "route": "array<string>"}
     by_list = orders.transform(lhs.select_headers("headers", columns, keep=[]))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=[]))
@@ -141,13 +141,13 @@ def test_every_type_of_select_arrives(spark):
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
-def test_an_empty_frame_gives_the_columns(orders):
+def test_empty_dataframe_returns_columns(orders):
     empty = orders.where("offset < 0")
     df = empty.transform(lhs.select_headers("headers", ORDERS, keep=["key"]))
     assert collected(df) == {name: [] for name in ("key", *ORDERS)}
 
 
-def test_with_nothing_kept_only_new_columns_remain(latest):
+def test_only_new_columns_remain_if_none_are_kept(latest):
     df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=[]))
     assert df.columns == ["headers", "timestamp", "payload"]
     assert df.count() == latest.count()
@@ -160,13 +160,13 @@ def test_all_other_columns_are_kept_by_default(orders):
     assert df.select(rest).exceptAll(orders.select(rest)).count() == 0
 
 
-def test_names_with_dots_and_backticks_are_names(spark):
+def test_names_with_dots_and_backticks_are_quoted(spark):
     table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
     df = spark.createDataFrame(table).transform(lhs.select_headers("a.b", {"x.y": lh.field("string", key="k")}))
     assert collected(df) == {"c`d": [1], "x.y": ["a"]}
 
 
-def test_what_is_kept_keeps_its_schema(spark):
+def test_kept_columns_keep_their_schema(spark):
     frame = spark.range(2).select(
         F.col("id").alias("id", metadata={"from": "here"}), F.lit(None).cast("binary").alias("value")
     )
@@ -177,7 +177,7 @@ def test_what_is_kept_keeps_its_schema(spark):
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_error_quotes_the_columns_that_identify_a_row(messages):
+def test_raised_error_quotes_identifying_columns(messages):
     bad = messages.where("id = 2")
     text = failure(bad.transform(lhs.decode_headers("value", "kafka", keep=["name"], identify=["id", "name"])))
     name = "a" * 40 + "…"
@@ -214,7 +214,7 @@ TRANSFORMS = {
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-def test_an_error_quotes_the_place_of_a_record_and_no_other_column(people, transform):
+def test_error_quotes_record_position_and_no_other_column(people, transform):
     text = failure(people.drop("offset").transform(transform()))
     assert re.search(
         r"((Decode|Encode|Conversion)Error|USER_RAISED_EXCEPTION\]).+ in the row with topic='orders', partition=3\b",
@@ -225,7 +225,7 @@ def test_an_error_quotes_the_place_of_a_record_and_no_other_column(people, trans
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
-def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, transform):
+def test_identify_columns_are_quoted_without_being_kept(people, transform):
     df = people.transform(transform(keep=["email"], identify=["key", "offset"]))
     assert not {"key", "offset", "topic"} & set(df.columns)
     text = failure(df)
@@ -234,7 +234,7 @@ def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, tra
 
 
 @pytest.mark.spark_only
-def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(people):
+def test_error_reason_precedes_row_specific_parts(people):
     texts = {
         engine: failure(people.transform(lhs.select_headers("headers", {"k": "int32"}, keep=["offset"], engine=engine)))
         for engine in ("arrow", "spark")
@@ -244,13 +244,13 @@ def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(peop
     assert f"{reason} (wrong_size, header 0) in the row with offset=41" in texts["spark"]
 
 
-def test_a_column_of_another_type_is_no_place_of_a_record(spark):
+def test_position_columns_of_wrong_type_are_not_quoted(spark):
     table = pa.table({"topic": pa.array([1]), "offset": ["jane.doe"], "timestamp": ["yesterday"], "value": [b"\x01"]})
     text = failure(spark.createDataFrame(table).transform(lhs.decode_headers("value", "kafka")))
     assert "header count -1 is negative (byte 0)" in text
 
 
-def test_control_characters_of_a_quoted_column_are_escaped(spark):
+def test_control_characters_in_quoted_column_are_escaped(spark):
     table = pa.table({"id": ["\x1b[31m"], "key": [b"\xff\x00"], "value": [b"\x01"]})
     decode = lhs.decode_headers("value", "kafka", identify=["id", "key"])
     assert r"in the row with id='\x1b[31m', key=ff00 (byte 0)" in failure(
@@ -258,14 +258,14 @@ def test_control_characters_of_a_quoted_column_are_escaped(spark):
     )
 
 
-def test_columns_that_identify_rows_must_exist(people):
+def test_identify_columns_must_exist(people):
     with pytest.raises(ValueError, match="unknown column 'ofset': did you mean 'offset'"):
         people.transform(lhs.decode_headers("data", "kafka", keep=[], identify=["ofset"]))
     with pytest.raises(TypeError, match="identify must be a list of column names"):
         lhs.decode_headers("data", "kafka", identify="offset")
 
 
-def test_a_raised_error_with_nothing_kept_still_names_the_cause(messages):
+def test_raised_error_without_kept_columns_names_cause(messages):
     text = failure(messages.where("id = 3").transform(lhs.select_headers("value", {"k": "int32"}, keep=[])))
     assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
@@ -279,7 +279,7 @@ def test_bad_rows_become_null(messages):
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
-def test_bad_rows_say_why_in_a_column(messages):
+def test_bad_rows_have_errors_in_column(messages):
     decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
@@ -299,7 +299,7 @@ def test_bad_rows_say_why_in_a_column(messages):
     ]  # fmt: skip
 
 
-def test_a_message_format_keeps_the_fields_that_were_read(spark):
+def test_message_keeps_fields_that_were_read(spark):
     good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
@@ -342,7 +342,7 @@ def test_losses_are_raised_dropped_or_reported(spark):
     assert "null" in failure(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop", nulls="raise")))
 
 
-def test_headers_whose_values_are_text_name_the_cast_that_makes_them_bytes(spark):
+def test_headers_with_text_values_suggest_working_cast(spark):
     df = spark.sql("select array(struct('k' as key, 'v' as value)) as headers")
     assert df.transform(lhs.encode_headers("headers", "kafka")).count() == 1
     transform = lhs.edit_headers(drop=["x"])
@@ -352,7 +352,7 @@ def test_headers_whose_values_are_text_name_the_cast_that_makes_them_bytes(spark
     assert df.selectExpr(f"{cast} as headers").transform(transform).count() == 1
 
 
-def test_a_null_key_cannot_be_written(spark):
+def test_null_key_is_not_written(spark):
     df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
     assert re.search(
         r"EncodeError: kafka: .*null.* in the row with id=7 \(header 0",
@@ -364,7 +364,7 @@ def test_a_null_key_cannot_be_written(spark):
 
 
 @pytest.mark.spark_only
-def test_only_what_is_needed_crosses_into_python(orders):
+def test_only_needed_columns_are_sent_to_python(orders):
     df = orders.transform(lhs.select_headers("headers", {"tenant": "string"}, keep=["offset"], engine="arrow"))
     plan = explained(df)
     assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
@@ -395,7 +395,7 @@ def batch():
 
 
 @pytest.mark.parametrize("offset", [0, 1])
-def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
+def test_kept_columns_reuse_input_buffers(spark, batch, offset):
     batch = batch.slice(offset)
     keep = ["tags", "id", "message", "name"]
     for transform in (
@@ -419,7 +419,7 @@ class _Cut(NamedTuple):
         return map(pa.array, self.operation.apply(stream, max_offset=1))
 
 
-def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch):
+def test_batch_is_split_before_column_overflows(spark, batch):
     decode = lhs.decode_headers("message", "kafka", keep=["id"])
     cut = replace(decode, step=replace(decode.step, operation=_Cut(decode.step.operation)))
     parts = batches_of(cut, batch)
@@ -427,12 +427,12 @@ def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch):
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
 
 
-def test_an_empty_batch_gives_an_empty_batch(spark, batch):
+def test_empty_batch_returns_empty_batch(spark, batch):
     result = run_on(lhs.decode_headers("message", "kafka", keep=["id"]), batch.slice(0, 0))
     assert (result.num_rows, result.schema.names) == (0, ["id", "headers"])
 
 
-def test_what_travels_to_a_worker_is_small(spark, batch):
+def test_pickled_transform_is_small(spark, batch):
     from pyspark import cloudpickle
 
     schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
@@ -450,7 +450,7 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
     ],
     ids=["order", "number", "type"],
 )
-def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, result, message):
+def test_worker_returning_other_columns_raises(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
     transform = lhs.select_headers("message", {"a": "int64", "b": "int64"}, keep=[])
     monkeypatch.setattr(Select, "chunks", lambda self, stream: iter([result]))
@@ -474,7 +474,7 @@ def test_the_error_column_has_the_requested_name(messages):
         lhs.decode_headers("value", "kafka", error_column="problem")
 
 
-def test_a_column_is_read_like_the_column_of_a_name(orders):
+def test_column_object_is_read_like_column_name(orders):
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
     expected = orders.transform(lhs.select_headers("headers", headers, keep=["offset"])).limit(3).collect()
     result = orders.transform(lhs.select_headers(column, headers, keep=["offset"]))
@@ -582,12 +582,12 @@ def test_wrong_arguments_are_rejected_when_passed(make, error, message):
         ),
     ],
 )
-def test_a_frame_that_does_not_fit_is_refused_before_a_job(orders, transform, error, message):
+def test_unsuitable_dataframe_is_rejected_before_job(orders, transform, error, message):
     with pytest.raises(error, match=re.escape(message)):
         orders.transform(transform)
 
 
-def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
+def test_dataframe_with_duplicate_column_names_is_rejected(orders):
     with pytest.raises(ValueError, match="the frame has two columns 'offset'"):
         orders.select("offset", "offset", "value").transform(lhs.decode_headers("value", "kafka"))
 
@@ -605,7 +605,7 @@ def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
         lhs.decode_by_schema("value", len, "Error int", errors="column", keep=[]),
     ],
 )
-def test_new_columns_that_differ_only_by_case_are_refused(orders, transform):
+def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
     with pytest.raises(ValueError, match="would be made, and Spark ignores the case of names: rename one of them"):
         orders.transform(transform)
 
@@ -619,19 +619,19 @@ def test_new_columns_that_differ_only_by_case_are_refused(orders, transform):
         lhs.decode_by_schema("value", len, "Key int"),
     ],
 )
-def test_a_new_column_that_differs_from_a_kept_one_only_by_case_is_refused(orders, transform):
+def test_new_column_differing_from_kept_only_by_case_is_rejected(orders, transform):
     with pytest.raises(ValueError, match="would be there twice, kept from the frame as"):
         orders.withColumn("Key_", F.lit(1)).transform(transform)
 
 
-def test_edited_headers_whose_name_differs_from_a_column_only_by_case_are_refused(orders):
+def test_edited_headers_differing_only_by_case_are_rejected(orders):
     edit = {"drop": ["retry"]}
     with pytest.raises(ValueError, match="'headers' and 'Headers' would be made"):
         orders.transform(lhs.edit_headers(into="Headers", **edit))
     assert orders.transform(lhs.edit_headers(into="edited", **edit)).columns == [*orders.columns, "edited"]
 
 
-def test_names_may_differ_by_case_where_spark_is_case_sensitive(spark, orders):
+def test_names_may_differ_by_case_if_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         df = orders.transform(lhs.select_headers("headers", {"Topic": "string"}, keep=["topic"]))

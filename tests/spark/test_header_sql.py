@@ -30,7 +30,7 @@ def orders(spark: Any, samples: Any) -> Any:
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 @pytest.mark.parametrize("engine", ["spark", "arrow"])
-def test_a_struct_has_the_columns_of_select_headers(orders: Any, engine: Any, errors: Any) -> None:
+def test_struct_has_columns_of_select_headers(orders: Any, engine: Any, errors: Any) -> None:
     struct = lhs.header_columns("headers", COLUMNS, engine=engine, errors=errors).alias("h")
     read = orders.orderBy("offset").select("offset", struct).select("offset", "h.*")
     selected = orders.orderBy("offset").transform(
@@ -40,7 +40,7 @@ def test_a_struct_has_the_columns_of_select_headers(orders: Any, engine: Any, er
     assert collected(read) == collected(selected)
 
 
-def test_a_struct_is_planned_without_a_join_and_without_python(spark: Any) -> None:
+def test_struct_is_planned_without_join_or_python(spark: Any) -> None:
     df = spark.range(2).selectExpr("array(named_struct('key', string(id), 'value', binary(string(id)))) headers", "id")
     struct = lhs.header_columns("headers", {"0": "string", "1": "int64"}).alias("h")
     plan = explained(df.where("id > 0").select("id", struct).where("h.`0` = 'a'").select("h.`1`"))
@@ -57,12 +57,12 @@ def test_a_struct_is_planned_without_a_join_and_without_python(spark: Any) -> No
         ({"engine": "spark", "format": "kip82-typed", "errors": "column"}, "and kip82-typed has others"),
     ],
 )
-def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
+def test_options_that_need_arrow_are_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         lhs.header_columns("headers", **{"headers": {"k": "string"}, **options})
 
 
-def test_the_text_of_a_header_is_run_by_a_view_that_persists(spark: Any, orders: Any) -> None:
+def test_sql_text_of_header_runs_in_persistent_view(spark: Any, orders: Any) -> None:
     orders.write.saveAsTable("sql_orders")
     try:
         items = ", ".join(
@@ -89,7 +89,7 @@ def _options(field: Any) -> dict[str, Any]:
     return {"repeat": field.repeat, "required": field.required, "default": field.default, "errors": "null"}
 
 
-def test_the_command_prints_the_items_of_a_select_list(orders: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_select_list_items(orders: Any, capsys: pytest.CaptureFixture[str]) -> None:
     orders.createOrReplaceTempView("printed_orders")
     assert cli.main(["sql", "--headers", "tenant,cents=amount_cents:int64", "--errors", "column"]) == 0
     printed = capsys.readouterr().out
@@ -100,7 +100,7 @@ def test_the_command_prints_the_items_of_a_select_list(orders: Any, capsys: pyte
     assert collected(read) == collected(selected.orderBy("offset"))
 
 
-def test_the_text_rejects_what_it_cannot_read(spark: Any) -> None:
+def test_sql_text_rejects_unreadable_values(spark: Any) -> None:
     rows = pa.array([[{"key": "k", "value": b"one"}]], HEADERS)
     df = spark.createDataFrame(pa.table({"headers": rows}))
     with pytest.raises(PySparkException, match="kafka: column k: 3 bytes where int64 takes 8"):
@@ -133,7 +133,7 @@ def rows_to_pack(spark: Any) -> Any:
 
 
 @pytest.mark.parametrize("nulls", ["skip", "keep"])
-def test_the_text_makes_the_headers_of_pack_headers(spark: Any, nulls: Any) -> None:
+def test_sql_text_makes_headers_like_pack_headers(spark: Any, nulls: Any) -> None:
     df = rows_to_pack(spark)
     df = df.withColumns({"price": df.price.cast("decimal(9,2)"), "prices": df.prices.cast("array<decimal(9,2)>")})
     packed = df.transform(lhs.pack_headers(PACKED, nulls=nulls, keep=["n"])).orderBy("n")
@@ -142,7 +142,7 @@ def test_the_text_makes_the_headers_of_pack_headers(spark: Any, nulls: Any) -> N
     assert written.schema.simpleString() == packed.schema.simpleString()
 
 
-def test_a_view_that_persists_makes_headers(spark: Any) -> None:
+def test_persistent_view_makes_headers(spark: Any) -> None:
     """As a model of dbt: no function of the session is named, and another session reads it."""
     spark.sql("create table pack_orders as select 'acme' as tenant, 3 as retry, X'01' as value")
     try:
@@ -155,7 +155,7 @@ def test_a_view_that_persists_makes_headers(spark: Any) -> None:
         spark.sql("drop table pack_orders")
 
 
-def test_the_text_writes_only_what_fits(spark: Any) -> None:
+def test_sql_text_writes_only_values_in_range(spark: Any) -> None:
     for column, type, text in [
         ("'acme'", "bigint", "column k: int64 is written from .*not from string"),
         ("1.55BD", "decimal(9,1):text", r"written from decimal\(9,1\), not from decimal\(3,2\)"),

@@ -24,7 +24,7 @@ print(json.dumps({"read": read.value, "from": lh.__file__, "spark": spark.__file
 
 
 @pytest.mark.full
-def test_the_script_for_each_machine_installs_the_wheel(tmp_path: Path) -> None:
+def test_script_for_each_machine_installs_wheel(tmp_path: Path) -> None:
     directory, place = tmp_path / "machine", tmp_path / "script"
     python = environments.environment(directory, lambda name: True)
     place.mkdir()

@@ -32,7 +32,7 @@ def sent(number: int, **fields) -> bytes:
 
 
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
-def test_messages_of_a_set_become_rows(spark, format):
+def test_messages_of_set_become_rows(spark, format):
     example = EXAMPLES[format.replace("messages", "message")]
     df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(lhs.explode_batches("data", format))
     assert df.dtypes == [("number", "bigint"), *example.types.items()]
@@ -52,7 +52,7 @@ def captured(vectors) -> dict[str, bytes]:
     }
 
 
-def test_a_batch_of_iggy_becomes_rows(spark, captured):
+def test_iggy_batch_becomes_rows(spark, captured):
     """Every type, under keys of every type."""
     types = {
         "offset": "bigint", "timestamp": "bigint", "origin_timestamp": "bigint", "id": "binary",
@@ -84,7 +84,7 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
     }  # fmt: skip
 
 
-def test_messages_polled_from_iggy_become_rows(spark, captured):
+def test_polled_iggy_messages_become_rows(spark, captured):
     df = values_of(spark, [captured["iggy-polled-2023"]]).transform(
         lhs.explode_batches("data", "iggy-polled-2023", keep=["number"])
     )
@@ -99,7 +99,7 @@ def test_messages_polled_from_iggy_become_rows(spark, captured):
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, format):
+def test_every_batch_matches_kernel(spark, vectors, captured, format):
     """All lines of the vectors in one frame, and some of them cut off."""
     values = [*values_in(vectors, format), captured.get(format)]
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
@@ -125,7 +125,7 @@ def values_in(vectors, format) -> list[bytes]:
     return [bytes.fromhex(line["bytes"])[line.get("batch_at", 0) :] for line in lines if line["op"] == op]
 
 
-def test_a_compressed_set_is_expanded(spark):
+def test_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
     outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
     df = values_of(spark, [lh.encode(outer, "kip82-message")]).transform(
@@ -137,7 +137,7 @@ def test_a_compressed_set_is_expanded(spark):
 # What is kept ---------------------------------------------------------------------------------------------------------
 
 
-def test_kept_columns_are_repeated_for_every_message(spark):
+def test_kept_columns_repeat_for_every_message(spark):
     values = [sent(0) + sent(1) + sent(2), None, b"", sent(3), sent(4) + sent(5)]
     names = pa.array(["a", "b", "c", None, "é"])
     tags = pa.array([["x"], [], ["y"], None, ["z", None]], pa.list_(pa.string()))
@@ -156,7 +156,7 @@ def test_kept_columns_are_repeated_for_every_message(spark):
     assert repeated["data"] == [values[row] for row in rows]
 
 
-def test_fields_come_in_the_requested_order_and_the_row_only_on_request(spark):
+def test_fields_follow_requested_order_and_row_is_optional(spark):
     df = values_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
     requested = lhs.explode_batches(
         "data", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
@@ -183,7 +183,7 @@ def test_many_rows_of_many_messages(spark):
     assert result == {"number": rows, "offset": rows, "n": [number % 100 for number in rows]}
 
 
-def test_messages_of_messages(spark, engines):
+def test_nested_explode_reads_messages_of_messages(spark, engines):
     """What is made can be read on: wrappers in values, headers in lists."""
     wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
     df = values_of(spark, [sent(1, value=wrapper) * 2]).transform(
@@ -216,7 +216,7 @@ def _crc(message: bytes) -> bytes:
     return message[:12] + zlib.crc32(message[16:]).to_bytes(4, "big") + message[16:]
 
 
-def test_a_bad_message_does_not_hide_its_neighbours(hurt):
+def test_bad_message_does_not_hide_neighbours(hurt):
     df = hurt.transform(
         lhs.explode_batches(
             "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
@@ -233,7 +233,7 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     ]  # fmt: skip
 
 
-def test_an_error_quotes_the_columns_that_identify_its_row(hurt):
+def test_error_quotes_identifying_columns_of_its_row(hurt):
     for identify, where in ((["number"], " in the row with number=0"), ([], "")):
         explode = lhs.explode_batches("data", "kip82-messages", keep=["number"], identify=identify)
         text = failure(hurt.where("number = 0").transform(explode))
@@ -247,7 +247,7 @@ def test_an_error_quotes_the_columns_that_identify_its_row(hurt):
     assert "in the row with number=1 (byte" in text
 
 
-def test_a_cut_message_may_be_let_go(hurt):
+def test_lenient_drops_truncated_message(hurt):
     df = hurt.where("number > 0").transform(
         lhs.explode_batches("data", "kip82-messages", columns=["offset"], lenient=True)
     )
@@ -257,7 +257,7 @@ def test_a_cut_message_may_be_let_go(hurt):
     assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
 
 
-def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
+def test_typed_keys_are_read_as_text_on_request(spark, captured):
     df = values_of(spark, [captured["iggy-batch"]])
     text = lhs.explode_batches("data", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
     result = df.transform(text)
@@ -278,7 +278,7 @@ def batch():
     return pa.record_batch({"name": ["a", "b", "c" * 99, "d"], "data": pa.array([*values], pa.binary())})
 
 
-def test_values_are_read_a_few_at_a_time(spark, batch, monkeypatch):
+def test_values_are_read_few_at_a_time(spark, batch, monkeypatch):
     """What comes out of a value can be many times as large."""
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
     parts = batches_of(lhs.explode_batches("data", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
@@ -289,14 +289,14 @@ def test_values_are_read_a_few_at_a_time(spark, batch, monkeypatch):
     }  # fmt: skip
 
 
-def test_an_error_names_its_row_whichever_part_it_is_in(spark, batch, monkeypatch):
+def test_error_names_its_row_in_any_part(spark, batch, monkeypatch):
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
     bad = pa.record_batch({"name": batch["name"], "data": pa.array([*batch["data"].to_pylist()[:3], b"\1"])})
     with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
         batches_of(lhs.explode_batches("data", "kip82-messages", keep=[], identify=["name"]), bad)
 
 
-def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
+def test_repeated_columns_are_split_at_byte_limit(spark, batch, monkeypatch):
     """A large value may be kept beside each of its many messages."""
     whole = batches_of(lhs.explode_batches("data", "kip82-messages", keep=["data", "name"]), batch)
     assert [result.num_rows for result in whole] == [8]
@@ -317,7 +317,7 @@ def heartbeats(count: int, records: int) -> pa.Array:
     return pa.array([data] * count, pa.binary())
 
 
-def test_every_batch_that_leaves_is_bounded(spark):
+def test_every_returned_batch_is_bounded(spark):
     batch = pa.record_batch({"data": heartbeats(3, 1000)})
     columns, limits = ["row", "value"], lh.Limits(arrow_batch_bytes=100_000)
     whole = batches_of(lhs.explode_batches("data", "record-batch", columns=columns), batch)
@@ -328,14 +328,14 @@ def test_every_batch_that_leaves_is_bounded(spark):
 
 
 @pytest.mark.slow
-def test_batches_that_become_gigabytes_do_not_end_the_jvm(spark):
+def test_batches_expanding_to_gigabytes_do_not_end_jvm(spark):
     data = heartbeats(1, 1000)[0].as_py()
     rows = spark.range(0, 1900, 1, 1).select(F.lit(bytearray(data)).alias("data"))
     result = rows.transform(lhs.explode_batches("data", "record-batch", columns=["offset", "value"]))
     assert result.agg(F.count("*"), F.sum(F.length("value"))).first() == (1_900_000, 1_900_000_000)
 
 
-def test_no_messages_are_no_rows(spark, batch):
+def test_no_messages_give_no_rows(spark, batch):
     empty = pa.record_batch({"name": ["a", "b"], "data": pa.array([None, b""], pa.binary())})
     for rows in (empty, batch.slice(0, 0)):
         parts = batches_of(lhs.explode_batches("data", "kip82-messages"), rows)
@@ -370,7 +370,7 @@ def test_wrong_arguments_are_rejected_when_passed(format, options, error, messag
         lhs.explode_batches("data", format, **options)
 
 
-def test_a_frame_that_does_not_fit_is_refused_before_a_job(spark):
+def test_unsuitable_dataframe_is_rejected_before_job(spark):
     df = values_of(spark, [b""], offset=pa.array([1]))
     with pytest.raises(ValueError, match="column 'offset' would be there twice"):
         df.transform(lhs.explode_batches("data", "kip82-messages"))

@@ -137,7 +137,7 @@ def by_reader(read: Callable[..., lh.Reader], log: Path, options: Options) -> li
 
 
 @pytest.mark.parametrize("options", CASES, ids=str)
-def test_each_pair_of_options_selects_the_same_rows_in_python_and_at_the_command_line(
+def test_option_pairs_select_same_rows_in_python_and_command(
     run: Callable[..., Any], log: Path, options: Options
 ) -> None:
     rows = expected(options)
@@ -178,7 +178,7 @@ IN_SPARK = [options for options in CASES if options.last is None]
 
 @pytest.mark.parametrize("read", [by_source, by_map_in_arrow])
 @pytest.mark.parametrize("options", IN_SPARK, ids=str)
-def test_each_pair_of_options_selects_the_same_rows_in_spark(
+def test_option_pairs_select_same_rows_in_spark(
     spark: Any, log: Path, read: Callable[..., Any], options: Options
 ) -> None:
     every = expected(options._replace(limit=None))
@@ -195,7 +195,7 @@ def test_each_pair_of_options_selects_the_same_rows_in_spark(
     assert len({(row["partition"], row["offset"]) for row in found}) == len(found)
 
 
-def test_the_source_of_spark_refuses_what_it_does_not_have(spark: Any, log: Path) -> None:
+def test_spark_source_rejects_last_option(spark: Any, log: Path) -> None:
     register(spark)
     with pytest.raises(Exception, match="last"):
         spark.read.format("letterhead-segments").option("last", "2").load(str(log)).collect()

@@ -40,7 +40,7 @@ def test_every_parameter_is_documented(operation):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_the_options_are_those_of_arrow(operation):
+def test_options_match_arrow(operation):
     """With the same defaults. `where_headers` filters the rows of columns of messages, and Arrow data has one engine."""
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
@@ -90,7 +90,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_option_is_part_of_the_operation(operation):
+def test_every_option_reaches_operation(operation):
     function = OPERATIONS[operation]
     own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
     format, options, expected = EXPECTED[operation]
@@ -98,7 +98,7 @@ def test_every_option_is_part_of_the_operation(operation):
     assert function("value", format=format, **options).step.operation == expected
 
 
-def test_what_travels_can_be_pickled():
+def test_transforms_can_be_pickled():
     import pickle
 
     types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
@@ -110,7 +110,7 @@ def test_what_travels_can_be_pickled():
     assert pickle.dumps(transform) == pickled
 
 
-def test_every_limit_is_an_option_of_the_sources():
+def test_every_limit_is_source_option():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
     values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
     assert sources.row_request(values).limits == limits

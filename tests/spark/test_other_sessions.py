@@ -22,7 +22,7 @@ def run(type: str, samples: Path) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_spark_connect_sends_a_column_of_every_type() -> None:
+def test_spark_connect_accepts_column_of_every_type() -> None:
     script = SCRIPT.with_name("connect_depths.py")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -33,11 +33,11 @@ def test_spark_connect_sends_a_column_of_every_type() -> None:
 
 
 @pytest.mark.full
-def test_on_spark_connect(samples):
+def test_functions_work_on_spark_connect(samples):
     assert run("connect", samples) == "whole pyspark.sql.connect.session 1"
 
 
 @pytest.mark.full
-def test_on_executors_of_their_own(samples):
+def test_functions_work_on_separate_executors(samples):
     with swept():
         assert run("cluster", samples) == "whole pyspark.sql.session 2"

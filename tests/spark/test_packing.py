@@ -14,7 +14,7 @@ TYPES = {
 }  # fmt: skip
 
 
-def test_selected_columns_are_headers_again(spark, samples):
+def test_selected_columns_become_headers_again(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     typed = orders.transform(lhs.select_headers("headers", TYPES, keep=["offset"]))
     packed = typed.transform(lhs.pack_headers(TYPES))
@@ -51,19 +51,19 @@ def test_lists_of_headers_are_copied_between_columns(spark):
         ("offset", "are not DDL"),
     ],
 )
-def test_columns_that_do_not_fit_are_rejected_before_a_job(spark, columns, message):
+def test_unsuitable_columns_are_rejected_before_job(spark, columns, message):
     df = spark.createDataFrame([(1,)], "offset bigint")
     with pytest.raises((TypeError, ValueError), match=message):
         df.transform(lhs.pack_headers(columns))
 
 
-def test_a_value_that_does_not_fit_names_header_and_record(spark):
+def test_value_out_of_range_names_header_and_record(spark):
     df = spark.createDataFrame([("t", 0, 7, 300)], "topic string, partition int, offset bigint, n int")
     output = failure(df.transform(lhs.pack_headers({"n": "int8"})))
     assert "header n: the number does not fit int8 in the row with topic='t', partition=0, offset=7" in output
 
 
-def test_a_time_without_a_zone_is_refused(spark):
+def test_time_without_zone_is_rejected(spark):
     df = spark.sql("select timestamp_ntz'2026-01-31 08:30:00' as at")
     for columns in ({"at": "timestamp_ms"}, ["at"], {"at": "timestamp:iso"}):
         with pytest.raises(TypeError, match=r"column 'at' is timestamp_ntz.*cast it to timestamp"):

@@ -17,7 +17,7 @@ from tests.helpers.pages import blocks
 pytestmark = [pytest.mark.spark_only, pytest.mark.slow]
 
 
-def test_a_pipeline_reads_and_writes_headers(tmp_path: Path, samples: Path) -> None:
+def test_pipeline_reads_and_writes_headers(tmp_path: Path, samples: Path) -> None:
     pytest.importorskip("pyspark.pipelines.cli", reason="came with Spark 4.1")
     [definitions] = blocks("docs/how-to/spark-sql.md", "python pipeline")
     headers = lhs.sql_pack({"tenant": "string", "amount": lh.field("bigint", key="cents")})

@@ -18,7 +18,7 @@ HEADERS = "array<struct<key:string,value:binary>>"
 MOMENT = datetime.datetime(2023, 11, 14, 22, 13, 20, 123000)
 
 
-def test_every_profile_is_columns_of_select_headers(spark):
+def test_every_profile_works_in_select_headers(spark):
     frame = spark.createDataFrame([([("x", b"1")],), (None,)], f"headers {HEADERS}")
     for name in PROFILES:
         selected = frame.transform(lhs.select_headers("headers", lh.profile(name)))
@@ -30,7 +30,7 @@ def test_every_profile_is_columns_of_select_headers(spark):
     assert selected.count() == 2
 
 
-def test_properties_of_iot_hub(spark):
+def test_iot_hub_properties_are_read(spark):
     headers = [
         ("iothub-connection-device-id", bytes.fromhex("a10764657669636531")),
         ("iothub-enqueuedtime", bytes.fromhex("830000018bcfe5687b")),
@@ -50,7 +50,7 @@ def test_properties_of_iot_hub(spark):
         lhs.header("headers", "k", "string:amqp", engine="spark")
 
 
-def test_values_of_every_type_are_those_of_arrow(spark):
+def test_values_of_every_type_match_arrow(spark):
     messages = {
         "bool": "5601", "char": "73000020ac", "int8": "51ff", "int16": "61fffe", "int32": "54fd", "int64": "55fc",
         "uint8": "50ff", "uint16": "60ffff", "uint32": "70ffffffff", "uint64": "80ffffffffffffffff",
@@ -73,7 +73,7 @@ def test_values_of_every_type_are_those_of_arrow(spark):
         assert (bytes(result[type]) if type == "binary" else result[type]) == expected, type
 
 
-def test_bad_values_stop_the_query_or_are_null_or_are_reported(spark):
+def test_bad_values_fail_query_are_null_or_reported(spark):
     frame = spark.createDataFrame([(1, b"\x55\x07"), (2, b"\x55"), (3, None)], "n int, value binary")
     assert [row[0] for row in frame.orderBy("n").select(lhs.amqp("value", "int64", errors="null")).collect()] == [
         7, None, None
@@ -89,7 +89,7 @@ def test_bad_values_stop_the_query_or_are_null_or_are_reported(spark):
         frame.select(lhs.amqp("value", "int64")).collect()
 
 
-def test_other_values_are_taken_apart(spark):
+def test_other_conventions_are_parsed(spark):
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     row = (
         spark.createDataFrame(
@@ -108,7 +108,7 @@ def test_other_values_are_taken_apart(spark):
     assert row.us == 1_700_000_000_123_456
 
 
-def test_unknown_types_and_options_are_rejected_before_a_job_runs(spark):
+def test_unknown_types_and_options_are_rejected_before_job(spark):
     with pytest.raises(ValueError, match="unknown type 'itn'"):
         lhs.amqp("value", "itn")
     with pytest.raises(ValueError, match="AMQP has no int128"):

@@ -60,12 +60,12 @@ only showing top 3 rows
         ("docs/how-to/run-a-topology-in-spark.md", "python"),
     ],
 )
-def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
+def test_readme_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
     monkeypatch.chdir(ROOT)
     run(page, {"spark": spark}, info)
 
 
-def test_the_tutorial_prints_what_it_shows(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_tutorial_output_matches(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     page = "docs/tutorial.md"
     monkeypatch.chdir(ROOT)
     there = {f'"orders-{name}"': repr(str(tmp_path / name)) for name in ("good", "bad")}
@@ -73,15 +73,13 @@ def test_the_tutorial_prints_what_it_shows(spark, tmp_path: Path, monkeypatch: p
     assert capsys.readouterr().out == "".join(blocks(page, "text"))
 
 
-def test_the_example_of_rows_set_aside_prints_totals_and_reasons(
-    spark, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+def test_quarantine_example_prints_totals_and_reasons(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # the session is that of all tests
     runpy.run_path(str(ROOT / "examples" / "spark_quarantine.py"))
     assert capsys.readouterr().out.strip() == QUARANTINE.strip()
 
 
-def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_sql_page_output_matches(spark, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     page = "docs/how-to/spark-sql.md"
     monkeypatch.chdir(ROOT)
     names = {"spark": spark}
@@ -105,7 +103,7 @@ def test_the_page_about_sql_prints_what_it_shows(spark, monkeypatch: pytest.Monk
         spark.sql("drop table raw_orders_table")
 
 
-def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, samples: Path) -> None:
+def test_data_sources_page_reads_partition_and_store(spark, samples: Path) -> None:
     names = {"spark": spark}
     partition, state = samples / "orders-0", samples / "streams-state-0_0"
     there = {"/var/lib/kafka/data/orders-0": str(partition), "/tmp/kafka-streams/orders-app": str(state)}
@@ -131,7 +129,7 @@ def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, sample
 
 
 @pytest.mark.parametrize("limit", [1000, 2])
-def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, samples: Path, limit: int) -> None:
+def test_limits_page_applies_limit_to_both_ways_of_reading(spark, samples: Path, limit: int) -> None:
     lhs.register(spark)
     store = samples / "store-sessions-0.parquet"
     counts = [len(lh.decode(value, "streams").headers) for value in pq.read_table(store)["value"].to_pylist()]
@@ -148,7 +146,7 @@ def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, sa
         assert names["records"].count() == 10_000
 
 
-def test_the_page_about_the_log_compacts_it(spark, tmp_path: Path) -> None:
+def test_log_page_compacts_log(spark, tmp_path: Path) -> None:
     now = int(time.time() * 1000)
     with MessageLog(tmp_path / "orders-0") as log:
         log.append(
@@ -166,7 +164,7 @@ def test_the_page_about_the_log_compacts_it(spark, tmp_path: Path) -> None:
     assert kept == [(2, b"k3"), (3, b"k1")]
 
 
-def test_the_page_about_conventions_selects_what_iot_hub_wrote(spark) -> None:
+def test_conventions_page_selects_iot_hub_properties(spark) -> None:
     device = [("iothub-connection-device-id", bytes.fromhex("a10764657669636531"))]
     telemetry = spark.createDataFrame([(device,), ([(key, b"plain") for key, _ in device],)], f"headers {HEADERS}")
     names = {"lh": lh, "telemetry": telemetry}

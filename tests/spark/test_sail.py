@@ -30,7 +30,7 @@ def test_sail_is_detected(spark):
     assert active_is_sail()
 
 
-def test_the_page_runs(spark, monkeypatch):
+def test_sail_page_runs(spark, monkeypatch):
     """Its session is that of the tests: another server in this process is stopped with it."""
     monkeypatch.chdir(pages.ROOT)
     names = {}
@@ -48,18 +48,18 @@ def test_edited_headers_can_be_filtered(orders):
     assert edited.where(lhs.header("headers", "tenant", "string").isNotNull()).count() == 0
 
 
-def test_expressions_of_spark_are_refused(spark):
+def test_spark_expressions_are_rejected(spark):
     with pytest.raises(ValueError, match="engine='spark' does not run on Sail"):
         lhs.header("headers", "k", "string", engine="spark")
 
 
-def test_streams_are_refused(spark):
+def test_streams_are_rejected(spark):
     stream = spark.readStream.format("rate").load().withColumn("value", F.lit(b""))
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
         stream.transform(lhs.decode_headers("value", "kafka"))
 
 
-def test_a_source_that_is_read_as_a_stream_is_refused_by_functions(spark, samples):
+def test_functions_reject_source_read_as_stream(spark, samples):
     """Sail passes no option or call by which a source could tell a stream from a batch."""
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.isStreaming
@@ -67,7 +67,7 @@ def test_a_source_that_is_read_as_a_stream_is_refused_by_functions(spark, sample
         stream.transform(lhs.select_headers("headers", {"tenant": "string"}))
 
 
-def test_a_source_that_is_read_as_a_stream_is_read_once(spark, samples):
+def test_source_read_as_stream_is_read_once(spark, samples):
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.count() == 10_000
     query = stream.writeStream.format("noop").start()
@@ -76,19 +76,19 @@ def test_a_source_that_is_read_as_a_stream_is_read_once(spark, samples):
     assert query.exception() is None
 
 
-def test_stores_are_not_restored(spark, tmp_path):
+def test_restoring_stores_is_rejected(spark, tmp_path):
     changelog = spark.createDataFrame([], f"{KAFKA}, headers array<struct<key:string,value:binary>>")
     with pytest.raises(ValueError, match="restore_stores does not run on Sail"):
         lhs.restore_stores(changelog, tmp_path / "0_{partition}", "latest")
 
 
-def test_window_stores_are_refused(spark):
+def test_window_stores_are_rejected(spark):
     records = spark.createDataFrame([], KAFKA)
     with pytest.raises(ValueError, match="changelog_table of a window store does not run on Sail"):
         records.transform(lhs.changelog_table(store_type="window", retention=1))
 
 
-def test_topologies_are_refused(spark):
+def test_topologies_are_rejected(spark):
     class Copy(Processor):
         def process(self, record):
             self.context.forward(record)

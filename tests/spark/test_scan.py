@@ -27,14 +27,14 @@ def test_the_examples_run(orders):
 
 
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_a_frame_is_scanned_as_one_column(orders, samples, partitions):
+def test_dataframe_is_scanned_as_one_column(orders, samples, partitions):
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
     report = lhs.scan_headers(orders.repartition(partitions), "headers", "kafka")
     assert report.to_dict() == whole.to_dict()
     assert report["amount_cents"].guesses[0].type == "int64"
 
 
-def test_bytes_of_a_message_format_and_damaged_values(spark, samples):
+def test_message_bytes_and_damaged_values_are_scanned(spark, samples):
     state = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     values = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
     damaged = [b"\x05\x01" if row % 10 == 0 else value for row, value in enumerate(values)]
@@ -47,7 +47,7 @@ def test_bytes_of_a_message_format_and_damaged_values(spark, samples):
     assert lhs.scan_headers(state, "value", "streams-timestamped").statistics.bad_rows == 0
 
 
-def test_batches_have_a_row_for_each_message(spark):
+def test_batches_are_scanned_by_message(spark):
     messages = [
         lh.encode(lh.Message(offset=n, key=None, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
         for n in range(3)
@@ -68,7 +68,7 @@ def test_keys_are_bounded_over_all_partitions(spark):
     assert report.statistics.more_headers == 191
 
 
-def test_the_code_runs_on_the_frame(orders):
+def test_generated_code_runs_on_dataframe(orders):
     variables: dict[str, Any] = {"df": orders}
     exec(lhs.scan_headers(orders).code(), variables)
     result = (
@@ -77,12 +77,12 @@ def test_the_code_runs_on_the_frame(orders):
     assert [tuple(row) for row in result] == [(10_000, 0, 4_999_974, 3824)]
 
 
-def test_no_rows(orders):
+def test_empty_dataframe_is_scanned(orders):
     report = lhs.scan_headers(orders.limit(0))
     assert (report.statistics.rows, report.keys) == (0, [])
 
 
-def test_what_does_not_fit_is_refused_before_anything_runs(spark, orders, tmp_path):
+def test_unsuitable_arguments_are_rejected_before_job(spark, orders, tmp_path):
     with pytest.raises(ValueError, match="unknown column 'header': did you mean 'headers'"):
         lhs.scan_headers(orders, "header")
     with pytest.raises(TypeError, match="column 'topic' is string, and kafka is read from binary or array"):

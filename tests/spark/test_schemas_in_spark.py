@@ -48,7 +48,7 @@ def frame_of(spark, values, headers=None):
     return spark.createDataFrame(pa.table(columns if headers is None else {**columns, "headers": headers}))
 
 
-def test_the_page_about_avro_decodes_in_spark(spark) -> None:
+def test_avro_page_decodes_in_spark(spark) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka, which writes the topic, is not installed")
     from tests.conventions.test_schemas import topic
 
@@ -74,7 +74,7 @@ def test_the_page_about_avro_decodes_in_spark(spark) -> None:
     assert [(row.id, row.error[0].code) for row in rows[-2:]] == [(None, "bad_magic"), (None, "unknown_type")]
 
 
-def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
+def test_values_without_schema_fail_query_or_are_set_aside(spark) -> None:
     values = [prefixed(7, b"abc"), b"{}", None, prefixed(9), b"ab"]
     headers = encoded([], [], [], [], [(HEADER, prefixed(8))])
     frame = frame_of(spark, values, headers)
@@ -96,13 +96,13 @@ def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
     assert "in the row with n=1" in stopped
 
 
-def test_by_default_all_other_columns_are_kept(spark) -> None:
+def test_all_other_columns_are_kept_by_default(spark) -> None:
     frame = frame_of(spark, [prefixed(7, b"abc")])
     read = lhs.decode_by_schema(frame["value"], lengths, "schema int", errors="null")
     assert frame.transform(read).first().asDict() == {"n": 0, "value": prefixed(7, b"abc"), "schema": 7}
 
 
-def test_wrong_arguments_are_rejected_before_a_job_runs(spark) -> None:
+def test_wrong_arguments_are_rejected_before_job(spark) -> None:
     frame = frame_of(spark, [prefixed(7)])
     with pytest.raises(TypeError, match="decode must be a function"):
         lhs.decode_by_schema("value", "lengths", "n int")
@@ -138,7 +138,7 @@ def with_time(type):
     return {"type": "record", "name": "T", "fields": [{"name": "at", "type": type}]}
 
 
-def test_an_avro_decoder_has_columns_of_spark(spark) -> None:
+def test_avro_decoder_has_spark_columns(spark) -> None:
     pytest.importorskip("fastavro", reason="fastavro, which writes the values, is not installed")
     when = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, datetime.UTC)
     order = {
@@ -163,7 +163,7 @@ def test_an_avro_decoder_has_columns_of_spark(spark) -> None:
     assert (second.id, second.error[0].code, third.id, third.error) == (None, "unknown_type", None, None)
 
 
-def test_columns_that_spark_does_not_have_need_a_schema(spark) -> None:
+def test_columns_without_spark_type_need_schema(spark) -> None:
     schema = with_time({"type": "int", "logicalType": "time-millis"})
     decoder = AvroDecoder(memory_registry.MemoryRegistry({1: schema}), schema)
     frame = frame_of(spark, [b"\0\0\0\0\1\x02"])
@@ -175,7 +175,7 @@ def test_columns_that_spark_does_not_have_need_a_schema(spark) -> None:
         frame.transform(lhs.decode_by_schema("value", AvroDecoder(memory_registry.MemoryRegistry({1: schema}))))
 
 
-def test_values_of_json_and_protobuf_are_columns_of_spark(spark) -> None:
+def test_json_and_protobuf_values_are_spark_columns(spark) -> None:
     pytest.importorskip("jsonschema_rs", reason="jsonschema-rs, which validates the values, is not installed")
     pytest.importorskip("grpc_tools", reason="grpcio-tools, which compiles the schema, is not installed")
     schema = '{"type": "object", "properties": {"id": {"type": "integer"}, "any": {}, "m": {"type": "object", "additionalProperties": {"type": "number"}}}}'

@@ -187,7 +187,7 @@ def test_engines_agree_on_random_rows(spark: Any, zone: str, ansi: bool, errors:
         assert collected(by_spark) == collected(by_arrow)
 
 
-def test_engines_raise_the_same_errors(spark: Any) -> None:
+def test_engines_raise_same_errors(spark: Any) -> None:
     rows = [[{"key": key, "value": value} for key, value in row] for row in _BROKEN]
     rows += [row for row in random_rows(11)[:1000] if row and None not in row]
     columns = {
@@ -225,7 +225,7 @@ _BROKEN = [
 ]
 
 
-def test_conditions_reach_the_table(spark: Any, tmp_path: Any) -> None:
+def test_conditions_are_pushed_to_table(spark: Any, tmp_path: Any) -> None:
     headers = pa.array([[{"key": "k", "value": b"v"}], []], HEADERS)
     rows = spark.createDataFrame(pa.table({"day": ["1", "2"], "n": [1, 2], "headers": headers, "value": [b"a", b"b"]}))
     rows.write.partitionBy("day").parquet(str(tmp_path / "table"))
@@ -243,7 +243,7 @@ def test_conditions_reach_the_table(spark: Any, tmp_path: Any) -> None:
     assert "MapInArrow" not in by_spark
 
 
-def test_a_column_is_read_without_a_lambda(spark: Any) -> None:
+def test_column_is_read_without_lambda(spark: Any) -> None:
     """Spark interprets a lambda, and compiles no stage that has one."""
     columns = {"k": "int32", "first": lh.field("string", repeat="first"), "once": lh.field("string", repeat="error")}
     df = spark.createDataFrame([], f"headers {HEADERS_IN_SPARK}")
@@ -251,7 +251,7 @@ def test_a_column_is_read_without_a_lambda(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("repeat", ["first", "last", "error"])
-def test_a_null_key_is_the_first_error(spark: Any, repeat: Any) -> None:
+def test_null_key_is_first_error(spark: Any, repeat: Any) -> None:
     df = frame(spark, [[{"key": "j", "value": b"x"}, {"key": None, "value": b""}]])
     for field in (lh.field("int32", key="j", repeat=repeat), lh.field("int32", required=True, repeat=repeat, key="k")):
         with pytest.raises(PySparkException, match=r"kafka: the key is null \(null_key\)"):
@@ -270,7 +270,7 @@ def test_headers_of_one_select_are_compiled(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_plans_grow_with_the_number_of_columns(spark: Any, errors: str) -> None:
+def test_plans_grow_with_number_of_columns(spark: Any, errors: str) -> None:
     """An expression that others use is bound once, or types with many steps would take all memory of the driver."""
     types = ["timestamp:iso", "decimal(20,3):text", "float64:le", "int32 | int32:text"]
     df = spark.createDataFrame([], f"headers {HEADERS_IN_SPARK}")
@@ -287,7 +287,7 @@ def test_plans_grow_with_the_number_of_columns(spark: Any, errors: str) -> None:
     assert sizes[20] < 20 * 85_000
 
 
-def test_bytes_that_are_not_utf8_are_split(spark: Any) -> None:
+def test_non_utf8_bytes_are_split(spark: Any) -> None:
     values = [b"\xf3-\xfc", b"a-\xff-b", b"\xff\xc3\xbc\xfe", "a\u00fcb-c".encode(), None, b"-"]
     columns = {name: lh.field("array<string>", key="k", split=name) for name in ("-", "\u00fc")}
     df = frame(spark, [[{"key": "k", "value": value}, {"key": "k", "value": b"x"}] for value in values])
@@ -296,7 +296,7 @@ def test_bytes_that_are_not_utf8_are_split(spark: Any) -> None:
         assert by_spark == by_arrow
 
 
-def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
+def test_unnamed_column_is_read(spark: Any) -> None:
     from pyspark.sql import functions as F
 
     df = frame(spark, [[{"key": "k", "value": b"v"}]])
@@ -311,7 +311,7 @@ def test_a_column_that_is_not_named_is_read(spark: Any) -> None:
     ("options", "text"),
     [({"lenient": True}, "apply to binary columns"), ({"identify": ["row"]}, "needs engine='arrow'")],
 )
-def test_what_needs_arrow_is_named(options: dict[str, Any], text: str) -> None:
+def test_options_that_need_arrow_are_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         lhs.select_headers("headers", {"k": "string"}, engine="spark", **options)
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):

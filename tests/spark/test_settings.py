@@ -105,7 +105,7 @@ WRITTEN: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 @pytest.mark.parametrize("settings", CONFIGURATIONS, ids=lambda settings: "+".join(settings) or "default")
-def test_headers_are_read_as_select_reads_them(spark: Any, settings: dict[str, Any]) -> None:
+def test_headers_are_read_like_select(spark: Any, settings: dict[str, Any]) -> None:
     rows = [(type, value) for type, values in READ.items() for value in values]
     headers = pa.array(
         [[{"key": type, "value": value}] for type, value in rows], lha.pack(pa.table({"a": [b"1"]})).type
@@ -126,7 +126,7 @@ def test_headers_are_read_as_select_reads_them(spark: Any, settings: dict[str, A
 
 @pytest.mark.parametrize("truncate", [False, True])
 @pytest.mark.parametrize("settings", CONFIGURATIONS, ids=lambda settings: "+".join(settings) or "default")
-def test_columns_are_written_as_pack_writes_them(spark: Any, settings: dict[str, Any], truncate: bool) -> None:
+def test_columns_are_written_like_pack(spark: Any, settings: dict[str, Any], truncate: bool) -> None:
     table = pa.table({"row": pa.array(range(7))})
     for type, (column_type, values) in WRITTEN.items():
         table = table.append_column(type, pa.array([*values, *[None] * (7 - len(values))], column_type))
@@ -160,5 +160,5 @@ def written(table: pa.Table, type: str, row: int, truncate: bool) -> tuple[bytes
     return header["value"], None
 
 
-def test_the_samples_reach_from_the_first_year_to_the_last() -> None:
+def test_sample_times_span_first_to_last_year() -> None:
     assert (_TIMES[0].year, _TIMES[-2].year) == (1, 9999)  # type: ignore[union-attr]

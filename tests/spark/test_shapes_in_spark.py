@@ -40,7 +40,7 @@ def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
 
 @pytest.mark.spark_only
 @pytest.mark.parametrize("type", SHAPES)
-def test_expressions_of_spark_read_every_shape(spark: Any, type: str) -> None:
+def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     selected = rows.transform(lhs.select_headers("headers", COLUMNS, engine="spark")).orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
@@ -50,7 +50,7 @@ def test_expressions_of_spark_read_every_shape(spark: Any, type: str) -> None:
 
 
 @pytest.mark.spark_only
-def test_a_field_of_a_struct_is_read_by_expressions_of_spark(spark: Any) -> None:
+def test_spark_expressions_read_struct_field(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
     selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}, engine="spark"))
@@ -58,7 +58,7 @@ def test_a_field_of_a_struct_is_read_by_expressions_of_spark(spark: Any) -> None
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
 
 
-def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
+def test_struct_field_is_read_by_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
     selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}))
@@ -71,7 +71,7 @@ def test_a_field_of_a_struct_is_read_by_its_path(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("type", SHAPES)
-def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str) -> None:
+def test_expression_suggested_by_error_fixes_column(spark: Any, type: str) -> None:
     rows, edit = rows_of(spark, SHAPES[type]), lhs.edit_headers("headers", drop=["other"])
     with pytest.raises(TypeError, match=re.escape(f"column 'headers' is {type}, and ")) as refused:
         rows.transform(edit)
@@ -81,14 +81,14 @@ def test_the_expression_of_an_error_makes_the_column_fit(spark: Any, type: str) 
 
 
 @pytest.mark.spark_only
-def test_keys_that_are_not_text_are_an_error(spark: Any) -> None:
+def test_non_text_keys_raise(spark: Any) -> None:
     rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
     for engine in ("arrow", "spark"):
         with pytest.raises(Exception, match=r"not UTF-8|INVALID_UTF8_STRING"):
             rows.transform(lhs.select_headers("headers", {"a": "string"}, engine=engine)).collect()
 
 
-def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
+def test_no_field_losing_expression_is_suggested(spark: Any) -> None:
     rows = rows_of(spark, "array(struct('a' as key, cast('b' as binary) as value, 1 as n))")
     with pytest.raises(TypeError) as refused:
         rows.transform(lhs.edit_headers("headers", drop=["other"]))
@@ -97,7 +97,7 @@ def test_no_expression_is_offered_that_would_lose_fields(spark: Any) -> None:
 
 
 @pytest.mark.spark_only
-def test_error_of_a_map_names_the_column_and_not_an_expression(spark: Any) -> None:
+def test_map_error_names_column(spark: Any) -> None:
     frame = spark.sql("select map('tenant', cast('acme' as binary)) as headers")
     for column in (lhs.header("headers", "tenant", "string"), lhs.header_columns("headers", {"tenant": "string"})):
         with pytest.raises(

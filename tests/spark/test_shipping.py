@@ -92,7 +92,7 @@ def check_missing(message: dict, executors: str, python: Path) -> None:
     assert (message["ok"], message["places"]) == (False, ["driver", executors])
 
 
-def test_the_workers_python_has_no_letterhead(python: Path) -> None:
+def test_worker_python_has_no_letterhead(python: Path) -> None:
     program = "import pyarrow, letterhead"
     done = subprocess.run(
         [python, "-c", program], env=environments.clean(), capture_output=True, text=True, timeout=300
@@ -100,9 +100,7 @@ def test_the_workers_python_has_no_letterhead(python: Path) -> None:
     assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'letterhead'"
 
 
-def test_a_session_of_spark_connect_is_given_the_package(
-    driver: Path, python: Path, place: Path, samples: Path
-) -> None:
+def test_spark_connect_session_receives_package(driver: Path, python: Path, place: Path, samples: Path) -> None:
     environment = variables(place, driver, python, "local[2]")
     output = answers([str(driver), str(SCRIPT), "connect", str(samples)], place, environment)
     check_missing(output["before"], "1 executor", python)
@@ -110,7 +108,7 @@ def test_a_session_of_spark_connect_is_given_the_package(
 
 
 @pytest.mark.full
-def test_a_session_that_is_there_is_given_the_package(driver: Path, python: Path, place: Path, samples: Path) -> None:
+def test_existing_session_receives_package(driver: Path, python: Path, place: Path, samples: Path) -> None:
     with environments.swept():
         environment = variables(place, driver, python, "local-cluster[2,1,1024]")
         output = answers([str(driver), str(SCRIPT), "classic", str(samples)], place, environment)
@@ -119,7 +117,7 @@ def test_a_session_that_is_there_is_given_the_package(driver: Path, python: Path
 
 
 @pytest.mark.full
-def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
+def test_job_is_submitted_with_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
     (command,) = pages.blocks(shipped.PAGE, "shell")
     (place / "job.py").write_text(
         f"from pathlib import Path\nfrom tests.spark import shipped\nshipped.run('job', Path({str(samples)!r}))\n"
@@ -132,7 +130,7 @@ def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Pa
 
 
 @pytest.mark.full
-def test_a_standalone_cluster_is_shipped_the_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
+def test_standalone_cluster_receives_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
     with standalone(place, workers=2) as master:
         environment = variables(place, driver, python, master)
         output = answers([str(driver), str(SCRIPT), "settings", str(samples)], place, environment)

@@ -22,7 +22,7 @@ def shown(capsys, df, *args, **options) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_text_hex_null_and_none(spark, capsys):
+def test_values_show_as_text_hex_null_or_none(spark, capsys):
     df = frame_of(
         spark,
         [
@@ -45,7 +45,7 @@ def test_text_hex_null_and_none(spark, capsys):
     ]
 
 
-def test_keys_leave_no_doubt(spark, capsys):
+def test_keys_are_shown_unambiguously(spark, capsys):
     """A key that is empty, null, or has blanks or quotes is told from one that looks like it."""
     keys = ["", " a", 'q"', "null", None, "tab\t", "señal-📦", "株式"]
     lines = shown(capsys, frame_of(spark, [[(key, b"v") for key in keys]]))
@@ -57,14 +57,14 @@ def test_keys_leave_no_doubt(spark, capsys):
 
 
 @pytest.mark.spark_only
-def test_a_key_that_is_not_utf8_is_hex(spark, capsys):
+def test_non_utf8_key_is_shown_as_hex(spark, capsys):
     """It would reach Python with other characters, or not at all."""
     header = F.struct(F.lit(b"k\xff").cast("string").alias("key"), F.lit(b"v").alias("value"))
     lines = shown(capsys, spark.range(1).select(F.array(header).alias("headers")))
     assert lines[2:] == ['0       6b ff  "v"    1']
 
 
-def test_what_is_long_is_cut(spark, capsys):
+def test_long_values_are_truncated(spark, capsys):
     df = frame_of(spark, [[("k" * 50, b"t" * 50), ("b", b"\xff" * 50)]], topic=pa.array(["p" * 50]))
     lines = shown(capsys, df, width=12)
     assert lines[2].split() == ["ppppppppppp…", "0", "kkkkkkkkkkk…", '"tttttttttt…', "50"]
@@ -74,7 +74,7 @@ def test_what_is_long_is_cut(spark, capsys):
     assert whole[3].split() == ["1", "b", *["ff"] * 50, "50"]
 
 
-def test_how_many_messages(spark, capsys):
+def test_number_of_shown_messages_is_noted(spark, capsys):
     df = frame_of(spark, [[("k", b"v")]] * 3).coalesce(1)
     assert shown(capsys, df, n=2)[4:] == ["only the first 2 messages are shown: raise n= for more"]
     assert shown(capsys, df, n=1)[3:] == ["only the first 1 message is shown: raise n= for more"]
@@ -82,7 +82,7 @@ def test_how_many_messages(spark, capsys):
     assert shown(capsys, df.limit(0)) == ["header  key  value  bytes", "──────  ───  ─────  ─────"]
 
 
-def test_which_message_it_is(spark, capsys, samples):
+def test_message_position_columns_are_shown(spark, capsys, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset = 1")
     before = orders.schema
     assert shown(capsys, orders)[0].split()[:3] == ["topic", "partition", "offset"]
@@ -94,7 +94,7 @@ def test_which_message_it_is(spark, capsys, samples):
     assert orders.schema == before
 
 
-def test_control_characters_do_not_reach_the_screen(spark, capsys):
+def test_control_characters_are_not_printed(spark, capsys):
     df = frame_of(spark, [[("\x1b[2J", b"\x1b[2J")]], topic=pa.array(["\x1b[2J\n"]))
     lines = shown(capsys, df)
     assert len(lines) == 3
@@ -102,7 +102,7 @@ def test_control_characters_do_not_reach_the_screen(spark, capsys):
     assert lines[2].split() == ["\\x1b[2J\\n", "0", "1b", "5b", "32", "4a", "1b", "5b", "32", "4a", "4"]
 
 
-def test_headers_of_other_formats(spark, capsys):
+def test_typed_headers_are_shown(spark, capsys):
     """Types and keys that are no text have columns of their own."""
     iggy = lh.encode([("tenant", lh.String("acme")), (lh.Int32(3), lh.UInt8(7))], "iggy")
     ints = lh.encode([(-7, b"v")], "kip82-int")
@@ -140,7 +140,7 @@ def test_show_rejects_frames_it_cannot_print(spark, args, options, message):
     assert str(raised.value).startswith(message)
 
 
-def test_show_of_a_stream_names_the_way_to_print_it(spark):
+def test_show_of_stream_names_way_to_print_it(spark):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ValueError, match="and this is a stream: use foreachBatch"):
         lhs.show_headers(stream, "value")

@@ -209,13 +209,13 @@ def test_headers_are_scanned(orders):
 
 
 @pytest.mark.skipif(VERSION >= (4, 1), reason="has Arrow UDFs")
-def test_header_of_bytes_names_the_version_it_needs(spark):
+def test_header_of_bytes_names_required_version(spark):
     with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is .*: use select_headers"):
         lhs.header("value", "k", "string", format="kafka")
 
 
 @needs(4, 1)
-def test_header_reads_bytes_by_an_arrow_udf(spark):
+def test_header_reads_bytes_by_arrow_udf(spark):
     value = bytearray(lh.encode([("k", "first"), ("k", "last")], "kafka"))
     df = spark.createDataFrame([(value,), (None,)], "value binary").coalesce(1)
     result = df.select(lhs.header("value", "k", "string", format="kafka"))
@@ -235,7 +235,7 @@ def test_segments_are_read(spark, name):
 
 
 @needs(4, 0)
-def test_a_source_reads_the_rows_that_a_condition_selects(spark):
+def test_source_reads_rows_selected_by_condition(spark):
     lhs.register(spark)
     source = spark.read.format("letterhead-segments").options(**lhs.options(headers={"tenant": "string"}))
     rows = source.option("where", "tenant = 'acme' and offset >= 9990").load(str(SAMPLES / "orders-0"))
@@ -243,13 +243,13 @@ def test_a_source_reads_the_rows_that_a_condition_selects(spark):
 
 
 @pytest.mark.skipif(VERSION >= (4, 0), reason="has data sources in Python")
-def test_sources_name_the_version_they_need(spark):
+def test_sources_name_required_version(spark):
     with pytest.raises(ValueError, match=r"data sources in Python, which came with Spark 4\.0, and this is "):
         lhs.register(spark)
 
 
 @needs(4, 0)
-def test_a_state_directory_is_read(spark):
+def test_state_directory_is_read(spark):
     lhs.register(spark)
     states = spark.read.format("letterhead-state").option("store", "latest").load(str(SAMPLES / "streams-state-0_0"))
     latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet"))
@@ -270,7 +270,7 @@ def copies():
 
 
 @needs(4, 1)
-def test_a_topology_runs(spark, orders, copies):
+def test_topology_runs(spark, orders, copies):
     provider = "spark.sql.streaming.stateStore.providerClass"
     spark.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
     try:
@@ -281,6 +281,6 @@ def test_a_topology_runs(spark, orders, copies):
 
 
 @pytest.mark.skipif(VERSION >= (4, 1), reason="has transformWithState")
-def test_a_topology_names_the_version_it_needs(orders, copies):
+def test_topology_names_required_version(orders, copies):
     with pytest.raises(ValueError, match=r"transformWithState, which came with Spark 4\.1, and this is "):
         orders.transform(copies)

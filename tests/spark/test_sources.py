@@ -31,7 +31,7 @@ def load(spark: Any, path: Path, **options: Any) -> Any:
     return spark.read.format(SEGMENTS).options(**source).load(str(path))
 
 
-def test_sources_name_the_version_of_spark_they_need(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_name_required_spark_version(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)  # as before Spark 4
     with pytest.raises(ValueError, match=r"came with Spark 4\.0, and this is 4\..*: read with letterhead.read"):
         register(spark)
@@ -40,7 +40,7 @@ def test_sources_name_the_version_of_spark_they_need(spark: Any, monkeypatch: py
 # --- segments --------------------------------------------------------------------------------------------------------
 
 
-def test_segments_match_the_rows_of_the_broker_in_spark(sources: Any, samples: Path) -> None:
+def test_segments_match_broker_rows_in_spark(sources: Any, samples: Path) -> None:
     for name in ("orders-0", "orders-app-latest-changelog-0"):
         ours = load(sources, samples / name).orderBy("offset").toArrow()
         theirs = sources.read.parquet(str(samples / f"{name}.parquet")).orderBy("offset").toArrow()
@@ -52,7 +52,7 @@ def test_segments_match_the_rows_of_the_broker_in_spark(sources: Any, samples: P
         ).to_pylist()
 
 
-def test_the_source_returns_the_rows_of_the_reader_in_its_types(sources: Any, samples: Path) -> None:
+def test_source_returns_reader_rows_in_its_types(sources: Any, samples: Path) -> None:
     headers = {"tenant": "string", "amount_cents": "int64", "kind": {"type": "string", "key": "ce_type"}}
     frame = load(sources, samples / "orders-0", columns=["partition", "offset"], headers=headers)
     assert frame.schema.simpleString() == (
@@ -68,7 +68,7 @@ def test_the_source_returns_the_rows_of_the_reader_in_its_types(sources: Any, sa
 
 
 @pytest.mark.spark_only
-def test_each_segment_is_a_partition_and_a_large_one_is_several(
+def test_segment_is_one_partition_and_large_one_several(
     sources: Any, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letterhead import _native
@@ -99,7 +99,7 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     assert offsets == list(range(10_000))
 
 
-def test_bounds_are_options(sources: Any, samples: Path) -> None:
+def test_start_and_end_are_options(sources: Any, samples: Path) -> None:
     times = pq.read_table(samples / "orders-0.parquet", columns=["timestamp"]).column("timestamp").to_pylist()
     first = next(row for row, time in enumerate(times) if time >= times[6000])
 
@@ -112,7 +112,7 @@ def test_bounds_are_options(sources: Any, samples: Path) -> None:
     assert offsets(start=f"@{int(times[6000].timestamp() * 1000)}", end="9000") == list(range(first, 9000))
 
 
-def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_damage_raises_with_file_name_or_is_error_row(sources: Any, samples: Path, tmp_path: Path) -> None:
     data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
     data[len(data) // 2] ^= 1
     folder = tmp_path / "orders-0"
@@ -147,7 +147,7 @@ def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tm
         load(sources, samples / "orders-0", errorColumn="problem").schema  # noqa: B018
 
 
-def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:
+def test_truncated_batch_warns_in_last_segment_and_raises_before(tmp_path: Path, samples: Path) -> None:
     from letterhead.errors import DecodeError, TruncatedTailWarning
     from letterhead.spark.sources import segments as source
 
@@ -179,7 +179,7 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
 
 
 @pytest.mark.spark_only
-def test_damage_is_reported_by_one_of_the_parts_of_a_segment(
+def test_damage_is_reported_by_one_part_of_segment(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letterhead import _native
@@ -209,7 +209,7 @@ def test_damage_is_reported_by_one_of_the_parts_of_a_segment(
         assert f"to {last} are missing" in messages[-1]
 
 
-def test_a_truncated_tail_is_a_row_in_spark(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_truncated_tail_is_row_in_spark(sources: Any, samples: Path, tmp_path: Path) -> None:
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data[:-100])
@@ -223,7 +223,7 @@ NANOSECONDS = 1_700_000_000_000_000_000
 """A timestamp of a producer that sends nanoseconds, where Kafka has milliseconds."""
 
 
-def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(sources: Any, tmp_path: Path) -> None:
+def test_timestamp_out_of_spark_range_follows_errors(sources: Any, tmp_path: Path) -> None:
     folder = tmp_path / "orders-7"
     folder.mkdir()
     messages: list[Any] = [
@@ -246,7 +246,7 @@ def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(sources: Any, 
     assert load(sources, folder, columns=["offset"]).count() == 4
 
 
-def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> None:
+def test_limits_are_options_and_apply_on_workers(sources: Any, samples: Path) -> None:
     with lh.read.segments(samples / "orders-0", columns=["headers"]) as reader:
         counts = [len(headers) for headers in reader.read_all().column("headers").to_pylist()]
     most = max(counts) - 1
@@ -258,7 +258,7 @@ def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> 
     assert {row.error[0].code for row in bad} == {"limit_exceeded"}
 
 
-def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> None:
+def test_wrong_options_raise_on_driver(sources: Any, samples: Path) -> None:
     for wrong, message in (
         ({"columns": '["ofset"]'}, "did you mean 'offset'"),
         ({"colums": '["offset"]'}, "did you mean 'columns'"),
@@ -281,7 +281,7 @@ TIMES = {"startingTimestamp": 0, "endingTimestamp": 0, "timeoutMs": 1}
     ("module", "option", "least"),
     [("kafka", *item) for item in NUMBERS.items()] + [("iggy", *item) for item in (NUMBERS | TIMES).items()],
 )
-def test_numbers_of_a_source_have_a_minimum(module: str, option: str, least: int) -> None:
+def test_numeric_source_options_have_minimum(module: str, option: str, least: int) -> None:
     table = importlib.import_module(f"letterhead.spark.sources.{module}").OPTIONS
     assert parse_options({option: str(least)}, table) == {option: least}
     with pytest.raises(ValueError, match=f"option {option} must be at least {least}, not {least - 1}"):
@@ -290,7 +290,7 @@ def test_numbers_of_a_source_have_a_minimum(module: str, option: str, least: int
 
 @pytest.mark.parametrize("module", ["kafka", "iggy"])
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingTimestamp", "startingOffsetsByTimestamp"])
-def test_times_in_seconds_are_refused(module: str, option: str) -> None:
+def test_times_in_seconds_are_rejected(module: str, option: str) -> None:
     table = importlib.import_module(f"letterhead.spark.sources.{module}").OPTIONS
     if option not in table:
         pytest.skip("an option of topics of Kafka")
@@ -304,7 +304,7 @@ def test_times_in_seconds_are_refused(module: str, option: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["segments", "state", "kafka", "iggy"])
-def test_columns_of_every_source_that_differ_only_by_case_are_refused(samples: Path, module: str) -> None:
+def test_source_columns_differing_only_by_case_are_rejected(samples: Path, module: str) -> None:
     from letterhead.spark.sources import iggy, kafka, segments, state
 
     source, options = {
@@ -317,12 +317,12 @@ def test_columns_of_every_source_that_differ_only_by_case_are_refused(samples: P
         source(options | {"headers": '{"tenant": "string", "TENANT": "string"}'}).schema()
 
 
-def test_written_options_refuse_names_that_differ_only_by_case() -> None:
+def test_written_options_reject_names_differing_only_by_case() -> None:
     with pytest.raises(ValueError, match="'offset' and 'Offset' would be made"):
         lhs.options(columns=["offset"], headers={"Offset": "string"})
 
 
-def test_a_source_that_only_reads_names_what_writes(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_read_only_source_names_writer(sources: Any, samples: Path, tmp_path: Path) -> None:
     row = sources.range(1)
     for source, remedy in (
         ("letterhead-segments", "only brokers write segments"),
@@ -334,7 +334,7 @@ def test_a_source_that_only_reads_names_what_writes(sources: Any, samples: Path,
 
 
 @pytest.mark.spark_only
-def test_a_source_of_files_names_what_reads_streams(sources: Any, samples: Path) -> None:
+def test_file_source_names_stream_reader(sources: Any, samples: Path) -> None:
     state = {"path": str(samples / "streams-state-0_0"), "store": "latest"}
     for source, options in ((SEGMENTS, {"path": str(samples / "orders-0")}), ("letterhead-state", state)):
         stream = sources.readStream.format(source).options(**options).load()
@@ -342,7 +342,7 @@ def test_a_source_of_files_names_what_reads_streams(sources: Any, samples: Path)
             stream.writeStream.format("noop").start().processAllAvailable()
 
 
-def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_example_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from letterhead.spark.sources import segments as source
 
     monkeypatch.chdir(Path(__file__).parents[2])
@@ -350,7 +350,7 @@ def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.Monkey
     assert (done.failed, done.attempted > 4) == (0, True)
 
 
-def test_headers_are_written_as_in_the_command_line(sources: Any, samples: Path) -> None:
+def test_headers_option_accepts_command_line_syntax(sources: Any, samples: Path) -> None:
     names = "tenant, cents=amount_cents:int64"
     json_text = '{"tenant": "string", "cents": {"type": "int64", "key": "amount_cents"}}'
     read = [load(sources, samples / "orders-0", columns=["offset"], headers=text) for text in (names, json_text)]

@@ -22,7 +22,7 @@ def orders(spark: Any, samples: Path) -> Any:
     return spark.read.format("letterhead-segments").options(**lhs.options(headers=HEADERS)), str(samples / "orders-0")
 
 
-def test_the_option_selects_rows(spark: Any, samples: Path, orders: Any) -> None:
+def test_where_option_selects_rows(spark: Any, samples: Path, orders: Any) -> None:
     source, path = orders
     selected = source.option("where", "tenant = 'acme' and offset >= 9990").load(path)
     assert sorted(row.offset for row in selected.select("offset").collect()) == [9991, 9996]
@@ -35,7 +35,7 @@ def test_the_option_selects_rows(spark: Any, samples: Path, orders: Any) -> None
 
 
 @pytest.mark.spark_only
-def test_filters_that_are_pushed_leave_the_plan_and_select_the_same_rows(spark: Any, orders: Any) -> None:
+def test_pushed_filters_leave_plan_and_select_same_rows(spark: Any, orders: Any) -> None:
     source, path = orders
     condition = (F.col("tenant") == "acme") & (F.col("retry") >= 0) & (F.col("offset") > 5000) & (F.length("value") > 5)
     expected = sorted(row.offset for row in source.load(path).where(condition).select("offset").collect())
@@ -55,7 +55,7 @@ def test_filters_that_are_pushed_leave_the_plan_and_select_the_same_rows(spark: 
 
 
 @pytest.mark.spark_only
-def test_filters_that_are_pushed_to_stores_select_the_same_rows(spark: Any, samples: Path) -> None:
+def test_filters_pushed_to_stores_select_same_rows(spark: Any, samples: Path) -> None:
     lhs.register(spark)
     source = spark.read.format("letterhead-state").option("store", "latest").options(**lhs.options(headers=HEADERS))
     path = str(samples / "streams-state-0_0")
@@ -75,7 +75,7 @@ def test_filters_that_are_pushed_to_stores_select_the_same_rows(spark: Any, samp
     assert "acme" not in plan
 
 
-def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
+def test_partially_applied_filters_are_returned_to_spark() -> None:
     from pyspark.sql.datasource import (
         EqualNullSafe,
         EqualTo,
@@ -143,7 +143,7 @@ def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None
     assert bad.where("error is null").count() == 0
 
 
-def test_exploded_batches_are_the_messages_that_a_condition_selects(spark: Any) -> None:
+def test_exploded_batches_have_messages_selected_by_condition(spark: Any) -> None:
     messages = [lh.Message(offset=at, headers=[("n", b"\0\0\0" + bytes([at % 3]))]) for at in range(9)]
     frame = spark.createDataFrame([("a", bytearray(lh.batch(messages, "record-batch")))], "name string, data binary")
     condition = (lh.col("n") == 1) & (lh.col("offset") > 1)
@@ -152,7 +152,7 @@ def test_exploded_batches_are_the_messages_that_a_condition_selects(spark: Any) 
     assert sorted(map(tuple, rows)) == [("a", 4, 1), ("a", 7, 1)]
 
 
-def test_the_page_about_conditions_runs(spark: Any, samples: Path) -> None:
+def test_conditions_page_runs(spark: Any, samples: Path) -> None:
     lhs.register(spark)
     frame = spark.read.parquet(str(samples / "orders-0.parquet"))
     names = {"spark": spark, "frame": frame}

@@ -30,7 +30,7 @@ def topic(spark: Any) -> Any:
     spark.catalog.dropTempView("topic_of_functions")
 
 
-def test_functions_read_headers_in_sql(topic: Any) -> None:
+def test_sql_functions_read_headers(topic: Any) -> None:
     [first, second] = topic.sql("""
         select header_string(headers, 'tenant') as tenant, header_bigint(headers, 'amount') as amount,
                try_header_int(headers, 'retry', 'int32:text') as retry, header_strings(headers, 'hop') as hops,
@@ -64,14 +64,14 @@ def test_functions_read_headers_in_sql(topic: Any) -> None:
         ("header_int(headers, 'amount')", "header amount: 8 bytes where int32 takes 4: try_header_int returns null"),
     ],
 )
-def test_a_call_that_cannot_return_its_type_is_an_error(topic: Any, call: str, message: str) -> None:
+def test_call_that_cannot_return_its_type_raises(topic: Any, call: str, message: str) -> None:
     with pytest.raises(Exception, match=message) as caught:
         topic.sql(f"select {call} from topic_of_functions").collect()
     # Functions of SQL have no such options, and columns have no such names.
     assert not any(name in str(caught.value) for name in ("errors=", "_ReadHeader", "no kernel", "column value"))
 
 
-def test_a_function_makes_headers_in_sql(topic: Any) -> None:
+def test_sql_function_makes_headers(topic: Any) -> None:
     """The bytes are those of `pack_headers`, and what it refuses is refused."""
     rows = """values (1, 'acme', 3, 1.5D, array('eu', 'us'), timestamp_millis(5), date'2026-01-31', 12.50BD, X'ff'),
         (2, null, null, null, null, null, null, null, null) as t(n, tenant, retry, rate, route, at, day, price, bytes)"""
@@ -106,6 +106,6 @@ def test_a_function_makes_headers_in_sql(topic: Any) -> None:
         ("header_pack(struct(interval 1 day as d))", "has no type of headers"),
     ],
 )
-def test_what_cannot_be_made_into_headers_is_an_error(topic: Any, call: str, message: str) -> None:
+def test_values_that_cannot_become_headers_raise(topic: Any, call: str, message: str) -> None:
     with pytest.raises(Exception, match=message):
         topic.sql(f"select {call} from range(1)").collect()

@@ -48,7 +48,7 @@ def tasks(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_time_outside_of_the_range_of_spark_follows_errors(states, tmp_path):
+def test_time_out_of_spark_range_follows_errors(states, tmp_path):
     store = RocksDBKeyValueStore("latest")
     store.open(tmp_path / "0_0")
     for number, time in enumerate((1000, 1_700_000_000_000_000_000, 2000)):
@@ -70,7 +70,7 @@ def test_a_time_outside_of_the_range_of_spark_follows_errors(states, tmp_path):
 
 
 @pytest.mark.parametrize(("store", "count"), [("latest", 6643), ("hourly", 300), ("sessions", 300)])
-def test_a_real_store_is_what_the_reader_gives(states, samples, store, count):
+def test_real_store_matches_reader(states, samples, store, count):
     directory = samples / "streams-state-0_0"
     table = lh.read.state(directory, store=store).read_all()
     result = collected(states(directory, store=store))
@@ -78,7 +78,7 @@ def test_a_real_store_is_what_the_reader_gives(states, samples, store, count):
     assert result == {name: plain(table[name]) for name in table.schema.names}
 
 
-def test_headers_are_columns_of_types_that_spark_has(states, samples):
+def test_headers_are_columns_of_spark_types(states, samples):
     columns = {
         "tenant": "string",
         "amount_cents": "uint64",
@@ -101,7 +101,7 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
 
 
 @pytest.mark.spark_only
-def test_each_segment_of_each_task_is_a_partition(states, tasks):
+def test_each_segment_of_each_task_is_partition(states, tasks):
     df = states(tasks, columns=["task", "key", "window_start", "window_end", "value"], windowSize=MINUTE)
     assert df.rdd.getNumPartitions() == 6
     assert df.groupBy("task").count().orderBy("task").collect() == [("0_0", 15), ("0_1", 15)]
@@ -118,17 +118,17 @@ def test_each_segment_of_each_task_is_a_partition(states, tasks):
     }
 
 
-def test_the_names_of_options_have_no_case(states, tasks):
+def test_option_names_ignore_case(states, tasks):
     assert states(tasks, COLUMNS=["key"], HEADers={"n": "int64"}).columns == ["key", "n"]
 
 
-def test_a_path_may_be_an_address_of_a_file(spark, states, tasks):
+def test_path_may_be_file_url(spark, states, tasks):
     load = spark.read.format("letterhead-state").load
     assert load(f"file://{tasks}/0_1").columns == load(f"{tasks}/0_1").columns == states(tasks / "0_1").columns
     assert load(f"file:{tasks}/0_1").columns[0] == "key"
 
 
-def test_a_damaged_row_fails_with_its_store_and_key_or_is_reported_in_a_column(states, tasks):
+def test_damaged_row_names_store_and_key_or_is_error_row(states, tasks):
     store = RocksDBKeyValueStore("latest")
     store.open(tasks / "0_0")
     store.put(b"bad", bytes.fromhex("0402057f00"))
@@ -162,13 +162,13 @@ def test_a_damaged_row_fails_with_its_store_and_key_or_is_reported_in_a_column(s
         ({"errors": "drop"}, "unknown errors value 'drop'"),
     ],
 )
-def test_what_cannot_be_is_refused_when_it_is_loaded(states, tasks, options, message):
+def test_invalid_options_are_rejected_on_load(states, tasks, options, message):
     with pytest.raises(PySparkException) as raised:
         states(tasks, **options).schema  # noqa: B018
     assert message in str(raised.value)
 
 
-def test_a_directory_is_required_and_a_schema_rejected(spark, states, tasks):
+def test_directory_is_required_and_schema_rejected(spark, states, tasks):
     with pytest.raises(PySparkException, match="pass the state directory"):
         spark.read.format("letterhead-state").load().schema  # noqa: B018
     reader = spark.read.format("letterhead-state").schema("key string")
@@ -177,7 +177,7 @@ def test_a_directory_is_required_and_a_schema_rejected(spark, states, tasks):
     )
 
 
-def test_the_examples_run(spark, monkeypatch):
+def test_state_source_examples_run(spark, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     lhs.register(spark)
     module = importlib.import_module("letterhead.spark.sources.state")
@@ -185,6 +185,6 @@ def test_the_examples_run(spark, monkeypatch):
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_the_examples_of_options_run():
+def test_option_examples_run():
     result = doctest.testmod(importlib.import_module("letterhead.spark.sources.options"))
     assert (result.failed, result.attempted > 0) == (0, True)

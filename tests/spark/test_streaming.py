@@ -43,7 +43,7 @@ def run(spark, stream, out, checkpoint) -> list[int]:
         query.stop()
 
 
-def test_a_stream_gives_what_a_batch_gives_over_a_restart(spark, inbox, tmp_path):
+def test_stream_equals_batch_over_restart(spark, inbox, tmp_path):
     directory, arrive = inbox
     for first in (0, 1000, 2000):
         arrive(first, first + 1000)
@@ -66,7 +66,7 @@ def test_a_stream_gives_what_a_batch_gives_over_a_restart(spark, inbox, tmp_path
     assert expected["offset"] == list(range(4000))
 
 
-def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
+def test_stream_is_written_and_read_back(spark, inbox, tmp_path):
     directory, arrive = inbox
     arrive(0, 500)
     schema = spark.read.parquet(str(directory)).schema
@@ -83,7 +83,7 @@ def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
     assert result["headers"] == [row["headers"] or [] for row in rows]
 
 
-def test_messages_of_a_stream_are_converted(spark, tmp_path):
+def test_stream_messages_are_converted(spark, tmp_path):
     """Rows multiply in a stream as they do in a batch."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
@@ -112,7 +112,7 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     assert rows_read["headers"] == [lh.encode([("n", str(n))], "kafka") for _, n in messages]
 
 
-def test_a_watermark_stays_on_a_column_that_is_kept(spark, inbox, tmp_path):
+def test_watermark_stays_on_kept_column(spark, inbox, tmp_path):
     """Without it Spark refuses to append windows: it could never close one."""
     from pyspark.sql import functions as F
 

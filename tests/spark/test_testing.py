@@ -9,7 +9,7 @@ from letterhead import spark as lhs
 from letterhead.testing import assert_headers_equal
 
 
-def test_frames_and_columns_are_compared_row_by_row(spark, samples):
+def test_dataframes_and_columns_are_compared_row_by_row(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 200").orderBy("offset")
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset"]))
     read = blocks.transform(lhs.decode_headers("block", "kafka", keep=["offset"])).orderBy("offset")
@@ -27,7 +27,7 @@ def test_frames_and_columns_are_compared_row_by_row(spark, samples):
     assert [line for line in lines[2:] if line[0] in "+-"] == [f"- 0  {first.key!r} = {bytes(first.value).decode()!r}"]
 
 
-def test_a_frame_with_other_columns_is_refused(spark):
+def test_dataframe_with_other_columns_is_rejected(spark):
     frame = spark.range(1).selectExpr("id", "array() as headers")
     with pytest.raises(TypeError, match="a frame with one column of headers is needed, not id, headers: select it"):
         assert_headers_equal(frame, frame)

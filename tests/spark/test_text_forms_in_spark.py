@@ -40,7 +40,7 @@ def headers_of(row: Any) -> Any:
 
 @pytest.mark.spark_only
 @pytest.mark.parametrize("ansi", [True, False])
-def test_expressions_read_what_the_native_module_reads(spark: Any, ansi: bool) -> None:
+def test_expressions_read_what_native_module_reads(spark: Any, ansi: bool) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(row) for row in ROWS], HEADERS)}))
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
@@ -71,7 +71,7 @@ def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
 
 
 @pytest.mark.spark_only
-def test_a_stored_string_is_read_and_a_number_is_not(spark: Any) -> None:
+def test_stored_string_is_read_and_number_is_not(spark: Any) -> None:
     typed = lh.encode([("at", lh.String("2026-01-31T08:30:00Z")), ("n", lh.Int32(5))], "iggy")
     df = spark.createDataFrame([(typed,)], "data binary").transform(lhs.decode_headers("data", "iggy", text_keys=True))
     at = lhs.header("headers", "at", "timestamp:iso", format="iggy-2023", engine="spark").cast("long").alias("at")

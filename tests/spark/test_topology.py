@@ -122,7 +122,7 @@ def subsequence(expected: list[app.Out], messages: list[app.Out]) -> bool:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_outputs_changelogs_and_state_are_those_of_the_driver(rocksdb, tmp_path, scope):
+def test_outputs_changelogs_and_state_match_driver(rocksdb, tmp_path, scope):
     records = app.inputs(240)
     app.write_files(records, tmp_path / "in", 3)
     query = app.start(rocksdb, scope, tmp_path)
@@ -144,7 +144,7 @@ def test_outputs_changelogs_and_state_are_those_of_the_driver(rocksdb, tmp_path,
 @pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_query_that_is_killed_again_and_again_ends_as_one_that_was_not(rocksdb, tmp_path, scope):
+def test_repeatedly_killed_query_ends_like_undisturbed_one(rocksdb, tmp_path, scope):
     """Each time in the middle of a batch that has begun; then it ends here."""
     batches = 2 * KILLS + 3
     records = app.inputs(30 * batches)
@@ -191,7 +191,7 @@ def numbered(directory: Path) -> int:
     return max((int(path.name) for path in directory.glob("[0-9]*") if path.name.isdigit()), default=-1)
 
 
-def test_a_batch_frame_runs_once_from_the_beginning(rocksdb, tmp_path):
+def test_batch_dataframe_runs_once_from_beginning(rocksdb, tmp_path):
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(app)
@@ -217,7 +217,7 @@ def test_a_batch_frame_runs_once_from_the_beginning(rocksdb, tmp_path):
     }
 
 
-def test_bad_frames_say_what_is_wrong(rocksdb, samples):
+def test_invalid_dataframes_are_named(rocksdb, samples):
     orders = rocksdb.read.parquet(str(samples / "orders-0.parquet"))
     run = lhs.run_topology(Topology().add_source("in", "in"), application_id="app")
     with pytest.raises(ValueError, match="offset"):

@@ -107,7 +107,7 @@ def counted(scope: str, topology: Topology) -> tuple[Counting, GroupTask]:
     return state, GroupTask(topology, app.APPLICATION, scope, group_state, None, None)  # type: ignore[arg-type]
 
 
-def test_the_state_of_a_key_is_read_once_and_written_once_a_batch():
+def test_key_state_is_read_and_written_once_per_batch():
     """The four stores, windows, sessions and all: one value, whatever the records do."""
     state, task = counted("key", app.topology("key"))
     records = app.inputs(400)
@@ -122,7 +122,7 @@ def test_the_state_of_a_key_is_read_once_and_written_once_a_batch():
         assert len(state.calls) == 2 * keys
 
 
-def test_a_batch_that_changes_nothing_of_a_key_writes_nothing():
+def test_batch_without_changes_to_key_writes_nothing():
     state, task = counted("key", simple(lambda self, record: self.store.get(record.key)))
     rows = [app.Input("in", 0, 0, 100, b"k", b"v", None), app.Input("in", 0, 1, 90, b"k", b"v", None)]
     run_groups("key", rows[:1], state, task)
@@ -134,7 +134,7 @@ def test_a_batch_that_changes_nothing_of_a_key_writes_nothing():
     assert state.calls == [("state", "get"), ("state", "update")]
 
 
-def test_a_key_that_was_deleted_leaves_nothing_behind():
+def test_deleted_key_leaves_nothing_behind():
     def keep_or_delete(self: Any, record: Any) -> None:
         if record.value is None:
             self.store.delete(record.key)
@@ -149,7 +149,7 @@ def test_a_key_that_was_deleted_leaves_nothing_behind():
     assert [call for _, call in state.calls] == ["get", "update", "get", "clear"]
 
 
-def test_a_partition_reads_and_writes_the_pages_that_it_touches():
+def test_partition_reads_and_writes_only_touched_pages():
     """10,000 rows; a batch that touches 50 neighbours asks for a page or two, and not for each row."""
     state, task = counted("partition", simple(put, scope="partition"))
     many = [app.Input("in", 0, number, number, f"{number:05}".encode(), b"v", None) for number in range(10_000)]
@@ -168,7 +168,7 @@ def test_a_partition_reads_and_writes_the_pages_that_it_touches():
 
 
 @pytest.mark.parametrize("scope", ["key", "partition"])
-def test_a_store_can_be_added_to_a_topology_that_has_run(scope):
+def test_store_can_be_added_to_topology_that_has_run(scope):
     record = app.Input("in", 0, 0, 5, b"k", b"v", None)
     state, task = counted(scope, simple(put, scope=scope))
     run_groups(scope, [record], state, task)
@@ -188,7 +188,7 @@ def test_a_store_can_be_added_to_a_topology_that_has_run(scope):
     assert [(first, second and second.value) for first, second in seen] == [(b"v", None), (b"v", b"more")]
 
 
-def test_other_punctuations_than_before_are_refused():
+def test_changed_punctuations_are_rejected():
     state, task = counted("key", simple(put))
     record = app.Input("in", 0, 0, 5, b"k", b"v", None)
     run_groups("key", [record], state, task)
@@ -200,7 +200,7 @@ def test_other_punctuations_than_before_are_refused():
         run_groups("key", [record], state, task)
 
 
-def test_a_punctuation_that_was_cancelled_does_not_come_again():
+def test_cancelled_punctuation_does_not_return():
     """Over batches, in each of which the processors schedule it anew."""
     came: list[int] = []
 
@@ -286,7 +286,7 @@ def use(self: Any, record: Any) -> None:
 
 @pytest.mark.parametrize("scope", ["key", "partition"])
 @pytest.mark.parametrize("store_type", STORE_TYPES)
-def test_every_store_type_works_as_on_the_driver(store_type, scope):
+def test_every_store_type_works_like_on_driver(store_type, scope):
     def application() -> Topology:
         result = simple(use, scope=scope, builder=STORE_TYPES[store_type]())
         result.nodes["in"].key_serde = result.nodes["in"].value_serde = TEXT  # type: ignore[union-attr]
@@ -335,7 +335,7 @@ def stored(state: Counting, scope: str, group: Any) -> app.Rows:
 # Rows in pages.
 
 
-def test_paged_rows_are_a_sorted_map():
+def test_paged_rows_are_sorted_map():
     """Random writes and scans, over several lives, against a dict."""
     dice = random.Random(3)
     kept: dict[bytes, list[tuple[bytes, bytes]]] = {}
@@ -383,7 +383,7 @@ def test_removing_from_an_empty_store_creates_no_page():
     assert (list(rows.changes()), rows.firsts) == ([(b"k", None)], [])
 
 
-def test_a_scan_gives_the_rows_as_they_were_when_it_began():
+def test_scan_returns_rows_as_of_its_start():
     kept = {bytes([first]): [(bytes([first + at]), b"old") for at in range(10)] for first in (0, 10, 20)}
     rows = PagedRows(sorted(kept), kept.__getitem__)
     rows.put(b"\x05", b"changed before")
@@ -458,7 +458,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("builder", "name", "call"), SEVERAL)
-def test_operations_on_several_keys_are_rejected_by_key_with_a_remedy(builder, name, call):
+def test_multi_key_operations_in_key_scope_raise_with_remedy(builder, name, call):
     result = simple(lambda self, record: call(self.store), builder=builder and builder())
     state, task = counted("key", result)
     with pytest.raises(
@@ -483,7 +483,7 @@ def test_operations_on_several_keys_are_rejected_by_key_with_a_remedy(builder, n
         (versioned_builder, lambda store: store.get(b"other", 5)),
     ],
 )
-def test_another_key_than_that_of_the_record_is_refused(builder, call):
+def test_key_other_than_record_key_is_rejected(builder, call):
     state, task = counted("key", simple(lambda self, record: call(self.store), builder=builder and builder()))
     with pytest.raises(StateStoreError, match="the key is not the key of the current record: with scope 'key'"):
         run_groups("key", [app.Input("in", 0, 0, 5, b"k", b"v", None)], state, task)
@@ -491,7 +491,7 @@ def test_another_key_than_that_of_the_record_is_refused(builder, call):
         run_groups("key", [app.Input("in", 0, 0, 5, None, b"v", None)], state, task)
 
 
-def test_a_store_has_no_rows_outside_of_a_record():
+def test_store_has_no_rows_outside_record():
     state = Counting()
     early = simple(put, scope="partition", init=lambda self: self.store.get(b"k"))
     with pytest.raises(StateStoreError, match="store store has rows only while a record is processed"):
@@ -511,7 +511,7 @@ def test_a_store_has_no_rows_outside_of_a_record():
         (True, "stream_time", "schedule it in init"),
     ],
 )
-def test_a_punctuation_that_could_not_come_back_is_refused(late, type, message):
+def test_punctuation_that_cannot_be_restored_is_rejected(late, type, message):
     def schedule(self: Any, record: Any = None) -> None:
         self.context.schedule(5, type, print)
 
@@ -542,13 +542,13 @@ def test_processors_of_different_scopes_are_named():
         ({"topology": simple(put, builder=window_builder(retain_duplicates=True))}, TopologyError, "keeps duplicates"),
     ],
 )
-def test_bad_arguments_say_what_is_wrong(source, error, message):
+def test_invalid_arguments_are_named(source, error, message):
     arguments = {"topology": simple(put), "application_id": "app", **source}
     with pytest.raises(error, match=message):
         lhs.run_topology(arguments.pop("topology"), **arguments)
 
 
-def test_a_missing_protobuf_names_the_package_to_install(monkeypatch):
+def test_missing_protobuf_names_package_to_install(monkeypatch):
     for name in ("google.protobuf", "google.protobuf.descriptor"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(

@@ -47,7 +47,7 @@ def produced(count: int) -> list[tuple[Any, list[dict[str, Any]]]]:
 
 
 @pytest.mark.spark_only
-def test_the_page_about_traces_links_the_span_of_each_batch(spark, tmp_path: Path, monkeypatch) -> None:
+def test_traces_page_links_span_of_each_batch(spark, tmp_path: Path, monkeypatch) -> None:
     from opentelemetry import trace
 
     messages = produced(150)
@@ -79,7 +79,7 @@ def test_the_page_about_traces_links_the_span_of_each_batch(spark, tmp_path: Pat
         assert links.items() <= expected.items()
 
 
-def test_links_of_a_frame_in_lists_and_in_bytes(spark) -> None:
+def test_links_of_dataframe_are_read_from_lists_and_bytes(spark) -> None:
     traceparent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03"
     sent = [("traceparent", traceparent), ("tracestate", b"a=1 , b=2"), ("baggage", b"tenant=Am%C3%A9lie,card=4111")]
     rows = [sent, [("traceparent", b"00-none")], None]
@@ -95,7 +95,7 @@ def test_links_of_a_frame_in_lists_and_in_bytes(spark) -> None:
         assert dict(first.attributes) == {"tenant": "Amélie"}
 
 
-def test_unknown_names_are_rejected_before_a_job_runs(spark) -> None:
+def test_unknown_names_are_rejected_before_job(spark) -> None:
     with pytest.raises(ValueError, match="unknown format 'kafak'"):
         lhs.trace_links("headers", "kafak")
     with pytest.raises(ValueError, match="unknown errors value 'column'"):
@@ -105,7 +105,7 @@ def test_unknown_names_are_rejected_before_a_job_runs(spark) -> None:
 
 
 @pytest.mark.spark_only
-def test_columns_of_conventions_have_names_and_their_errors_name_rows(spark) -> None:
+def test_convention_columns_are_named_and_errors_name_rows(spark) -> None:
     df = spark.sql("select 7 as `a.b`, id as offset, 'x' as text, cast('x' as binary) as data from range(1)")
     identify = ["offset", "a.b"]
     functions = {
@@ -124,7 +124,7 @@ def test_columns_of_conventions_have_names_and_their_errors_name_rows(spark) -> 
 
 @pytest.mark.spark_only
 @pytest.mark.parametrize("type", ["binary", "string"])
-def test_a_traceparent_is_read_by_spark_as_by_arrow(spark, type: str) -> None:
+def test_spark_reads_traceparent_like_arrow(spark, type: str) -> None:
     trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     forms = [("00", "01"), ("ff", "01"), ("00", "01-x"), ("cc", "0a-é\n"), ("00", "00-"), ("00", "01\n"), ("00", "0A")]
     ids = [(trace, span), ("0" * 32, span), (trace, "0" * 16), (trace[1:], span)]

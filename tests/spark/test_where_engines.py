@@ -117,7 +117,7 @@ def truths_of_spark(df: Any, conditions: list[Any]) -> dict[str, list[bool | Non
 @pytest.mark.full
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_conditions_are_true_of_the_same_rows(spark: Any, types: list[str]) -> None:
+def test_conditions_are_true_for_same_rows(spark: Any, types: list[str]) -> None:
     @many_rows
     @given(
         st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ", ""))), min_size=20, max_size=60),
@@ -150,7 +150,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 @pytest.mark.parametrize(("zone", "ansi"), [("UTC", True), ("America/St_Johns", False), ("Asia/Kathmandu", True)])
-def test_engines_select_the_same_rows(spark: Any, zone: str, ansi: bool, errors: str) -> None:
+def test_engines_select_same_rows(spark: Any, zone: str, ansi: bool, errors: str) -> None:
     df = frame(spark, random_rows(7))
     with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
         for condition in CONDITIONS:
@@ -164,7 +164,7 @@ def test_engines_select_the_same_rows(spark: Any, zone: str, ansi: bool, errors:
             assert len(expected["row"]) > 0
 
 
-def test_engines_raise_the_same_errors(spark: Any) -> None:
+def test_engines_raise_same_errors(spark: Any) -> None:
     rows = random_rows(11)[:600]
     for condition in CONDITIONS:
         df = frame(spark, rows)
@@ -192,7 +192,7 @@ def test_engines_raise_the_same_errors(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_conditions_behind_reach_the_table(spark: Any, tmp_path: Any, errors: Any) -> None:
+def test_later_conditions_are_pushed_to_table(spark: Any, tmp_path: Any, errors: Any) -> None:
     headers = pa.array([[{"key": "k", "value": b"v"}], [{"key": "k", "value": b"v"}]], HEADERS)
     rows = spark.createDataFrame(pa.table({"day": ["1", "2"], "n": [1, 2], "headers": headers, "value": [b"a", b"b"]}))
     rows.write.partitionBy("day").parquet(str(tmp_path / "table"))
@@ -216,7 +216,7 @@ def test_conditions_behind_reach_the_table(spark: Any, tmp_path: Any, errors: An
     assert "PartitionFilters: []" in by_arrow or "PartitionFilters" not in by_arrow
 
 
-def test_plans_grow_with_the_condition(spark: Any) -> None:
+def test_plans_grow_with_condition(spark: Any) -> None:
     """A filter has a copy of every column that it reads, so that a condition of many steps would take all memory."""
     df = spark.createDataFrame([], "headers array<struct<key:string,value:binary>>")
     sizes = {}
@@ -242,12 +242,12 @@ def test_plans_grow_with_the_condition(spark: Any) -> None:
         (lh.col("k") == "v", {"format": "kip82-typed"}, "and kip82-typed has others: omit engine="),
     ],
 )
-def test_what_needs_arrow_is_named(condition: Any, options: dict[str, Any], text: str) -> None:
+def test_options_that_need_arrow_are_named(condition: Any, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         lhs.where_headers(**{"column": "headers", "format": "kafka", "where": condition, "engine": "spark", **options})
 
 
-def test_a_condition_may_be_long(spark: Any) -> None:
+def test_condition_may_be_long(spark: Any) -> None:
     df = frame(spark, [[{"key": "k", "value": b"\0\0\0\5"}]])
     condition = lh.col("k", "int32") == 5
     for number in range(1500):
@@ -265,7 +265,7 @@ def test_a_condition_may_be_long(spark: Any) -> None:
         ("int64:json", 1, False),
     ],
 )
-def test_the_default_is_the_faster_engine(spark: Any, type: str, count: int, is_read_by_spark: bool) -> None:
+def test_default_engine_is_faster_one(spark: Any, type: str, count: int, is_read_by_spark: bool) -> None:
     columns = {f"k{number}": type for number in range(count)}
     condition = lh.col("k0", type).is_null()
     for key in list(columns)[1:]:
