@@ -31,7 +31,7 @@ KAFKAS = ("4.3.1", "4.4.0", "4.4.0, transactional")
     ("store_type", "stored", "opened"),
     [(name, stored, opened) for name, layouts in RESULTS.items() for stored in layouts for opened in layouts[stored]],
 )
-def test_the_rules_are_what_kafka_streams_does(store_type: str, stored: str, opened: str) -> None:
+def test_predicted_outcomes_match_kafka_streams(store_type: str, stored: str, opened: str) -> None:
     assert {version.rpartition(".")[0] for version in KAFKAS[:2]} == {*VERSIONS}
     results = RESULTS[store_type][stored][opened]
     done = {results[writer][reader] for writer in KAFKAS for reader in KAFKAS}
@@ -51,7 +51,7 @@ def summary(outcomes: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_stores_are_kept_by_the_next_version(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_stores_are_kept_by_next_version(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = shutil.copytree(SAMPLE, tmp_path / "orders-app" / "0_0")
     before = traces.databases(task)
     status, outcomes = check(capsys, task, "--to", "4.4", "--try")
@@ -63,7 +63,7 @@ def test_stores_are_kept_by_the_next_version(capsys: pytest.CaptureFixture[str],
     assert traces.databases(task) == before
 
 
-def test_the_way_back_from_headers_needs_the_changelog(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_downgrade_from_headers_needs_changelog(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = shutil.copytree(SAMPLE, tmp_path / "orders-app" / "0_0")
     arguments = (task, "-s", "latest", "--to", "4.3", "--layout", "timestamped", "--try")
     status, outcomes = check(capsys, *arguments)
@@ -76,7 +76,7 @@ def test_the_way_back_from_headers_needs_the_changelog(capsys: pytest.CaptureFix
     assert any("ignores the headers of old values" in note for note in outcomes[0]["notes"])
 
 
-def test_a_changelog_that_lacks_rows_is_noticed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_changelog_missing_rows_is_detected(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = shutil.copytree(SAMPLE, tmp_path / "orders-app" / "0_0")
     with lh.read.segments(CHANGELOG, start=5000) as reader:
         import pyarrow.parquet as pq
@@ -116,18 +116,14 @@ def test_rows_of_older_layouts_are_converted(
     assert traces.databases(task) == before
 
 
-def test_a_store_that_is_refused_and_has_no_changelog_is_lost(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_rejected_store_without_changelog_is_lost(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = tmp_path / "app" / "0_0"
     OurStore(task, config_of("kv", logging=False)).close()
     status, outcomes = check(capsys, task, "--to", "4.4", "--layout", "plain", "--try")
     assert (status, outcomes[0]["outcome"]) == (1, "lost")
 
 
-def test_a_conversion_that_kafka_streams_does_wrongly_is_not_called_one(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_wrong_conversion_by_kafka_streams_counts_as_damage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     task = tmp_path / "app" / "0_0"
     config = config_of("time-ordered-session", "plain")
     store = OurStore(task, config)
@@ -150,7 +146,7 @@ def test_a_conversion_that_kafka_streams_does_wrongly_is_not_called_one(
         (["--to", "4.4", "--changelog", "x", "--bootstrap-server", "y"], "exclude each other"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
+def test_unsuitable_options_are_rejected(
     capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert main(["state", "check", str(SAMPLE), *arguments]) == 2

@@ -61,7 +61,7 @@ def uses(store: Any) -> Iterable[tuple[str, Callable[[], object]]]:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_closed_store_is_neither_read_nor_written(kind: str, tmp_path: Path) -> None:
+def test_closed_store_is_neither_read_nor_written(kind: str, tmp_path: Path) -> None:
     store = STORES[kind]()
     store.open(tmp_path)
     store.close()

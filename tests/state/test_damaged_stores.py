@@ -67,7 +67,7 @@ print(json.dumps([done, said]))
 
 
 @pytest.mark.parametrize("store_type", STORE_TYPES)
-def test_a_full_disk_raises_and_loses_no_written_row(tmp_path: Path, store_type: str) -> None:
+def test_full_disk_raises_and_loses_no_written_row(tmp_path: Path, store_type: str) -> None:
     # A limit of the size of files stands in for the disk: what is beyond it is refused in the same way.
     task, here = tmp_path / "task", Path(__file__).parent
     command = [sys.executable, "-c", FILLING, store_type, str(task)]
@@ -95,7 +95,7 @@ def test_a_full_disk_raises_and_loses_no_written_row(tmp_path: Path, store_type:
 WINDOWS = RocksDBWindowStore("s", RETENTION, WINDOW)
 
 
-def test_a_directory_that_is_gone_is_noticed_at_the_next_commit(tmp_path: Path) -> None:
+def test_missing_directory_is_detected_at_next_commit(tmp_path: Path) -> None:
     for log in (False, True):
         store = RocksDBKeyValueStore("s", options=RocksDBOptions(write_ahead_log=log))
         store.open(tmp_path)
@@ -115,7 +115,7 @@ def test_a_directory_that_is_gone_is_noticed_at_the_next_commit(tmp_path: Path) 
         store.close()
 
 
-def test_segments_whose_directory_is_gone_do_not_keep_time_from_going_on(tmp_path: Path) -> None:
+def test_segments_with_missing_directory_do_not_block_later_ones(tmp_path: Path) -> None:
     store = RocksDBWindowStore("s", RETENTION, WINDOW)
     store.open(tmp_path)
     store.put(b"a", b"1", 0)
@@ -146,7 +146,7 @@ for store in stores:
 """
 
 
-def test_a_read_only_directory_is_rejected_by_name() -> None:
+def test_read_only_directory_is_rejected_by_name() -> None:
     with tempfile.TemporaryDirectory() as directory:
         task = Path(directory)
         for store in (RocksDBKeyValueStore("k"), RocksDBWindowStore("w", 1000, 10)):
@@ -171,7 +171,7 @@ def test_a_read_only_directory_is_rejected_by_name() -> None:
         assert stored(task) == before
 
 
-def test_an_obstacle_is_not_reported_as_a_lock(tmp_path: Path) -> None:
+def test_open_failure_other_than_lock_is_not_reported_as_lock(tmp_path: Path) -> None:
     task = tmp_path / "clock"
     task.mkdir()
     for name in ("rocksdb", "w"):
@@ -182,7 +182,7 @@ def test_an_obstacle_is_not_reported_as_a_lock(tmp_path: Path) -> None:
         assert not isinstance(raised.value, StoreLockedError)
 
 
-def test_a_damaged_position_names_the_store(tmp_path: Path) -> None:
+def test_damaged_position_names_store(tmp_path: Path) -> None:
     store = RocksDBKeyValueStore("s")
     store.open(tmp_path)
     store._database._families["offsets"].put(b"position", b"\x07")
@@ -191,7 +191,7 @@ def test_a_damaged_position_names_the_store(tmp_path: Path) -> None:
         store.open(tmp_path)
 
 
-def test_the_offset_of_a_store_is_that_of_its_oldest_database(tmp_path: Path) -> None:
+def test_store_offset_is_that_of_oldest_database(tmp_path: Path) -> None:
     store = RocksDBWindowStore("s", RETENTION, WINDOW)
     store.open(tmp_path)
     store.put(b"a", b"1", 0)
@@ -206,7 +206,7 @@ def test_the_offset_of_a_store_is_that_of_its_oldest_database(tmp_path: Path) ->
     store.close()
 
 
-def test_a_segment_that_was_being_removed_is_gone_when_the_store_is_opened(tmp_path: Path) -> None:
+def test_segment_marked_as_removed_is_gone_after_open(tmp_path: Path) -> None:
     store = RocksDBWindowStore("s", RETENTION, WINDOW)
     store.open(tmp_path)
     for start in (0, INTERVAL):
@@ -221,7 +221,7 @@ def test_a_segment_that_was_being_removed_is_gone_when_the_store_is_opened(tmp_p
     store.close()
 
 
-def test_a_row_that_is_written_while_it_moves_is_not_overwritten(tmp_path: Path) -> None:
+def test_row_written_while_moving_is_not_overwritten(tmp_path: Path) -> None:
     names = [b"%05d" % n for n in range(3000)]
     older = RocksDBKeyValueStore("s", format="timestamped")
     older.open(tmp_path)
@@ -241,7 +241,7 @@ def test_a_row_that_is_written_while_it_moves_is_not_overwritten(tmp_path: Path)
     store.close()
 
 
-def test_a_store_that_is_not_closed_is_written_to_files_in_order(tmp_path: Path) -> None:
+def test_unclosed_store_is_flushed_in_order(tmp_path: Path) -> None:
     older = RocksDBKeyValueStore("s", format="plain")
     older.open(tmp_path)
     older.put_all((b"%04d" % n, b"v") for n in range(500))
@@ -347,7 +347,7 @@ def damaged(tmp_path: Path) -> Iterator[Callable[..., Damaged]]:
 
 @pytest.mark.parametrize("caching", [False, True])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_damaged_row_is_named_and_does_not_end_a_scan(
+def test_damaged_row_is_named_and_scan_continues(
     damaged: Any, caplog: pytest.LogCaptureFixture, name: str, caching: bool
 ) -> None:
     if caching and name == "versioned":
@@ -365,7 +365,7 @@ def test_a_damaged_row_is_named_and_does_not_end_a_scan(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_damaged_row_ends_a_scan_that_raises(damaged: Any, name: str) -> None:
+def test_damaged_row_ends_raising_scan(damaged: Any, name: str) -> None:
     harmed = damaged(name, raising=True)
     harmed.break_value()
     with harmed.scan() as rows:
@@ -376,7 +376,7 @@ def test_a_damaged_row_ends_a_scan_that_raises(damaged: Any, name: str) -> None:
 
 @pytest.mark.parametrize("caching", [False, True])
 @pytest.mark.parametrize(("name", "prefix"), [("window", b""), ("window by time", b"\0"), ("session", b"")])
-def test_a_key_too_short_for_its_times_is_a_damaged_row(damaged: Any, name: str, prefix: bytes, caching: bool) -> None:
+def test_key_too_short_for_its_times_is_damaged_row(damaged: Any, name: str, prefix: bytes, caching: bool) -> None:
     harmed = damaged(name, caching=caching)
     (segment,) = harmed.bottom._databases()
     key = prefix + b"b" * 9
@@ -397,9 +397,7 @@ def test_a_key_too_short_for_its_times_is_a_damaged_row(damaged: Any, name: str,
     assert sorted(seen) == [b"a", b"b", b"c", b"damaged"]
 
 
-def test_a_short_key_in_a_versioned_store_does_not_keep_it_from_being_opened(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_short_key_in_versioned_store_does_not_prevent_open(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = RocksDBVersionedStore("s", 100, 20)
     store.open(tmp_path)
     for time in (10, 30, 50):
@@ -415,7 +413,7 @@ def test_a_short_key_in_a_versioned_store_does_not_keep_it_from_being_opened(
     store.close()
 
 
-def test_a_damaged_row_of_an_older_store_stays_and_the_others_move(tmp_path: Path) -> None:
+def test_damaged_row_of_older_store_stays_and_others_move(tmp_path: Path) -> None:
     older = RocksDBVersionedStore("s", 100, 20, headers=False)
     older.open(tmp_path)
     for n in range(2500):
@@ -437,7 +435,7 @@ def test_a_damaged_row_of_an_older_store_stays_and_the_others_move(tmp_path: Pat
     store.close()
 
 
-def test_a_record_of_a_changelog_without_a_time_names_the_store(tmp_path: Path) -> None:
+def test_changelog_record_without_time_names_store(tmp_path: Path) -> None:
     store = RocksDBWindowStore("s", RETENTION, WINDOW)
     store.open(tmp_path)
     good = ChangelogRecord(keys.window_key(b"a", 5), b"1", 5, Headers())
@@ -489,7 +487,7 @@ def timed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any,
     store.close()
 
 
-def test_records_that_come_too_late_are_counted_and_warned_of_now_and_then(
+def test_late_records_are_counted_with_rate_limited_warning(
     timed: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, family = timed
@@ -507,7 +505,7 @@ def test_records_that_come_too_late_are_counted_and_warned_of_now_and_then(
     assert caplog.messages == [f"store s: Skipping record for expired {expired} ({n} so far)" for n in (1, 4)]
 
 
-def test_a_time_before_1970_is_rejected_and_changes_nothing(timed: Any) -> None:
+def test_time_before_1970_is_rejected_without_changes(timed: Any) -> None:
     store, family = timed
     put(store, family, 5)
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -5"):
@@ -528,7 +526,7 @@ def windows(task: Path, with_index: bool) -> RocksDBTimeOrderedWindowStore:
     return store
 
 
-def test_without_an_index_rows_are_found_by_their_key_in_order_of_time(tmp_path: Path) -> None:
+def test_store_without_index_finds_rows_by_key_in_time_order(tmp_path: Path) -> None:
     store = windows(tmp_path, False)
     for key, start in ((b"b", 5), (b"a", 9), (b"a", 5), (b"c", 7), (b"a", INTERVAL)):
         store.put(key, b"%d" % start, start)
@@ -542,7 +540,7 @@ def test_without_an_index_rows_are_found_by_their_key_in_order_of_time(tmp_path:
         assert [key[:1] for key, _ in families.rows("windowKeyValueWithHeaders")] == [b"\0"] * 3
 
 
-def test_an_index_is_made_or_removed_when_a_store_is_opened_that_wants_it_otherwise(tmp_path: Path) -> None:
+def test_index_is_built_or_removed_when_store_opens(tmp_path: Path) -> None:
     def index() -> list[bytes]:
         with StoredFamilies(tmp_path / "s" / "s.0") as families:
             return [key[1:-12] for key, _ in families.rows("windowKeyValueWithHeaders", b"\1")]

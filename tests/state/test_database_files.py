@@ -71,9 +71,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "name"), BAD)
-def test_a_file_that_cannot_be_of_a_database_is_refused_before_it_is_opened(
-    state: Path, change: Change, name: str
-) -> None:
+def test_file_not_of_database_is_rejected_before_opening(state: Path, change: Change, name: str) -> None:
     directory = state / "0_0" / "rocksdb" / "latest"
     change(first(directory, name))
     with pytest.raises(ProcessorStateError, match="latest"):
@@ -86,7 +84,7 @@ def test_a_file_that_cannot_be_of_a_database_is_refused_before_it_is_opened(
     assert lh.read.state(state, store="other").read_all().num_rows == 1
 
 
-def test_the_size_of_a_file_may_be_exactly_the_largest(state: Path) -> None:
+def test_file_size_may_equal_limit(state: Path) -> None:
     directory = state / "0_0" / "rocksdb" / "latest"
     os.truncate(directory / "IDENTITY", 1024)
     files.check_files("latest", directory)
@@ -96,7 +94,7 @@ def test_the_size_of_a_file_may_be_exactly_the_largest(state: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["CURRENT", "CURRENT IDENTITY", "CURRENT MANIFEST-* OPTIONS-* IDENTITY"])
-def test_a_store_without_its_current_file_is_reported_and_not_left_out(
+def test_store_without_current_file_is_reported_not_omitted(
     state: Path, missing: str, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = state / "0_0" / "rocksdb" / "latest"
@@ -116,14 +114,14 @@ def test_a_store_without_its_current_file_is_reported_and_not_left_out(
     assert sorted(path.name for path in directory.iterdir()) == before
 
 
-def test_a_segment_without_its_current_file_is_reported(tmp_path: Path) -> None:
+def test_segment_without_current_file_is_reported(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "streams-state-0_0" / "hourly", tmp_path / "hourly")
     min(tmp_path.glob("hourly/*/CURRENT")).unlink()
     with pytest.raises(ProcessorStateError, match="has no file CURRENT"):
         lh.read.state(tmp_path).read_all()
 
 
-def test_a_directory_in_which_a_database_was_begun_is_opened(tmp_path: Path) -> None:
+def test_directory_of_unfinished_database_is_opened(tmp_path: Path) -> None:
     directory = tmp_path / "rocksdb" / "latest"
     directory.mkdir(parents=True)
     (directory / "IDENTITY").write_text("a process was killed before it wrote the other files")
@@ -135,7 +133,7 @@ def test_a_directory_in_which_a_database_was_begun_is_opened(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("change", [grown, replaced_by_a_pipe, replaced_by_a_device])
-def test_the_position_file_of_older_versions_must_be_a_small_file(state: Path, change: Change) -> None:
+def test_position_file_of_older_versions_must_be_small_file(state: Path, change: Change) -> None:
     path = state / "0_0" / "latest.position"
     path.write_text("0\n1\nin 0 7\n")
     change(path)
@@ -143,7 +141,7 @@ def test_the_position_file_of_older_versions_must_be_a_small_file(state: Path, c
         RocksDBKeyValueStore("latest").open(state / "0_0")
 
 
-def test_the_options_of_an_interrupted_restore_must_be_a_file(tmp_path: Path) -> None:
+def test_options_of_interrupted_restore_must_be_file(tmp_path: Path) -> None:
     hidden = tmp_path / ".latest.restoring"
     hidden.mkdir()
     os.mkfifo(hidden / "options.json")
@@ -180,7 +178,7 @@ def another_process_with_a_copy(place: Path) -> tuple[subprocess.Popen[str], Pat
     return process, Path(process.stdout.readline().strip())
 
 
-def test_copies_of_a_killed_process_are_removed_by_the_next_and_no_others(place: Path) -> None:
+def test_next_process_removes_only_copies_of_killed_process(place: Path) -> None:
     killed, of_killed = another_process_with_a_copy(place)
     alive, of_alive = another_process_with_a_copy(place)
     foreign = place / "letterhead-notes"
@@ -198,9 +196,7 @@ def test_copies_of_a_killed_process_are_removed_by_the_next_and_no_others(place:
     assert sorted(place.iterdir()) == sorted([of_alive, foreign])
 
 
-def test_where_files_cannot_be_locked_no_directory_is_taken_for_abandoned(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directories_are_kept_if_files_cannot_be_locked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed, of_killed = another_process_with_a_copy(place)
     killed.kill()
     killed.wait()
@@ -211,9 +207,7 @@ def test_where_files_cannot_be_locked_no_directory_is_taken_for_abandoned(
     assert [*place.iterdir()] == [of_killed]
 
 
-def test_links_to_directories_and_to_locks_are_not_followed(
-    place: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_links_to_directories_and_locks_are_not_followed(place: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / LOCK).touch()
     (place / "letterhead-link").symlink_to(outside)
@@ -225,7 +219,7 @@ def test_links_to_directories_and_to_locks_are_not_followed(
     assert (outside / LOCK).exists()
 
 
-def test_a_directory_is_removed_when_its_owner_is_closed_or_forgotten(place: Path) -> None:
+def test_directory_is_removed_when_owner_closes_or_is_collected(place: Path) -> None:
     TemporaryDirectory("store").close()
     forgotten = TemporaryDirectory("store")
     assert len(list(place.iterdir())) == 1
@@ -233,7 +227,7 @@ def test_a_directory_is_removed_when_its_owner_is_closed_or_forgotten(place: Pat
     assert list(place.iterdir()) == []
 
 
-def test_every_copy_of_a_store_is_in_a_directory_that_is_swept(place: Path) -> None:
+def test_every_store_copy_is_in_locked_temporary_directory(place: Path) -> None:
     reader = StoredFamilies(SAMPLES / "streams-state-0_0" / "rocksdb" / "latest")
     [directory] = place.iterdir()
     assert (directory / LOCK).is_file()

@@ -34,7 +34,7 @@ BEFORE = [record(b"a", b"1", a=b"1"), record(b"b", b"2"), record(b"c", b"3"), re
 AFTER = [record(b"a", b"1", a=b"2"), record(b"b", b"2", 6), record(b"c", b"0"), record(b"e", b"5")]
 
 
-def test_rows_that_differ_have_both_sides_and_what_differs(tmp_path: Path) -> None:
+def test_differing_rows_have_both_sides_and_difference(tmp_path: Path) -> None:
     differences = list(diff(restored(BEFORE, tmp_path / "1"), restored(AFTER, tmp_path / "2")))
     assert [(row.key, row.differs) for row in differences] == [
         (b"a", ("headers",)),
@@ -49,7 +49,7 @@ def test_rows_that_differ_have_both_sides_and_what_differs(tmp_path: Path) -> No
     assert list(diff(tmp_path / "1", tmp_path / "1")) == []
 
 
-def test_rows_are_compared_by_what_both_sides_keep(tmp_path: Path) -> None:
+def test_rows_are_compared_by_fields_of_both_sides(tmp_path: Path) -> None:
     with_headers = restored(BEFORE, tmp_path / "headers")
     timestamped = restored(BEFORE, tmp_path / "timestamped", layout="timestamped")
     plain = restored(AFTER, tmp_path / "plain", layout="plain")
@@ -57,7 +57,7 @@ def test_rows_are_compared_by_what_both_sides_keep(tmp_path: Path) -> None:
     assert [row.differs for row in diff(timestamped, plain)] == [("value",), ("row",), ("row",)]
 
 
-def test_a_row_before_its_upgrade_equals_the_row_after_it(tmp_path: Path) -> None:
+def test_row_before_upgrade_equals_row_after_it(tmp_path: Path) -> None:
     old = restored(BEFORE, tmp_path / "old", layout="timestamped")
     new = tmp_path / "new"
     shutil.copytree(old, new)
@@ -77,7 +77,7 @@ def test_a_row_before_its_upgrade_equals_the_row_after_it(tmp_path: Path) -> Non
         ("versioned", b"k"),
     ],
 )
-def test_a_store_is_compared_with_its_changelog_up_to_its_offset(tmp_path: Path, name: str, key: bytes) -> None:
+def test_store_is_compared_with_changelog_up_to_its_offset(tmp_path: Path, name: str, key: bytes) -> None:
     options: dict[str, Any] = {"store_type": name, "retention": 120_000}
     records = [record(key, b"%d" % n, 70_000 + n) for n in range(5)]
     task = restored(records[:3], tmp_path / "1", **options)
@@ -106,7 +106,7 @@ def test_stores_are_compared_by_task_and_name(tmp_path: Path) -> None:
         list(diff(state / "sessions", state / "rocksdb" / "latest"))
 
 
-def test_a_store_without_an_offset_cannot_be_compared_with_a_changelog(tmp_path: Path) -> None:
+def test_store_without_offset_cannot_be_compared_with_changelog(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("store", 1000)
     store.open(tmp_path)
     store.close()
@@ -114,7 +114,7 @@ def test_a_store_without_an_offset_cannot_be_compared_with_a_changelog(tmp_path:
         list(diff(tmp_path, changelogs.table(BEFORE), retention=1000))
 
 
-def test_tasks_are_compared_by_name_if_a_side_has_several(tmp_path: Path) -> None:
+def test_tasks_are_compared_by_name_if_one_side_has_several(tmp_path: Path) -> None:
     single, several = tmp_path / "one" / "0_0", tmp_path / "several"
     restored(BEFORE, single)
     restored(BEFORE, several / "0_0")
@@ -125,7 +125,7 @@ def test_tasks_are_compared_by_name_if_a_side_has_several(tmp_path: Path) -> Non
     assert list(diff(tmp_path / "one", several / "0_0")) == []
 
 
-def test_the_offset_of_a_store_is_the_latest_of_its_segments(tmp_path: Path) -> None:
+def test_store_offset_is_latest_of_its_segments(tmp_path: Path) -> None:
     options: dict[str, Any] = {"store_type": "window", "retention": 600_000}
     records = [record(window_key(b"k", n * 300_000), b"%d" % n) for n in range(3)]
     task = restored(records, tmp_path, **options)

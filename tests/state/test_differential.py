@@ -255,25 +255,25 @@ def work_observed(work: list[Operation]) -> int:
 
 @given(st.lists(KEY_VALUE, max_size=40))
 @some
-def test_key_value_stores_do_the_same(work: list[Operation]) -> None:
+def test_key_value_stores_behave_equally(work: list[Operation]) -> None:
     check("key-value", work)
 
 
 @pytest.mark.parametrize("order", ["", " by time", " by time without index"])
 @given(work=st.lists(WINDOWS, max_size=25))
 @some
-def test_window_stores_do_the_same(order: str, work: list[Operation]) -> None:
+def test_window_stores_behave_equally(order: str, work: list[Operation]) -> None:
     check(f"window{order}", work)
 
 
 @pytest.mark.parametrize("order", ["", " by time", " by time without index"])
 @given(work=st.lists(SESSIONS, max_size=25))
 @some
-def test_session_stores_do_the_same(order: str, work: list[Operation]) -> None:
+def test_session_stores_behave_equally(order: str, work: list[Operation]) -> None:
     check(f"session{order}", work)
 
 
 @given(st.lists(VERSIONS, max_size=40))
 @some
-def test_versioned_stores_do_the_same(work: list[Operation]) -> None:
+def test_versioned_stores_behave_equally(work: list[Operation]) -> None:
     check("versioned", work)

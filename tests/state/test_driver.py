@@ -65,7 +65,7 @@ def kv(name: str = "kv") -> Any:
     return Stores.timestamped_key_value_store_with_headers_builder(Stores.in_memory_key_value_store(name))
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_import_loads_nothing_heavy() -> None:
     look = "import sys, letterhead.state; print(*{'rocksdict', 'pyarrow', 'pyspark', 'pandas'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == ""
@@ -74,7 +74,7 @@ def test_importing_it_imports_nothing_heavy() -> None:
 # Records.
 
 
-def test_records_run_through_with_their_timestamps_and_headers() -> None:
+def test_records_keep_timestamps_and_headers() -> None:
     with driver(through(processor(copy))) as running:
         topic = running.create_input_topic("in", start_timestamp=100, auto_advance_ms=10)
         topic.pipe_input("k", "a", headers=TRACE)
@@ -97,7 +97,7 @@ def test_records_run_through_with_their_timestamps_and_headers() -> None:
             out.read_value()
 
 
-def test_headers_that_are_piped_are_copied() -> None:
+def test_piped_headers_are_copied() -> None:
     source = Headers(TRACE)
 
     def add(self: Any, record: Any) -> None:
@@ -110,7 +110,7 @@ def test_headers_that_are_piped_are_copied() -> None:
         assert running.create_output_topic("out").read_record().headers == Headers({**TRACE, "added": b""})
 
 
-def test_a_record_is_forwarded_to_all_children_or_to_one() -> None:
+def test_record_is_forwarded_to_all_children_or_one() -> None:
     def split(self: Any, record: Any) -> None:
         self.context.forward(record, "left" if record.value == "l" else None)
 
@@ -127,7 +127,7 @@ def test_a_record_is_forwarded_to_all_children_or_to_one() -> None:
         running.create_input_topic("in").pipe_input("k", "v")
 
 
-def test_a_topic_that_is_written_and_read_runs_through_again() -> None:
+def test_topic_written_and_read_is_processed_again() -> None:
     def count_down(self: Any, record: Any) -> None:
         if record.value != "0":
             self.context.forward(record.with_value(str(int(record.value) - 1)))
@@ -139,7 +139,7 @@ def test_a_topic_that_is_written_and_read_runs_through_again() -> None:
         assert running.create_output_topic("loop").read_values() == ["2", "1", "0"]
 
 
-def test_a_sink_may_choose_the_topic() -> None:
+def test_sink_may_choose_topic() -> None:
     topology = Topology().add_source("source", "in")
     topology.add_sink("sink", lambda record: f"out-{record.value}", "source")
     with driver(topology) as running:
@@ -147,7 +147,7 @@ def test_a_sink_may_choose_the_topic() -> None:
         assert running.produced_topic_names() == ["out-a"]
 
 
-def test_the_context_has_the_origin_of_the_record() -> None:
+def test_context_has_origin_of_record() -> None:
     seen = []
 
     def look(self: Any, record: Any) -> None:
@@ -167,7 +167,7 @@ def test_the_context_has_the_origin_of_the_record() -> None:
     assert seen == [("in", 0, 0, 9, True), ("app", "0_0", 9), ("in", 0, 1, 5, True), ("app", "0_0", 9)]
 
 
-def test_a_record_forwarded_with_another_timestamp_changes_the_context() -> None:
+def test_record_forwarded_with_new_timestamp_changes_context() -> None:
     seen = []
     topology = Topology().add_source("source", "in")
     later = processor(lambda self, record: self.context.forward(record.with_timestamp(70).with_headers({"new": b""})))
@@ -181,7 +181,7 @@ def test_a_record_forwarded_with_another_timestamp_changes_the_context() -> None
     ]
 
 
-def test_copies_of_a_record_share_its_headers() -> None:
+def test_copies_of_record_share_headers() -> None:
     """A change of them is seen in all copies, as in Kafka."""
     record = Record(b"k", b"v", 5, {"a": b"1"})  # type: ignore[arg-type]
     assert isinstance(record.headers, Headers)
@@ -195,7 +195,7 @@ def test_copies_of_a_record_share_its_headers() -> None:
     assert [list(copy.headers) for copy in copies] == [[("a", b"1"), ("b", b"2")]] * 4
 
 
-def test_a_record_has_no_negative_timestamp() -> None:
+def test_record_rejects_negative_timestamp() -> None:
     with pytest.raises(InvalidTimestampError):
         Record("k", "v", -1)
     with pytest.raises(InvalidTimestampError):
@@ -205,7 +205,7 @@ def test_a_record_has_no_negative_timestamp() -> None:
 # Stores.
 
 
-def test_a_processor_uses_its_stores_and_their_changelog_can_be_read() -> None:
+def test_processor_uses_stores_with_readable_changelog() -> None:
     def count(self: Any, record: Any) -> None:
         store = self.context.get_state_store("kv")
         before = ValueTimestampHeaders.get_value_or_null(store.get(record.key)) or ""
@@ -223,7 +223,7 @@ def test_a_processor_uses_its_stores_and_their_changelog_can_be_read() -> None:
         assert store.metrics["put"].count == 2
 
 
-def test_a_cached_store_is_flushed_after_each_record() -> None:
+def test_cached_store_is_flushed_after_each_record() -> None:
     def twice(self: Any, record: Any) -> None:
         store = self.context.get_state_store("kv")
         store.put(record.key, ValueTimestampHeaders.make("first", 1))
@@ -272,7 +272,7 @@ GIVEN = {
 }
 
 
-def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write() -> None:
+def test_read_only_session_store_reads_and_cannot_write() -> None:
     with driver(through(processor(copy), ALL["session"])) as running:
         store = running.get_session_store_with_headers("session")
         reads = running.get_read_only_session_store_with_headers("session")
@@ -300,7 +300,7 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
     assert not reads.is_open
 
 
-def test_a_store_that_does_not_exist_is_not_restored() -> None:
+def test_missing_store_is_not_restored() -> None:
     with (
         driver(through(processor(copy), kv())) as running,
         pytest.raises(TopologyError, match=r"there is no store 'other' \(stores: kv\)"),
@@ -309,7 +309,7 @@ def test_a_store_that_does_not_exist_is_not_restored() -> None:
 
 
 @pytest.mark.parametrize("accessor", GIVEN)
-def test_an_accessor_returns_none_for_a_store_of_another_type(accessor: str) -> None:
+def test_accessor_returns_none_for_store_of_another_type(accessor: str) -> None:
     with driver(through(processor(copy), *ALL.values())) as running:
         source = {name for name in ALL if getattr(running, accessor)(name) is not None}
         assert source == GIVEN[accessor]
@@ -318,7 +318,7 @@ def test_an_accessor_returns_none_for_a_store_of_another_type(accessor: str) -> 
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_store_of_ours_has_an_accessor_of_its_own(name: str) -> None:
+def test_every_store_has_its_accessor(name: str) -> None:
     with driver(through(processor(copy), *ALL.values())) as running:
         with pytest.raises(ValueError, match=f"Store {name} is a .* and should be accessed via `get_") as raised:
             running.get_state_store(name)
@@ -326,7 +326,7 @@ def test_every_store_of_ours_has_an_accessor_of_its_own(name: str) -> None:
         assert name in GIVEN[f"get_{accessor}"]
 
 
-def test_writes_through_an_accessor_are_logged_without_a_record() -> None:
+def test_writes_through_accessor_are_logged_without_record() -> None:
     with driver(through(processor(copy), *ALL.values()), application_id="app") as running:
         running.create_input_topic("in").pipe_input("k", "v", 99, TRACE)
         sessions = running.get_session_store_with_headers("session")
@@ -339,7 +339,7 @@ def test_writes_through_an_accessor_are_logged_without_a_record() -> None:
         ]
 
 
-def test_a_store_starts_from_a_changelog() -> None:
+def test_store_starts_from_changelog() -> None:
     topology = through(processor(copy), kv())
     with driver(topology) as first:
         store = first.get_timestamped_key_value_store_with_headers("kv")
@@ -354,7 +354,7 @@ def test_a_store_starts_from_a_changelog() -> None:
         assert second.take_changelog("kv") == []
 
 
-def test_the_files_go_with_the_driver_unless_they_are_to_stay(tmp_path: Path) -> None:
+def test_files_are_removed_with_driver_unless_kept(tmp_path: Path) -> None:
     supplier = Stores.persistent_timestamped_key_value_store_with_headers("kv")
     topology = through(processor(copy), Stores.timestamped_key_value_store_with_headers_builder(supplier))
     for keep in (True, False):
@@ -369,7 +369,7 @@ def test_the_files_go_with_the_driver_unless_they_are_to_stay(tmp_path: Path) ->
     assert not (tmp_path / "app" / "0_0").exists()
 
 
-def test_a_processor_sees_the_stores_that_it_is_connected_to() -> None:
+def test_processor_sees_only_connected_stores() -> None:
     result = processor(copy, lambda self: self.context.get_state_store("other"))
     topology = through(result, kv()).add_state_store(kv("other"))
     with pytest.raises(TopologyError, match=r"'processor' is not connected to a store 'other' \(stores: kv\)"):
@@ -395,7 +395,7 @@ def scheduled(type: str, interval: int) -> tuple[Any, list[tuple[int, Any, int]]
     return processor(copy, init), called
 
 
-def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
+def test_stream_time_punctuation_is_aligned_and_not_repeated() -> None:
     result, called = scheduled("stream_time", 100)
     with driver(through(result)) as running:
         topic = running.create_input_topic("in")
@@ -408,7 +408,7 @@ def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
         assert len(called) == 5
 
 
-def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
+def test_wall_clock_punctuation_starts_after_one_interval() -> None:
     result, called = scheduled("wall_clock_time", 100)
     with driver(through(result), wall_clock_time=0) as running:
         running.create_input_topic("in").pipe_input("k", "v", 10_000)
@@ -419,7 +419,7 @@ def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
         assert [record.key for record in running.create_output_topic("out").read_records()] == ["k", "p", "p", "p"]
 
 
-def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
+def test_advancing_wall_clock_time_flushes_cache() -> None:
     def init(self: Any) -> None:
         store = self.context.get_state_store("kv")
         self.context.schedule(
@@ -431,7 +431,7 @@ def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
         assert [(change.timestamp, change.headers) for change in running.take_changelog("kv")] == [(10, Headers(TRACE))]
 
 
-def test_records_forwarded_by_a_punctuation_are_processed_in_their_order() -> None:
+def test_records_forwarded_by_punctuation_keep_order() -> None:
     def init(self: Any) -> None:
         def punctuate(now: int) -> None:
             for value in "abc":
@@ -448,7 +448,7 @@ def test_records_forwarded_by_a_punctuation_are_processed_in_their_order() -> No
 
 
 @pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])
-def test_an_invalid_schedule_is_rejected(interval: int, type: str) -> None:
+def test_invalid_schedule_is_rejected(interval: int, type: str) -> None:
     result = processor(copy, lambda self: self.context.schedule(interval, type, print))
     with pytest.raises(ValueError, match="punctuation"):
         driver(through(result))
@@ -457,7 +457,7 @@ def test_an_invalid_schedule_is_rejected(interval: int, type: str) -> None:
 # Topologies.
 
 
-def test_an_invalid_topology_is_rejected() -> None:
+def test_invalid_topology_is_rejected() -> None:
     topology = Topology().add_source("source", "in").add_sink("sink", "out", "source")
     for wrong, message in (
         (lambda: topology.add_source("source", "other"), "node 'source' already exists"),
@@ -476,12 +476,12 @@ def test_an_invalid_topology_is_rejected() -> None:
             wrong()
 
 
-def test_a_processor_without_process_is_rejected() -> None:
+def test_processor_without_process_is_rejected() -> None:
     with driver(through(Processor)) as running, pytest.raises(NotImplementedError, match="define process"):
         running.create_input_topic("in").pipe_input("k", "v")
 
 
-def test_processors_are_closed_and_one_builder_makes_many_stores() -> None:
+def test_processors_are_closed_and_builder_makes_many_stores() -> None:
     closed = []
 
     class Closing(Processor[Any, Any, Any, Any]):
@@ -499,7 +499,7 @@ def test_processors_are_closed_and_one_builder_makes_many_stores() -> None:
     assert closed[0] is not closed[1]
 
 
-def test_a_processor_has_a_scope() -> None:
+def test_processor_scope_is_key_by_default() -> None:
     class Whole(Processor[Any, Any, Any, Any]):
         scope = "partition"
 

@@ -57,7 +57,7 @@ def test_every_row_of_every_family_is_read(vectors: Path, tmp_path: Path, name: 
     assert stored(unpack(vectors, name, tmp_path)) == described(vectors, name)
 
 
-def test_a_store_with_headers_reads_rows_of_kafka_streams(vectors: Path, tmp_path: Path) -> None:
+def test_store_with_headers_reads_rows_of_kafka_streams(vectors: Path, tmp_path: Path) -> None:
     expected = described(vectors, "kv-headers")["rocksdb/store"]
     rows = expected["keyValueWithTimestampAndHeaders"]
     store = RocksDBKeyValueStore("store")
@@ -78,7 +78,7 @@ def test_a_store_with_headers_reads_rows_of_kafka_streams(vectors: Path, tmp_pat
         ("kv-plain", HeadersBytesStore.convert_from_plain_to_header_format),
     ],
 )
-def test_a_store_with_headers_upgrades_rows_of_kafka_streams(
+def test_store_with_headers_upgrades_rows_of_kafka_streams(
     vectors: Path, tmp_path: Path, name: str, convert: Any
 ) -> None:
     task = unpack(vectors, name, tmp_path)
@@ -105,7 +105,7 @@ def test_a_store_with_headers_upgrades_rows_of_kafka_streams(
     assert (old in stored(task)["rocksdb/store"]) == (old == "default")
 
 
-def test_an_upgrade_that_kafka_streams_began_continues(vectors: Path, tmp_path: Path) -> None:
+def test_upgrade_begun_by_kafka_streams_continues(vectors: Path, tmp_path: Path) -> None:
     task = unpack(vectors, "kv-mid-upgrade", tmp_path)
     before = described(vectors, "kv-mid-upgrade")["rocksdb/store"]
     old = {key: b"\0" + value for key, value in before["keyValueWithTimestamp"]}
@@ -156,7 +156,7 @@ def segments(vectors: Path, name: str) -> list[Families]:
 
 
 @pytest.mark.parametrize("format", ["plain", "timestamped"])
-def test_an_older_store_rejects_the_files_of_a_newer_one(vectors: Path, tmp_path: Path, format: Any) -> None:
+def test_older_store_rejects_files_of_newer_one(vectors: Path, tmp_path: Path, format: Any) -> None:
     task = unpack(vectors, "kv-headers", tmp_path)
     with pytest.raises(UnexpectedColumnFamilyError) as raised:
         RocksDBKeyValueStore("store", format=format).open(task)

@@ -77,7 +77,7 @@ def records(result: Any, read: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("family", "queries"), [("kv", key_value), ("window", window), ("session", session)])
-def test_a_query_with_headers_returns_what_a_read_returns(
+def test_query_with_headers_matches_java_and_reads(
     server: JavaServer, tmp_path: Path, family: str, queries: Any
 ) -> None:
     config = config_of(family)

@@ -171,7 +171,7 @@ def take_turns(turns: Turns, config: dict[str, Any], seed: int, *, openings: int
 
 
 @pytest.mark.parametrize(("family", "format"), FORMATS)
-def test_java_and_we_take_turns(turns: Turns, family: str, format: str) -> None:
+def test_java_and_python_take_turns(turns: Turns, family: str, format: str) -> None:
     take_turns(turns, config_of(family, format), 1, openings=4, steps=4, ops_in_step=12)
     assert turns.operations > 300
     assert turns.records > 50
@@ -181,7 +181,7 @@ def test_java_and_we_take_turns(turns: Turns, family: str, format: str) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("family", "format"), FORMATS)
-def test_java_and_we_take_many_turns(turns: Turns, family: str, format: str, seed: int) -> None:
+def test_java_and_python_take_many_turns(turns: Turns, family: str, format: str, seed: int) -> None:
     take_turns(turns, config_of(family, format), seed, openings=6, steps=20, ops_in_step=25)
     assert turns.records > 1500
 
@@ -212,7 +212,7 @@ SPECIAL = {
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("store_type", SPECIAL)
-def test_java_and_we_take_turns_on_special_stores(turns: Turns, store_type: str, seed: int) -> None:
+def test_java_and_python_take_turns_on_special_stores(turns: Turns, store_type: str, seed: int) -> None:
     take_turns(turns, SPECIAL[store_type], seed, openings=4, steps=10, ops_in_step=25)
 
 
@@ -222,9 +222,7 @@ ZEROS = ["", "00", "0000", "00" * 9, "61", "6100", "61" + "00" * 9, "62"]
 
 
 @pytest.mark.parametrize("stored", [0, 1], ids=["rows in the cache", "older rows in the store"])
-def test_windows_in_memory_under_a_cache_are_read_up_to_a_key_that_ends_in_zeros(
-    server: JavaServer, tmp_path: Path, stored: int
-) -> None:
+def test_cached_memory_windows_are_read_to_key_ending_in_zeros(server: JavaServer, tmp_path: Path, stored: int) -> None:
     config = config_of("window", supplier="in-memory", caching=True)
     stores = JavaStore(server, tmp_path / "java" / "app" / "0_0", config), OurStore(tmp_path / "app" / "0_0", config)
     record: dict[str, Any] = {"timestamp": "0", "headers": []}
@@ -300,13 +298,13 @@ def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) ->
     newer.close()
 
 
-def test_versions_that_one_writes_the_other_reads(turns: Turns, server: JavaServer) -> None:
+def test_versions_are_exchanged_with_java(turns: Turns, server: JavaServer) -> None:
     read_versions(turns, server, 1, steps=4)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(8))
-def test_many_versions_that_one_writes_the_other_reads(turns: Turns, server: JavaServer, seed: int) -> None:
+def test_many_versions_are_exchanged_with_java(turns: Turns, server: JavaServer, seed: int) -> None:
     read_versions(turns, server, seed, steps=40)
 
 
@@ -359,7 +357,7 @@ def upgrade_together(
 
 
 @pytest.mark.parametrize(("family", "formats"), UPGRADES, ids=named)
-def test_one_begins_an_upgrade_and_the_other_ends_it(turns: Turns, family: str, formats: tuple[str, str]) -> None:
+def test_upgrade_begun_by_one_side_is_finished_by_other(turns: Turns, family: str, formats: tuple[str, str]) -> None:
     upgrade_together(turns, family, formats, 1, steps=4, ops_in_step=12)
 
 
@@ -367,7 +365,7 @@ def test_one_begins_an_upgrade_and_the_other_ends_it(turns: Turns, family: str, 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("family", "formats"), UPGRADES, ids=named)
-def test_many_upgrades_that_one_begins_and_the_other_ends(
+def test_many_upgrades_begun_by_one_side_are_finished_by_other(
     turns: Turns, family: str, formats: tuple[str, str], seed: int
 ) -> None:
     upgrade_together(turns, family, formats, seed, steps=20, ops_in_step=25)
@@ -375,7 +373,7 @@ def test_many_upgrades_that_one_begins_and_the_other_ends(
 
 @pytest.mark.parametrize("logged", [True, False], ids=["with a changelog", "without a changelog"])
 @pytest.mark.parametrize("family", ["kv", "window"])
-def test_an_upgraded_row_that_had_no_timestamp_is_put_again_only_without_a_changelog(
+def test_logged_store_rejects_rewrite_of_row_without_timestamp(
     server: JavaServer, tmp_path: Path, family: str, logged: bool
 ) -> None:
     where: dict[str, Any] = {"key": "61", "start": "5"} if family == "window" else {"key": "61"}
@@ -481,7 +479,7 @@ class TestOpening:
 
     @pytest.mark.parametrize(("written", "opened"), DOWNGRADES, ids=named)
     @pytest.mark.parametrize("java_made_it", [True, False])
-    def test_there_is_no_downgrade(self, java_made_it: bool, written: dict[str, Any], opened: dict[str, Any]) -> None:
+    def test_downgrade_is_rejected(self, java_made_it: bool, written: dict[str, Any], opened: dict[str, Any]) -> None:
         make(self.java if java_made_it else OurStore, self.task, written)
         refusal = self.refusal(opened)
         assert refusal is not None
@@ -491,7 +489,7 @@ class TestOpening:
     @pytest.mark.full
     @pytest.mark.parametrize(("written", "opened"), WRITTEN_AND_OPENED, ids=named)
     @pytest.mark.parametrize("java_made_it", [True, False])
-    def test_every_store_opens_or_refuses_every_other(
+    def test_every_store_opens_or_rejects_every_other(
         self, java_made_it: bool, written: dict[str, Any], opened: dict[str, Any]
     ) -> None:
         make(self.java if java_made_it else OurStore, self.task, written)
@@ -503,7 +501,7 @@ class TestOpening:
         make(OurStore, self.task, config_of("kv", "timestamped"))
         assert "Cannot have both plain (DEFAULT) and timestamped data" in str(self.refusal(config_of("kv")))
 
-    def test_a_family_that_is_not_known_is_refused(self) -> None:
+    def test_unknown_family_is_rejected(self) -> None:
         from rocksdict import Options, Rdict
 
         make(self.java, self.task, config_of("session"))
@@ -514,13 +512,13 @@ class TestOpening:
         database.close()
         assert "Unexpected column family 'newer'" in str(self.refusal(config_of("session")))
 
-    def test_a_directory_that_is_not_a_segment_is_rejected(self) -> None:
+    def test_directory_that_is_no_segment_is_rejected(self) -> None:
         make(self.java, self.task, config_of("window"))
         (self.task / "store" / "store.first").mkdir()
         expected = "Unable to parse segment id as long from segmentName: store.first"
         assert self.refusal(config_of("window")) == expected
 
-    def test_segments_with_names_of_old_are_renamed(self) -> None:
+    def test_segments_with_old_names_are_renamed(self) -> None:
         config = config_of("window")
         make(OurStore, self.task, config)
         before = traces.databases(self.task)
@@ -545,9 +543,7 @@ def place(row: dict[str, Any]) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("family", ["kv", "window", "session"])
-def test_a_store_of_a_killed_java_process_is_restored_from_its_changelog(
-    tmp_path: Path, server: JavaServer, family: str
-) -> None:
+def test_store_of_killed_java_process_restores_from_changelog(tmp_path: Path, server: JavaServer, family: str) -> None:
     config = config_of(family, write_buffer_bytes=64 << 10)
     steps = puts(config, 80)
     task = tmp_path / "app" / "0_0"
@@ -595,7 +591,7 @@ def families_of(task: Path) -> dict[str, Any]:
     [*FORMATS, ("time-ordered-window", "headers"), ("time-ordered-session", "headers"), ("versioned", "plain")],
     ids=named,
 )
-def test_java_goes_on_from_a_directory_restored_from_its_changelog(
+def test_java_continues_from_directory_restored_from_changelog(
     tmp_path: Path, server: JavaServer, family: str, format: str
 ) -> None:
     config = VERSIONED if family == "versioned" else config_of(family, format)
@@ -622,9 +618,7 @@ def test_java_goes_on_from_a_directory_restored_from_its_changelog(
     assert families_of(restored) == families_of(written)
 
 
-def test_aggregations_that_java_writes_into_sessions_in_the_order_of_time_are_read(
-    tmp_path: Path, server: JavaServer
-) -> None:
+def test_java_aggregations_in_time_ordered_sessions_are_read(tmp_path: Path, server: JavaServer) -> None:
     config, task = config_of("time-ordered-session"), tmp_path / "app" / "0_0"
     counts = {key: (number).to_bytes(8, "big") for number, key in enumerate((b"a", b"b", b"c"), 1)}
     headers = [{"key": "tenant", "value": b"acme".hex()}]
@@ -649,7 +643,7 @@ def test_aggregations_that_java_writes_into_sessions_in_the_order_of_time_are_re
 
 
 @pytest.mark.parametrize(("family", "older"), [("kv", "timestamped"), ("window", "timestamped"), ("session", "plain")])
-def test_java_opens_a_store_that_was_downgraded_and_one_that_came_back(
+def test_java_opens_downgraded_store_and_restored_one(
     tmp_path: Path, server: JavaServer, family: str, older: str
 ) -> None:
     config, options = config_of(family), {} if family == "kv" else {"store_type": family, "retention": 2 * SEGMENT}
@@ -675,7 +669,7 @@ def test_java_opens_a_store_that_was_downgraded_and_one_that_came_back(
 
 
 @pytest.mark.parametrize("family", ["kv", "window", "session"])
-def test_java_reads_what_we_wrote_before_we_were_killed(tmp_path: Path, server: JavaServer, family: str) -> None:
+def test_java_reads_rows_written_before_kill(tmp_path: Path, server: JavaServer, family: str) -> None:
     config, task = config_of(family), tmp_path / "app" / "0_0"
     writer = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("write_and_wait.py")), str(task), family, "80"],

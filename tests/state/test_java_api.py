@@ -90,7 +90,7 @@ def test_methods_without_a_counterpart_are_listed() -> None:
     assert lacking == json.loads(TABLE.read_text(encoding="utf-8"))
 
 
-def test_stores_with_headers_have_all_methods_of_java() -> None:
+def test_stores_with_headers_have_all_java_methods() -> None:
     lacking = missing(public_api())
     complete = {"KeyValueStore", "WindowStore", "SessionStore", "ReadOnlySessionStore", "ValueTimestampHeaders"}
     assert {name: methods for name, methods in lacking.items() if name in complete and methods != ["readOnly"]} == {}

@@ -49,9 +49,7 @@ def put(key: str, value: str, timestamp: int, **more: Any) -> dict[str, Any]:
     return {"op": "put", "key": key, "value": stored, **more}
 
 
-def test_java_misses_a_key_with_which_the_last_key_of_a_range_of_windows_begins(
-    server: JavaServer, tmp_path: Path
-) -> None:
+def test_java_omits_key_that_is_prefix_of_window_range_end(server: JavaServer, tmp_path: Path) -> None:
     keys = []
     for store in stores(server, tmp_path, config_of("window")):
         writes = [put(key, "01", 1000, start="1000") for key in ("61", "6100", "6161")]
@@ -78,7 +76,7 @@ def test_java_does_not_find_older_versions_in_a_reopened_store(server: JavaServe
     assert values == [None, "01"]
 
 
-def test_java_returns_a_key_that_was_deleted_after_a_late_earlier_version(server: JavaServer, tmp_path: Path) -> None:
+def test_java_returns_key_deleted_after_late_earlier_version(server: JavaServer, tmp_path: Path) -> None:
     values = []
     for store in stores(server, tmp_path, VERSIONED):
         version = do(
@@ -93,7 +91,7 @@ def test_java_returns_a_key_that_was_deleted_after_a_late_earlier_version(server
     assert values == ["02", None]
 
 
-def test_java_keeps_a_row_whose_timestamp_the_changelog_refuses(server: JavaServer, tmp_path: Path) -> None:
+def test_java_keeps_row_whose_timestamp_changelog_rejects(server: JavaServer, tmp_path: Path) -> None:
     values = []
     for store in stores(server, tmp_path, config_of("kv")):
         with pytest.raises((JavaError, InvalidTimestampError)):

@@ -25,7 +25,7 @@ TYPES = {
 }
 
 
-def test_typed_headers_are_the_bytes_of_kafkas_serializers() -> None:
+def test_typed_headers_match_bytes_of_kafka_serializers() -> None:
     programs = built("jvm-tests")
     check_built(programs)
     java = [shutil.which("java") or "java", "-cp", f"{programs / 'classes'}:{programs / 'lib'}/*"]

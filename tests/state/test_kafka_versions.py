@@ -127,7 +127,7 @@ def outcomes(players: Players, directory: Path, family: str, stored: str) -> dic
 
 
 @pytest.mark.parametrize("family", LAYOUTS)
-def test_versions_open_directories_of_each_other(players: Players, tmp_path: Path, family: str) -> None:
+def test_versions_open_each_others_directories(players: Players, tmp_path: Path, family: str) -> None:
     table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     results = {stored: outcomes(players, tmp_path / stored, family, stored) for stored in LAYOUTS[family]}
     if os.environ.get("LETTERHEAD_WRITE"):
@@ -140,7 +140,7 @@ def test_versions_open_directories_of_each_other(players: Players, tmp_path: Pat
 
 
 @pytest.mark.parametrize("family", ["kv", "window", "session"])
-def test_a_transactional_store_that_was_killed_is_restored_from_its_changelog(tmp_path: Path, family: str) -> None:
+def test_killed_transactional_store_restores_from_changelog(tmp_path: Path, family: str) -> None:
     options = config_of(family, write_buffer_bytes=64 << 10, transactional=True)
     steps, task = puts(options, 80), tmp_path / "app" / "0_0"
     server = JavaServer(tmp_path / "java", "4.4.0")
@@ -166,7 +166,7 @@ def test_a_transactional_store_that_was_killed_is_restored_from_its_changelog(tm
 
 
 @pytest.mark.parametrize("version", KAFKAS)
-def test_stores_of_an_outer_join_are_read(tmp_path: Path, version: str) -> None:
+def test_outer_join_stores_are_read(tmp_path: Path, version: str) -> None:
     server = JavaServer(tmp_path / "java", version)
     task = tmp_path / "app" / "0_0"
     try:

@@ -19,7 +19,7 @@ KEYS = st.binary(max_size=4).map(lambda key: bytes(byte % 3 * 0x7F for byte in k
 TIMES = st.integers(0, 3) | st.integers(0, MAX_TIME) | st.just(MAX_TIME)
 
 
-def test_stored_keys_are_laid_out_as_kafka_streams_does() -> None:
+def test_stored_keys_have_layout_of_kafka_streams() -> None:
     assert keys.window_key(b"k", 5, 7).hex() == "6b000000000000000500000007"
     assert keys.session_key(b"k", 5, 9).hex() == "6b00000000000000090000000000000005"
     window, session = keys.window_key(b"k", 5, 7), keys.session_key(b"k", 5, 9)
@@ -30,7 +30,7 @@ def test_stored_keys_are_laid_out_as_kafka_streams_does() -> None:
 
 
 @given(KEYS, TIMES, TIMES, st.integers(0, keys.MAX_SEQUENCE))
-def test_keys_come_back_from_their_bytes(key: bytes, start: int, end: int, sequence: int) -> None:
+def test_keys_survive_bytes(key: bytes, start: int, end: int, sequence: int) -> None:
     window, session = keys.window_key(key, start, sequence), keys.session_key(key, start, end)
     assert keys.window_parts(window) == (key, start, sequence)
     assert keys.window_start(window) == start
@@ -46,7 +46,7 @@ def three(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
 
 
 @given(three(KEYS), three(TIMES), st.integers(0, keys.MAX_SEQUENCE))
-def test_no_window_is_outside_the_bounds_in_which_it_is_looked_for(
+def test_every_window_is_inside_its_search_bounds(
     three_keys: list[bytes], three_times: list[int], sequence: int
 ) -> None:
     (key_from, key, key_to), (time_from, time, time_to) = three_keys, three_times
@@ -62,7 +62,7 @@ def test_no_window_is_outside_the_bounds_in_which_it_is_looked_for(
 
 
 @given(three(KEYS), TIMES, TIMES, st.just(0) | TIMES, st.just(0) | TIMES)
-def test_no_session_is_outside_the_bounds_in_which_it_is_looked_for(
+def test_every_session_is_inside_its_search_bounds(
     three_keys: list[bytes], start: int, length: int, before: int, after: int
 ) -> None:
     (key_from, key, key_to), end = three_keys, min(start + length, MAX_TIME)
@@ -76,7 +76,7 @@ def test_no_session_is_outside_the_bounds_in_which_it_is_looked_for(
         assert bounds.first <= stored <= bounds.last
 
 
-def test_a_stored_key_too_short_for_its_times_is_rejected() -> None:
+def test_stored_key_too_short_for_its_times_is_rejected() -> None:
     for read, size in (
         (keys.window_parts, 12),
         (keys.window_start, 12),
@@ -88,7 +88,7 @@ def test_a_stored_key_too_short_for_its_times_is_rejected() -> None:
             read(bytes(size - 1))
 
 
-def test_the_end_of_a_prefix_is_the_next_number_of_its_length() -> None:
+def test_prefix_end_is_next_number_of_same_length() -> None:
     assert keys.increment(b"a") == b"b"
     assert keys.increment(b"a\xff") == b"b\x00"
     for prefix in (b"", b"\xff", b"\xff\xff"):
@@ -96,7 +96,7 @@ def test_the_end_of_a_prefix_is_the_next_number_of_its_length() -> None:
             keys.increment(prefix)
 
 
-def test_the_end_of_a_window_stays_a_time() -> None:
+def test_window_end_is_at_most_largest_time() -> None:
     assert make_windowed(b"k", 5, 10).end == 15
     assert make_windowed(b"k", MAX_TIME - 5, 10).end == MAX_TIME
 
@@ -104,7 +104,7 @@ def test_the_end_of_a_window_stays_a_time() -> None:
 # --- positions -------------------------------------------------------------------------------------------------------
 
 
-def test_positions_are_those_in_the_databases_of_kafka_streams(vectors: Path) -> None:
+def test_positions_match_kafka_streams_databases(vectors: Path) -> None:
     seen = 0
     for line in (vectors / "rocksdb_fixtures.jsonl").read_text().splitlines():
         for database in json.loads(line)["databases"]:
@@ -117,13 +117,13 @@ def test_positions_are_those_in_the_databases_of_kafka_streams(vectors: Path) ->
     assert seen == 10
 
 
-def test_an_empty_position_has_zeros() -> None:
+def test_empty_position_has_zeros() -> None:
     assert Position().serialize() == bytes(40)
     assert Position.deserialize(bytes(40)) == Position.deserialize(b"") == Position.deserialize(None) == Position()
 
 
 @given(st.dictionaries(st.text(max_size=5), st.dictionaries(st.integers(0, 9), st.integers(0, MAX_TIME), max_size=3)))
-def test_positions_come_back_from_their_bytes(offsets: dict[str, dict[int, int]]) -> None:
+def test_positions_survive_bytes(offsets: dict[str, dict[int, int]]) -> None:
     data = Position(offsets).serialize()
     assert len(data) == 40 + sum(
         64 + len(topic.encode()) + 96 * len(partitions) for topic, partitions in offsets.items()
@@ -132,7 +132,7 @@ def test_positions_come_back_from_their_bytes(offsets: dict[str, dict[int, int]]
     assert read.offsets == {topic: partitions for topic, partitions in offsets.items() if partitions}
 
 
-def test_a_position_only_moves_forward() -> None:
+def test_position_only_moves_forward() -> None:
     position = Position().update("in", 0, 5).update("in", 0, 3).update("in", 1, 2)
     assert position.offsets == {"in": {0: 5, 1: 2}}
     other = position.copy().merge(Position({"in": {0: 4, 1: 9}, "b": {0: 0}}))
@@ -150,12 +150,12 @@ def test_a_position_only_moves_forward() -> None:
         ("000000000100000001610000000100000000", "ends early"),
     ],
 )
-def test_bytes_that_are_no_position_are_rejected(data: str, message: str) -> None:
+def test_malformed_position_bytes_are_rejected(data: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Position.deserialize(bytes.fromhex(data))
 
 
-def test_the_file_of_an_older_position_is_read() -> None:
+def test_older_position_file_is_read() -> None:
     assert Position.from_checkpoint("0\n2\nin 0 5\nin 1 7\n") == Position({"in": {0: 5, 1: 7}})
     for text in ("", "1\n0\n", "0\n2\nin 0 5\n", "0\n1\nin 0\n", "0\n1\nin x 5\n", "0"):
         with pytest.raises(ValueError, match=r"position file|invalid literal"):
@@ -173,11 +173,11 @@ def test_the_file_of_an_older_position_is_read() -> None:
         bytes.fromhex("00 00000001 fffffffc 61616161 00000000"),  # would go back, and read the length as partitions
     ],
 )
-def test_a_position_that_does_not_fit_its_bytes_is_rejected(data: bytes) -> None:
+def test_position_out_of_range_is_rejected(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"position (ends early|has -)"):
         Position.deserialize(data)
 
 
-def test_a_position_may_end_with_its_last_offset() -> None:
+def test_position_may_end_with_its_last_offset() -> None:
     data = bytes.fromhex("00 00000001 00000001 61 00000001 00000003 0000000000000007")
     assert Position.deserialize(data).offsets == {"a": {3: 7}}

@@ -76,7 +76,7 @@ def reopened(store_type: str, task: Path, **options: Any) -> tuple[Any, int]:
 # --- writes ----------------------------------------------------------------------------------------------------------
 
 
-def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path) -> None:
+def test_killed_store_with_log_keeps_acknowledged_writes(tmp_path: Path) -> None:
     chance = random.Random(KILLS)
     in_flight = 0
     for run in range(KILLS):
@@ -104,7 +104,7 @@ def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path) -> None:
     assert in_flight or KILLS < 100  # some were killed between a write and its acknowledgement
 
 
-def test_without_the_log_the_changelog_restores_lost_rows(tmp_path: Path) -> None:
+def test_killed_store_without_log_restores_from_changelog(tmp_path: Path) -> None:
     chance = random.Random(-KILLS)
     lost = ahead = 0
     for run in range(KILLS):
@@ -152,7 +152,7 @@ def leaving(store_type: str, seed: int) -> Iterator[Operation]:
         yield from kept.values()
 
 
-def test_a_flush_of_the_cache_leaves_a_part_and_tears_nothing(tmp_path: Path) -> None:
+def test_killed_cache_flush_leaves_complete_rows(tmp_path: Path) -> None:
     chance = random.Random(KILLS)
     unfinished = 0
     for run in range(KILLS):
@@ -256,7 +256,7 @@ def older(name: str, task: Path) -> dict[Row, bytes]:
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
-def test_an_upgrade_loses_no_row(tmp_path: Path, eager: bool) -> None:
+def test_killed_upgrade_loses_no_row(tmp_path: Path, eager: bool) -> None:
     chance = random.Random(KILLS)
     result: dict[str, dict[Row, bytes]] = {}
     takes: dict[str, float] = {}

@@ -175,7 +175,7 @@ def with_layer(family: Family, layer: str, directory: Path | None = None) -> Ope
 
 
 @table
-def test_headers_arrive(layer: str, family: Family, tmp_path: Path) -> None:
+def test_headers_reach_store_and_changelog(layer: str, family: Family, tmp_path: Path) -> None:
     opened = with_layer(family, layer, tmp_path)
     family.put(opened.store, Headers(ODD))
     assert family.get(opened.store).headers == ODD
@@ -192,7 +192,7 @@ def test_headers_arrive(layer: str, family: Family, tmp_path: Path) -> None:
 
 
 @table
-def test_a_tombstone_deletes_and_has_the_headers_of_the_record(layer: str, family: Family, tmp_path: Path) -> None:
+def test_tombstone_deletes_and_has_record_headers(layer: str, family: Family, tmp_path: Path) -> None:
     opened = with_layer(family, layer, tmp_path)
     family.put(opened.store, Headers(ODD))
     opened.store.flush()
@@ -236,12 +236,12 @@ def test_metrics_do_not_depend_on_headers(layer: str, family: Family, tmp_path: 
     assert counted[0]["put"] >= 1
 
 
-def test_versions_are_not_cached() -> None:
+def test_versioned_stores_reject_caching() -> None:
     with pytest.raises(TopologyError, match="cannot be cached"):
         VERSIONED.builder().with_caching_enabled()
 
 
-def test_layers_have_the_order_of_the_builder() -> None:
+def test_layers_follow_builder_order() -> None:
     assert KV.builder().with_caching_enabled().build().layers() == [
         "TimestampedKeyValueStoreWithHeaders",
         "CachingKeyValueStore",
@@ -283,12 +283,12 @@ def test_null_keys_are_rejected() -> None:
         session.remove(SessionKey(None, 0, 1))  # type: ignore[arg-type]
 
 
-def test_a_value_of_another_type_is_rejected() -> None:
+def test_value_of_wrong_type_is_rejected() -> None:
     with pytest.raises(TypeError, match="store s holds ValueTimestampHeaders, not bytes"):
         kv().store.put(b"k", b"v")
 
 
-def test_a_serde_of_another_type_is_named_in_the_error() -> None:
+def test_serde_of_wrong_type_is_named_in_error() -> None:
     builder = Stores.timestamped_key_value_store_with_headers_builder(
         Stores.in_memory_key_value_store("s"), StringSerde(), Int64Serde()
     )
@@ -311,7 +311,7 @@ def test_latencies_are_counted_by_operation() -> None:
     assert store.metrics.as_dict()["put"]["count"] == 3
 
 
-def test_iterators_are_counted_while_they_are_open() -> None:
+def test_open_iterators_are_counted() -> None:
     store = kv().store
     store.put(b"k", value())
     with store.all() as rows:
@@ -333,7 +333,7 @@ def test_iterators_are_closed_with_their_store() -> None:
 
 
 @pytest.mark.parametrize("caching", [False, True])
-def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_scan_parses_no_headers(caching: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = KV.builder().with_caching_enabled() if caching else KV.builder()
     store = Opened(builder).store
     for n in range(10):
@@ -359,7 +359,7 @@ def damaged(**source: Any) -> Opened:
     return opened
 
 
-def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
+def test_damaged_row_names_store_key_byte_and_reason() -> None:
     store = damaged().store
     with pytest.raises(DamagedRowError) as raised:
         store.get(b"b")
@@ -369,7 +369,7 @@ def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
     assert str(error) == f"store s: {error.reason} (key 62, byte {error.byte_offset})"
 
 
-def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_row_does_not_end_scan(caplog: pytest.LogCaptureFixture) -> None:
     store = damaged().store
     with store.all() as rows:
         assert [key for key, _ in rows] == [b"a", b"c"]
@@ -379,7 +379,7 @@ def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> 
     assert "key 62" in caplog.text
 
 
-def test_a_scan_that_raises_continues_after_a_damaged_row() -> None:
+def test_raising_scan_continues_after_damaged_row() -> None:
     store = damaged(errors="raise").store
     with store.all() as rows:
         assert next(rows)[0] == b"a"
@@ -389,7 +389,7 @@ def test_a_scan_that_raises_continues_after_a_damaged_row() -> None:
         assert not rows.has_next()
 
 
-def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
+def test_damage_inside_headers_is_detected_when_read() -> None:
     opened = kv()
     chain(opened.store)[-1].put(b"b", b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
     state = opened.store.get(b"b")
@@ -402,7 +402,7 @@ every_family = pytest.mark.parametrize("family", [*FAMILIES, *IN_ROCKSDB], ids=s
 
 
 @every_family
-def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family, tmp_path: Path) -> None:
+def test_row_at_limits_is_read_and_row_over_them_is_damaged(family: Family, tmp_path: Path) -> None:
     def opened(limits: lh.Limits, directory: str) -> Any:
         return Opened(family.builder().with_limits(limits), directory=tmp_path / directory).store
 
@@ -430,14 +430,14 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
     store.close()
 
 
-def test_writes_are_not_limited_and_are_logged_whole() -> None:
+def test_writes_are_not_limited_and_logged_completely() -> None:
     opened = Opened(KV.builder().with_limits(lh.Limits(headers=0, message_bytes=0)))
     KV.put(opened.store, Headers(ODD))
     assert [(record.value, record.headers) for record in opened.logged()] == [(b"v", ODD)]
     assert KV.headers_below(opened.store) == ODD
 
 
-def test_a_scan_leaves_out_a_row_over_a_limit() -> None:
+def test_scan_omits_row_over_limit() -> None:
     store = Opened(KV.builder().with_limits(lh.Limits(message_bytes=20))).store
     for key, headers in ((b"a", None), (b"b", ODD), (b"c", None)):
         store.put(key, ValueTimestampHeaders.make(b"v", 5, headers))
@@ -446,7 +446,7 @@ def test_a_scan_leaves_out_a_row_over_a_limit() -> None:
         assert [(error.key, error.code) for error in rows.damaged] == [(b"b", "limit_exceeded")]
 
 
-def test_a_store_has_its_limits() -> None:
+def test_store_uses_its_limits() -> None:
     assert KV.builder().build().limits == lh.Limits().filled()
     assert KV.builder().with_limits(lh.Limits(headers=9)).build().limits == lh.Limits(headers=9).filled()
     with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
@@ -459,9 +459,7 @@ def test_a_store_has_its_limits() -> None:
     [("window", window_key(b"k", 10)), ("session", session_key(b"k", 10, 20))],
     ids=["window", "session"],
 )
-def test_a_damaged_window_or_session_is_named_with_its_times(
-    name: str, key: bytes, persistent: bool, tmp_path: Path
-) -> None:
+def test_damaged_window_or_session_is_named_with_times(name: str, key: bytes, persistent: bool, tmp_path: Path) -> None:
     family = Family(name, persistent=persistent)
     opened = Opened(family.builder().with_logging_disabled(), directory=tmp_path)
     store, bottom = opened.store, chain(opened.store)[-1]
@@ -484,7 +482,7 @@ def test_a_damaged_window_or_session_is_named_with_its_times(
     store.close()
 
 
-def test_a_store_serializes_with_its_state_serdes() -> None:
+def test_store_serializes_with_its_state_serdes() -> None:
     suppliers = [Stores.in_memory_key_value_store("s")] * 2
     plain = Opened(Stores.key_value_store_builder(suppliers[0], StringSerde(), Int64Serde())).store
     headed = Opened(
@@ -507,7 +505,7 @@ def test_a_store_serializes_with_its_state_serdes() -> None:
 # Change-logging.
 
 
-def test_a_negative_timestamp_is_rejected_before_the_store_changes() -> None:
+def test_negative_timestamp_is_rejected_before_store_changes() -> None:
     opened = kv()
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1"):
         opened.store.put(b"k", value(timestamp=-1))
@@ -518,7 +516,7 @@ def test_a_negative_timestamp_is_rejected_before_the_store_changes() -> None:
 
 
 @pytest.mark.parametrize("family", [KV, WINDOW], ids=str)
-def test_a_cache_rejects_a_negative_timestamp_and_commits_the_other_entries(family: Family) -> None:
+def test_cache_rejects_negative_timestamp_and_commits_others(family: Family) -> None:
     opened = Opened(family.builder().with_caching_enabled())
     start = (10,) if family is WINDOW else ()
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1") as raised:
@@ -529,7 +527,7 @@ def test_a_cache_rejects_a_negative_timestamp_and_commits_the_other_entries(fami
     assert [record.timestamp for record in opened.logged()] == [7]
 
 
-def test_a_cache_without_a_changelog_takes_a_negative_timestamp() -> None:
+def test_cache_without_changelog_accepts_negative_timestamp() -> None:
     builder = KV.builder().with_caching_enabled().with_logging_disabled()
     store = Opened(builder).store
     store.put(b"k", value(timestamp=-1))
@@ -537,14 +535,14 @@ def test_a_cache_without_a_changelog_takes_a_negative_timestamp() -> None:
     assert store.get(b"k").timestamp == -1
 
 
-def test_put_if_absent_is_logged_only_where_it_puts() -> None:
+def test_put_if_absent_is_logged_only_if_it_writes() -> None:
     opened = kv()
     assert opened.store.put_if_absent(b"k", value(b"1", ODD)) is None
     assert opened.store.put_if_absent(b"k", value(b"2")).value == b"1"
     assert [(record.value, record.headers) for record in opened.logged()] == [(b"1", ODD)]
 
 
-def test_the_position_of_the_store_can_go_with_every_record() -> None:
+def test_store_position_can_be_logged_with_every_record() -> None:
     opened = kv(consistency_vectors=True)
     opened.store.put(b"k", value(b"1", ODD))
     (record,) = opened.logged()
@@ -557,7 +555,7 @@ def test_the_position_of_the_store_can_go_with_every_record() -> None:
 
 
 @pytest.mark.parametrize("family", [KV, WINDOW, SESSION, VERSIONED], ids=lambda family: family.name)
-def test_a_store_in_memory_comes_back_from_its_changelog(family: Family) -> None:
+def test_memory_store_restores_from_changelog(family: Family) -> None:
     first = Opened(family.builder())
     family.put(first.store, Headers(ODD))
     changelog = first.logged()
@@ -587,7 +585,7 @@ def test_only_the_last_write_of_a_key_leaves_the_cache() -> None:
     assert [(record.key, record.value) for record in opened.logged()] == [(b"l", b"2"), (b"k", b"last")]
 
 
-def test_a_write_leaves_the_cache_as_of_the_record_that_made_it() -> None:
+def test_cached_write_is_logged_with_its_own_record() -> None:
     opened = cached()
     opened.at(3)
     opened.store.delete(b"k")
@@ -601,7 +599,7 @@ def test_a_write_leaves_the_cache_as_of_the_record_that_made_it() -> None:
     assert opened.context.record.timestamp == 9
 
 
-def test_a_full_cache_evicts_the_least_recently_used_entries() -> None:
+def test_full_cache_evicts_least_recently_used_entries() -> None:
     entry = ENTRY_BYTES + 1 + len(stored_value(b"1"))
     opened = cached(cache_bytes=3 * entry)
     cache = opened.store.inner.cache
@@ -619,7 +617,7 @@ def test_a_full_cache_evicts_the_least_recently_used_entries() -> None:
     assert opened.logged() == []
 
 
-def test_a_dirty_entry_that_must_go_takes_all_dirty_ones_along() -> None:
+def test_evicting_dirty_entry_flushes_all_dirty_ones() -> None:
     entry = ENTRY_BYTES + 1 + len(stored_value(b"1"))
     opened = cached(cache_bytes=3 * entry)
     for key in (b"a", b"b", b"c", b"d"):
@@ -628,14 +626,14 @@ def test_a_dirty_entry_that_must_go_takes_all_dirty_ones_along() -> None:
     assert len(opened.store.inner.cache) == 3
 
 
-def test_a_cache_of_no_bytes_writes_through() -> None:
+def test_cache_of_zero_bytes_writes_through() -> None:
     opened = cached(cache_bytes=0)
     opened.store.put(b"k", value())
     assert len(opened.logged()) == 1
     assert opened.store.get(b"k") == value()
 
 
-def test_namespaces_share_the_bytes_and_nothing_else() -> None:
+def test_namespaces_share_only_byte_limit() -> None:
     cache = RecordCache(10_000)
     first, two = (cache.namespace(name, lambda key, entry: None) for name in ("one", "two"))
     first.put(b"k", b"1", None)
@@ -648,7 +646,7 @@ def test_namespaces_share_the_bytes_and_nothing_else() -> None:
         cache.namespace("two", lambda key, entry: None)
 
 
-def test_a_store_whose_namespace_is_taken_is_closed_again() -> None:
+def test_store_with_taken_namespace_is_closed_again() -> None:
     opened = cached()
     other = KV.builder().with_caching_enabled().build()
     with pytest.raises(ValueError, match="has a namespace '0_0-s' already"):
@@ -656,7 +654,7 @@ def test_a_store_whose_namespace_is_taken_is_closed_again() -> None:
     assert not other.is_open
 
 
-def test_entries_that_a_store_could_not_write_stay_in_the_cache() -> None:
+def test_entries_that_fail_to_write_stay_in_cache() -> None:
     opened = cached()
     bottom = chain(opened.store)[-1]
     put = bottom.put
@@ -697,7 +695,7 @@ def test_scans_merge_cached_and_stored_rows(backward: bool) -> None:
         assert [key for key, _ in rows] == [b"c"]
 
 
-def test_windows_and_sessions_that_are_cached_do_not_grow_old() -> None:
+def test_cached_windows_and_sessions_do_not_expire() -> None:
     opened = Opened(WINDOW.builder().with_caching_enabled())
     opened.store.put(b"k", value(b"old"), 0)
     opened.store.put(b"k", value(b"new"), 5000)
@@ -772,7 +770,7 @@ WINDOWED = {
 
 
 @pytest.mark.parametrize("store_type", WINDOWED)
-def test_a_cache_changes_neither_rows_nor_their_order(store_type: str, tmp_path: Path) -> None:
+def test_cache_changes_neither_rows_nor_order(store_type: str, tmp_path: Path) -> None:
     """Random writes, some of them flushed: every read gives what it gives without a cache, while nothing grows old."""
     chance = random.Random(store_type)
     builder, write, read = WINDOWED[store_type]()
@@ -805,7 +803,7 @@ def heard(opened: Opened, **source: Any) -> list[Record[Any, Any]]:
     return records
 
 
-def test_a_flush_listener_hears_of_a_value_with_its_headers_and_time() -> None:
+def test_flush_listener_receives_value_headers_and_time() -> None:
     opened = cached()
     records = heard(opened, send_old_values=True)
     opened.store.put(b"k", value(b"1", ODD))
@@ -829,7 +827,7 @@ class Pickled(Serde[Any]):
 
 
 @pytest.mark.parametrize("written", [datetime(2026, 1, 31, tzinfo=UTC), 0])
-def test_a_flush_listener_hears_the_time_of_the_record_for_values_of_the_application(written: Any) -> None:
+def test_flush_listener_receives_record_time_for_custom_values(written: Any) -> None:
     """A datetime has a method of the name that our own values have their time under."""
     supplier = Stores.in_memory_key_value_store("times")
     builder = Stores.key_value_store_builder(supplier, None, Pickled())
@@ -842,7 +840,7 @@ def test_a_flush_listener_hears_the_time_of_the_record_for_values_of_the_applica
     ]
 
 
-def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:
+def test_flush_listener_gets_no_row_deleted_in_cache() -> None:
     opened = cached()
     records = heard(opened)
     opened.store.put(b"k", value())
@@ -851,7 +849,7 @@ def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:
     assert (records, opened.logged()) == ([], [])
 
 
-def test_a_flush_listener_receives_the_window_or_session() -> None:
+def test_flush_listener_receives_window_or_session() -> None:
     windows = Opened(WINDOW.builder().with_caching_enabled())
     records = heard(windows)
     WINDOW.put(windows.store, ODD)
@@ -869,7 +867,7 @@ def test_a_flush_listener_receives_the_window_or_session() -> None:
     ]
 
 
-def test_a_flush_listener_may_write_to_the_store() -> None:
+def test_flush_listener_may_write_to_store() -> None:
     opened = cached()
 
     def echo(record: Record[Any, Any]) -> None:
@@ -882,7 +880,7 @@ def test_a_flush_listener_may_write_to_the_store() -> None:
     assert [record.key for record in opened.logged()] == [b"k", b"k!"]
 
 
-def test_without_a_cache_there_is_no_flush_listener() -> None:
+def test_store_without_cache_has_no_flush_listener() -> None:
     assert kv().store.set_flush_listener(print) is False
 
 
@@ -901,7 +899,7 @@ ADAPTED = {
 
 
 @pytest.mark.parametrize("store_type", ADAPTED)
-def test_an_older_supplier_drops_headers_and_logs_them(store_type: str, tmp_path: Path) -> None:
+def test_older_supplier_drops_headers_and_logs_them(store_type: str, tmp_path: Path) -> None:
     supplier, below, timestamp = ADAPTED[store_type]
     builder = Stores.timestamped_key_value_store_with_headers_builder(supplier("s"))
     opened = Opened(builder, directory=tmp_path / "a")
@@ -917,7 +915,7 @@ def test_an_older_supplier_drops_headers_and_logs_them(store_type: str, tmp_path
         task.store.close()
 
 
-def test_an_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> None:
+def test_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> None:
     builder = Stores.session_store_with_headers_builder(Stores.persistent_session_store("s", 1000))
     opened = Opened(builder, directory=tmp_path)
     SESSION.put(opened.store, Headers(ODD))
@@ -928,7 +926,7 @@ def test_an_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> No
     opened.store.close()
 
 
-def test_an_older_versioned_supplier_keeps_versions_without_headers(tmp_path: Path) -> None:
+def test_older_versioned_supplier_keeps_versions_without_headers(tmp_path: Path) -> None:
     supplier = Stores.persistent_versioned_key_value_store("s", 1000)
     opened = Opened(Stores.versioned_key_value_store_with_headers_builder(supplier), directory=tmp_path)
     store = opened.store
@@ -980,7 +978,7 @@ class MarkedRows(Rows, HeadersBytesStore):
 
 
 @pytest.mark.parametrize("attribute", [True, False])
-def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> None:
+def test_marker_decides_if_store_gets_adapter(attribute: bool) -> None:
     for store, is_adapted in ((Rows(), True), (MarkedRows(), False)):
         store.headers = attribute  # type: ignore[attr-defined]
         assert isinstance(store, HeadersBytesStore) is not is_adapted
@@ -992,12 +990,12 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
         assert restores_as(opened.store) == ("plain" if is_adapted else "headers")
 
 
-def test_an_adapter_needs_a_persistent_store() -> None:
+def test_adapter_needs_persistent_store() -> None:
     with pytest.raises(ValueError, match="must be a persistent store, but it is not"):
         adapt(InMemoryKeyValueStore("s", format="timestamped"), "key-value", "headers")
 
 
-def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
+def test_newer_supplier_is_not_built_as_older_store() -> None:
     supplier = Stores.persistent_timestamped_key_value_store_with_headers("s")
     with pytest.raises(TopologyError, match="keeps headers"):
         Stores.timestamped_key_value_store_builder(supplier)
@@ -1011,7 +1009,7 @@ def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
 # Facades.
 
 
-def test_a_facade_shows_no_headers_and_writes_none() -> None:
+def test_facade_shows_and_writes_no_headers() -> None:
     opened = kv()
     opened.store.put(b"k", value(b"1", ODD))
     facade = KeyValueFacade(opened.store, timestamps=True)
@@ -1028,7 +1026,7 @@ def test_a_facade_shows_no_headers_and_writes_none() -> None:
     assert plain.approximate_num_entries() == 0
 
 
-def test_facades_of_windows_and_sessions() -> None:
+def test_facades_of_windows_and_sessions_hide_headers() -> None:
     windows = Opened(WINDOW.builder())
     WINDOW.put(windows.store, ODD)
     assert WindowFacade(windows.store, timestamps=False).fetch(b"k", 10) == b"v"
@@ -1047,7 +1045,7 @@ def test_facades_of_windows_and_sessions() -> None:
 # Versions.
 
 
-def test_versions_have_the_end_of_their_validity() -> None:
+def test_versions_have_end_of_validity() -> None:
     opened = Opened(VERSIONED.builder())
     store = opened.store
     assert store.put(b"k", b"1", 100, ODD) == -1
@@ -1068,7 +1066,7 @@ def test_versions_have_the_end_of_their_validity() -> None:
         store.put(b"k", b"v", -1)
 
 
-def test_a_version_that_has_ended_has_its_end_when_it_is_read_as_of_a_time() -> None:
+def test_ended_version_has_end_when_read_as_of_time() -> None:
     store = Opened(VERSIONED.builder()).store
     store.put(b"k", b"1", 100, ODD)
     store.put(b"k", b"2", 200)
@@ -1085,7 +1083,7 @@ def test_a_version_that_has_ended_has_its_end_when_it_is_read_as_of_a_time() -> 
     assert store.get(b"k", 120).valid_to == 150
 
 
-def test_a_store_of_versions_without_headers_returns_no_end_as_in_kafka_streams() -> None:
+def test_versions_without_headers_have_no_end_like_in_java() -> None:
     supplier = Stores.in_memory_versioned_key_value_store("s", 1000)
     store = Opened(Stores.versioned_key_value_store_builder(supplier)).store
     store.put(b"k", b"1", 100)
@@ -1123,9 +1121,7 @@ def bad_suppliers() -> Iterator[tuple[Callable[[], Any], type[Exception], str]]:
 
 
 @pytest.mark.parametrize(("make", "error", "message"), list(bad_suppliers()))
-def test_invalid_arguments_of_suppliers_are_rejected(
-    make: Callable[[], Any], error: type[Exception], message: str
-) -> None:
+def test_invalid_supplier_arguments_are_rejected(make: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
 
@@ -1144,13 +1140,13 @@ def test_factories_show_their_parameters(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FACTORIES if "window" in name and not name.endswith("_builder")])
-def test_a_window_store_keeps_one_value_for_a_key_and_a_time_unless_asked(name: str) -> None:
+def test_window_store_retains_no_duplicates_by_default(name: str) -> None:
     times = timedelta(hours=1), timedelta(minutes=1)
     assert not getattr(Stores, name)("windows", *times).get().retain_duplicates
     assert getattr(Stores, name)("windows", *times, retain_duplicates=True).get().retain_duplicates
 
 
-def test_errors_of_stores_can_be_caught_together() -> None:
+def test_store_errors_share_base_class() -> None:
     assert issubclass(DamagedRowError, StateStoreError)
     assert issubclass(TopologyError, StateStoreError)
 
@@ -1166,7 +1162,7 @@ def stored_value(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("family", [KV, WINDOW, SESSION, *IN_ROCKSDB[:3]], ids=str)
-def test_a_closed_cached_store_is_neither_read_nor_written(family: Family, tmp_path: Path) -> None:
+def test_closed_cached_store_is_neither_read_nor_written(family: Family, tmp_path: Path) -> None:
     opened = Opened(family.builder().with_caching_enabled(), directory=tmp_path)
     family.put(opened.store, Headers())
     opened.store.close()
@@ -1181,7 +1177,7 @@ def test_a_closed_cached_store_is_neither_read_nor_written(family: Family, tmp_p
     assert opened.context.cache.size_bytes == 0
 
 
-def test_a_forked_process_cannot_use_the_cache_of_a_store(tmp_path: Path) -> None:
+def test_forked_process_cannot_use_store_cache(tmp_path: Path) -> None:
     family = IN_ROCKSDB[0]
     opened = Opened(family.builder().with_caching_enabled(), directory=tmp_path)
     family.put(opened.store, Headers())
@@ -1202,7 +1198,7 @@ def test_a_forked_process_cannot_use_the_cache_of_a_store(tmp_path: Path) -> Non
     assert family.get(opened.store) is not None
 
 
-def test_the_record_at_hand_is_the_same_after_a_flush_that_failed() -> None:
+def test_current_record_is_restored_after_failed_flush() -> None:
     opened = cached()
     opened.store.put(b"k", value(b"1"))
     opened.at(8)
@@ -1218,7 +1214,7 @@ def test_the_record_at_hand_is_the_same_after_a_flush_that_failed() -> None:
     assert opened.context.record is at_hand
 
 
-def test_what_a_flush_listener_writes_is_not_evicted_before_it_is_written() -> None:
+def test_flush_listener_writes_are_not_evicted_before_written() -> None:
     cache, written = RecordCache(2 * (ENTRY_BYTES + 2)), []
 
     def write(key: bytes, entry: CacheEntry) -> None:
@@ -1263,7 +1259,7 @@ class OwnStore(HeadersBytesStore):
         return self._rows.is_open
 
 
-def test_a_store_of_an_application_works_behind_a_cache() -> None:
+def test_custom_store_works_behind_cache() -> None:
     supplier = Supplier("s", "key-value", lambda format: OwnStore())
     opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier).with_caching_enabled())
     own = chain(opened.store)[-1]

@@ -61,7 +61,7 @@ def logged(key: bytes, value: bytes | None) -> ChangelogRecord:
         max_size=60,
     )
 )
-def test_a_sorted_map_is_a_dict_whose_keys_can_be_sorted(steps: list[tuple[str, bytes, bytes]]) -> None:
+def test_sorted_map_matches_sorted_dict(steps: list[tuple[str, bytes, bytes]]) -> None:
     rows: SortedMap[bytes, int] = SortedMap()
     plain: dict[bytes, int] = {}
     for step, (operation, key, other) in enumerate(steps):
@@ -78,7 +78,7 @@ def test_a_sorted_map_is_a_dict_whose_keys_can_be_sorted(steps: list[tuple[str, 
     assert rows.between(None, None) == sorted(plain)
 
 
-def test_a_sorted_map_takes_many_changes_at_once() -> None:
+def test_sorted_map_accepts_many_changes_at_once() -> None:
     rows: SortedMap[int, int] = SortedMap()
     order = list(range(FEW * 10))
     random.Random(1).shuffle(order)
@@ -95,7 +95,7 @@ def test_a_sorted_map_takes_many_changes_at_once() -> None:
 # --- key-value -------------------------------------------------------------------------------------------------------
 
 
-def test_rows_come_by_key(store: InMemoryKeyValueStore) -> None:
+def test_rows_are_ordered_by_key(store: InMemoryKeyValueStore) -> None:
     store.put_all([(b"b", b"2"), (b"a", b"1"), (b"ab", b"3"), (b"\xff", b"4")])
     assert list(store.all()) == [(b"a", b"1"), (b"ab", b"3"), (b"b", b"2"), (b"\xff", b"4")]
     assert [key for key, _ in store.reverse_all()] == [b"\xff", b"b", b"ab", b"a"]
@@ -120,7 +120,7 @@ def test_put_if_absent_and_delete_return_the_existing_value(store: InMemoryKeyVa
     assert store.get(b"a") is None
 
 
-def test_an_iterator_has_the_keys_of_when_it_was_made_and_the_values_of_now(store: InMemoryKeyValueStore) -> None:
+def test_iterator_has_keys_from_its_start_and_current_values(store: InMemoryKeyValueStore) -> None:
     store.put_all([(b"a", b"1"), (b"b", b"2"), (b"c", b"3")])
     rows = store.all()
     store.put(b"aa", b"new")
@@ -129,7 +129,7 @@ def test_an_iterator_has_the_keys_of_when_it_was_made_and_the_values_of_now(stor
     assert list(rows) == [(b"a", b"1"), (b"b", b"changed")]
 
 
-def test_peeking_does_not_move_an_iterator(store: InMemoryKeyValueStore) -> None:
+def test_peeking_does_not_move_iterator(store: InMemoryKeyValueStore) -> None:
     store.put(b"a", b"1")
     rows = store.all()
     assert (rows.peek_next_key(), rows.peek_next_key(), next(rows)) == (b"a", b"a", (b"a", b"1"))
@@ -140,7 +140,7 @@ def test_peeking_does_not_move_an_iterator(store: InMemoryKeyValueStore) -> None
         next(rows)
 
 
-def test_reading_a_closed_iterator_raises(store: InMemoryKeyValueStore) -> None:
+def test_reading_closed_iterator_raises(store: InMemoryKeyValueStore) -> None:
     store.put(b"a", b"1")
     with store.all() as rows:
         assert rows.has_next()
@@ -150,7 +150,7 @@ def test_reading_a_closed_iterator_raises(store: InMemoryKeyValueStore) -> None:
             use()
 
 
-def test_iterators_end_with_their_store_which_can_be_opened_again(store: InMemoryKeyValueStore) -> None:
+def test_iterators_end_with_store_which_can_be_reopened(store: InMemoryKeyValueStore) -> None:
     store.put(b"a", b"1")
     rows = store.all()
     store.close()
@@ -161,12 +161,12 @@ def test_iterators_end_with_their_store_which_can_be_opened_again(store: InMemor
     assert list(store.all()) == []
 
 
-def test_a_store_comes_back_from_its_changelog(store: InMemoryKeyValueStore) -> None:
+def test_store_restores_from_changelog(store: InMemoryKeyValueStore) -> None:
     store.restore([logged(b"a", b"1"), logged(b"b", b"2"), logged(b"a", None), logged(b"b", b"3")])
     assert list(store.all()) == [(b"b", b"3")]
 
 
-def test_an_unknown_format_is_rejected() -> None:
+def test_unknown_format_is_rejected() -> None:
     with pytest.raises(ValueError, match="there are plain, timestamped, headers"):
         InMemoryKeyValueStore("latest", format="other")
 
@@ -174,7 +174,7 @@ def test_an_unknown_format_is_rejected() -> None:
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-def test_windows_come_by_start_then_by_key(windows: InMemoryWindowStore) -> None:
+def test_windows_are_ordered_by_start_then_key(windows: InMemoryWindowStore) -> None:
     for key, start in ((b"b", 5), (b"a", 20), (b"a", 5), (b"ab", 5)):
         windows.put(key, key, start)
     expected = [(b"a", 5), (b"ab", 5), (b"b", 5), (b"a", 20)]
@@ -193,7 +193,7 @@ def test_windows_come_by_start_then_by_key(windows: InMemoryWindowStore) -> None
     assert windows.fetch(b"a", 20) == b"a"
 
 
-def test_a_window_past_the_retention_is_dropped_and_cannot_be_read(windows: InMemoryWindowStore) -> None:
+def test_window_past_retention_is_dropped(windows: InMemoryWindowStore) -> None:
     windows.put(b"a", b"1", 0)
     windows.put(b"a", b"2", 1)
     windows.put(b"a", b"3", RETENTION)
@@ -203,7 +203,7 @@ def test_a_window_past_the_retention_is_dropped_and_cannot_be_read(windows: InMe
     assert [row.start for row, _ in windows.all()] == [1, RETENTION]
 
 
-def test_windows_stay_for_as_long_as_an_iterator_has_yet_to_read_them(windows: InMemoryWindowStore) -> None:
+def test_windows_stay_while_open_iterator_needs_them(windows: InMemoryWindowStore) -> None:
     windows.put(b"a", b"1", 0)
     windows.put(b"a", b"2", 5)
     rows = windows.all()
@@ -225,7 +225,7 @@ def test_duplicates_are_kept_and_not_removed() -> None:
     assert windows.fetch(b"a", 5) is None
 
 
-def test_windows_come_back_from_their_changelog(windows: InMemoryWindowStore) -> None:
+def test_windows_restore_from_changelog(windows: InMemoryWindowStore) -> None:
     windows.restore([logged(keys.window_key(b"a", 5), b"1"), logged(keys.window_key(b"b", 5), b"2")])
     windows.restore([logged(keys.window_key(b"a", 5), None)])
     assert list(windows.all()) == [((b"b", 5, 15), b"2")]
@@ -234,7 +234,7 @@ def test_windows_come_back_from_their_changelog(windows: InMemoryWindowStore) ->
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-def test_sessions_come_by_end_then_by_key_then_the_latest_start_first(sessions: InMemorySessionStore) -> None:
+def test_sessions_are_ordered_by_end_key_and_latest_start(sessions: InMemorySessionStore) -> None:
     for key, start, end in ((b"b", 1, 5), (b"a", 1, 5), (b"a", 3, 5), (b"a", 6, 9)):
         sessions.put(SessionKey(key, start, end), b"%d" % start)
     expected = [(b"a", 3, 5), (b"a", 1, 5), (b"b", 1, 5), (b"a", 6, 9)]
@@ -256,13 +256,13 @@ def test_sessions_come_by_end_then_by_key_then_the_latest_start_first(sessions: 
 
 
 @pytest.mark.parametrize("store", [InMemorySessionStore, RocksDBSessionStore, RocksDBTimeOrderedSessionStore])
-def test_values_of_sessions_have_no_timestamps(store: Any) -> None:
+def test_session_values_have_no_timestamps(store: Any) -> None:
     assert not store("visits", RETENTION).timestamped
     with pytest.raises(ValueError, match="session store"):
         store("visits", RETENTION, format="timestamped")
 
 
-def test_a_reversed_range_of_sessions_is_rejected(sessions: InMemorySessionStore) -> None:
+def test_reversed_session_range_is_rejected(sessions: InMemorySessionStore) -> None:
     assert list(sessions.fetch_range(b"b", b"a")) == []  # there is nothing to look through
     sessions.put(SessionKey(b"a", 1, 5), b"1")
     for fetch in (sessions.fetch_range, sessions.backward_fetch_range):
@@ -273,7 +273,7 @@ def test_a_reversed_range_of_sessions_is_rejected(sessions: InMemorySessionStore
     assert list(sessions.find_sessions_range(b"b", b"a", 0, 9)) == []
 
 
-def test_a_session_past_the_retention_is_dropped_and_cannot_be_read(sessions: InMemorySessionStore) -> None:
+def test_session_past_retention_is_dropped(sessions: InMemorySessionStore) -> None:
     sessions.put(SessionKey(b"a", 0, 0), b"1")
     sessions.put(SessionKey(b"a", 0, 1), b"2")
     rows = sessions.fetch(b"a")
@@ -286,7 +286,7 @@ def test_a_session_past_the_retention_is_dropped_and_cannot_be_read(sessions: In
     assert [value for _, value in sessions.fetch(b"a")] == [b"2", b"3"]
 
 
-def test_sessions_come_back_from_their_changelog(sessions: InMemorySessionStore) -> None:
+def test_sessions_restore_from_changelog(sessions: InMemorySessionStore) -> None:
     sessions.restore([logged(keys.session_key(b"a", 1, 5), b"1"), logged(keys.session_key(b"a", 2, 6), b"2")])
     sessions.restore([logged(keys.session_key(b"a", 1, 5), None)])
     assert list(sessions.fetch(b"a")) == [((b"a", 2, 6), b"2")]

@@ -39,7 +39,7 @@ def headers_of(line: list[dict[str, Any]]) -> lh.Headers:
     return lh.Headers([(header["key"], some_bytes(header["value"])) for header in line])
 
 
-def test_the_payload_of_a_value_is_extracted_as_in_kafka_streams(vectors: Path) -> None:
+def test_value_payload_is_extracted_like_kafka_streams(vectors: Path) -> None:
     for line in read_lines(vectors, "value_timestamp_headers"):
         data = some_bytes(line["hex"])
         if data is None:
@@ -53,7 +53,7 @@ def test_the_payload_of_a_value_is_extracted_as_in_kafka_streams(vectors: Path) 
             assert raw.raw_aggregation(bytes.fromhex(line["hex"])) == bytes.fromhex(line["aggregation"])
 
 
-def test_nothing_is_taken_off_nothing() -> None:
+def test_null_value_reads_as_null() -> None:
     for read in (raw.headers, raw.raw_plain_value, raw.raw_timestamped_value, raw.raw_aggregation):
         assert read(None) is None
     assert HeadersBytesStore.convert_to_header_format(None) is None
@@ -105,7 +105,7 @@ def test_malformed_values_are_rejected_and_never_misread(vectors: Path) -> None:
         ("04ff", "truncated"),
     ],
 )
-def test_a_size_that_is_wrong_is_rejected(data: str, code: str) -> None:
+def test_wrong_size_is_rejected(data: str, code: str) -> None:
     for read in (raw.raw_aggregation, raw.raw_plain_value, raw.raw_timestamped_value, raw.timestamp, raw.headers):
         with pytest.raises(DecodeError) as raised:
             read(bytes.fromhex(data))
@@ -113,7 +113,7 @@ def test_a_size_that_is_wrong_is_rejected(data: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("data", ["00", "0000000000000000", "0200" + "00" * 7])
-def test_a_timestamp_that_is_cut_off_is_rejected(data: str) -> None:
+def test_truncated_timestamp_is_rejected(data: str) -> None:
     for read in (raw.raw_plain_value, raw.raw_timestamped_value, raw.timestamp):
         with pytest.raises(DecodeError) as raised:
             read(bytes.fromhex(data))
@@ -121,13 +121,13 @@ def test_a_timestamp_that_is_cut_off_is_rejected(data: str) -> None:
     assert raw.raw_aggregation(bytes.fromhex(data)) is not None
 
 
-def test_a_long_spelling_of_a_size_is_read() -> None:
+def test_overlong_size_is_read() -> None:
     assert raw.raw_aggregation(bytes.fromhex("808000") + b"v") == b"v"
     assert raw.raw_aggregation(bytes.fromhex("8080808000") + b"v") == b"v"
     assert raw.raw_aggregation(bytes.fromhex("8001") + bytes(64) + b"v") == b"v"
 
 
-def test_older_values_and_records_are_converted_as_kafka_streams_does(vectors: Path) -> None:
+def test_older_values_and_records_convert_like_kafka_streams(vectors: Path) -> None:
     for line in read_lines(vectors, "conversions"):
         if line["kind"] == "format":
             value = some_bytes(line["input"])
@@ -152,7 +152,7 @@ def test_older_values_and_records_are_converted_as_kafka_streams_does(vectors: P
             assert converted == record._replace(value=some_bytes(line[name]))
 
 
-def test_the_converter_of_a_store_depends_on_its_family_and_format() -> None:
+def test_store_converter_depends_on_family_and_format() -> None:
     choose = converters.converter_for
     assert choose("key-value", "plain") is converters.identity
     assert choose("session", "plain") is converters.identity
@@ -163,7 +163,7 @@ def test_the_converter_of_a_store_depends_on_its_family_and_format() -> None:
     assert choose("versioned", "headers") is converters.raw_value_to_session_headers_value
 
 
-def test_the_marker_holds_for_stores_with_headers_and_for_subclasses() -> None:
+def test_marker_applies_to_stores_with_headers_and_subclasses() -> None:
     class Marked(HeadersBytesStore):
         pass
 

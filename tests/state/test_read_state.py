@@ -131,7 +131,7 @@ KEYS: dict[str, Callable[[bytes], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("store", "count"), [("latest", 6643), ("hourly", 300), ("sessions", 300)])
-def test_a_real_store_is_what_kafka_streams_wrote(store, count):
+def test_real_store_matches_kafka_streams(store, count):
     raw = pq.read_table(SAMPLES / f"store-{store}-0.parquet").to_pylist()
     expected = []
     for row in raw:
@@ -147,7 +147,7 @@ def test_a_real_store_is_what_kafka_streams_wrote(store, count):
         assert table[name].to_pylist() == [row[name] for row in expected], name
 
 
-def test_column_types_are_those_of_decode():
+def test_column_types_match_decode():
     schema = lh.read.state(SAMPLES / "streams-state-0_0", store="hourly").schema
     headers = lha.decode(pa.array([], pa.binary()), "streams-timestamped").type.field("headers").type
     assert schema == pa.schema(
@@ -164,7 +164,7 @@ def test_column_types_are_those_of_decode():
 
 
 @pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
-def test_header_columns_are_those_of_select(store):
+def test_header_columns_match_select(store):
     columns = {
         "tenant": "string",
         "amount_cents": "int64",
@@ -194,7 +194,7 @@ def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
 
 
 @pytest.mark.parametrize("name", ["kv-headers", "kv-mid-upgrade", "kv-plain", "kv-timestamped"])
-def test_older_rows_of_java_are_read_with_the_newer_ones(tmp_path, name):
+def test_older_java_rows_are_read_with_newer_ones(tmp_path, name):
     archives.unpack(VECTORS / "rocksdb" / f"{name}.tar.gz", tmp_path)
     families = described(name)["rocksdb/store"]
     newest = name.removeprefix("kv-").replace("mid-upgrade", "headers")
@@ -218,7 +218,7 @@ def test_older_rows_of_java_are_read_with_the_newer_ones(tmp_path, name):
 
 
 @pytest.mark.parametrize("older", ["plain", "timestamped"])
-def test_an_unfinished_upgrade_is_read_as_one_store(tmp_path, older):
+def test_unfinished_upgrade_is_read_as_one_store(tmp_path, older):
     stamp = struct.Struct(">q").pack
     expected = {}
     store = RocksDBKeyValueStore("store", format=older)
@@ -248,7 +248,7 @@ def test_an_unfinished_upgrade_is_read_as_one_store(tmp_path, older):
     ]
 
 
-def test_tasks_that_upgrade_at_different_times_are_read_as_the_newest(tmp_path):
+def test_tasks_at_different_upgrade_stages_are_read_as_newest(tmp_path):
     for task, format in (("0_0", "timestamped"), ("0_1", "headers"), ("0_2", "timestamped")):
         store = RocksDBKeyValueStore("store", format=format)
         store.open(tmp_path / task)
@@ -360,7 +360,7 @@ def test_columns_equal_rows_parsed_one_by_one(tmp_path, monkeypatch, store_type,
     ("store_type", "values"), [parameters for parameters in STORE_TYPES if parameters[1] != "headers"]
 )
 @pytest.mark.filterwarnings("ignore:store .*read as")
-def test_columns_of_unfinished_upgrades_equal_rows_parsed_one_by_one(tmp_path, store_type, values):
+def test_columns_of_unfinished_upgrade_equal_rows_parsed_singly(tmp_path, store_type, values):
     make(tmp_path, store_type, values, range(40))
     make(tmp_path, store_type, "headers", range(30, 50))
     expected = list(one_by_one(tmp_path))
@@ -375,7 +375,7 @@ def test_columns_of_unfinished_upgrades_equal_rows_parsed_one_by_one(tmp_path, s
     assert table["key"].to_pylist() == [row["key"] for row in expected]
 
 
-def test_versions_have_the_times_for_which_they_were_valid(tmp_path):
+def test_versions_have_validity_times(tmp_path):
     store = opened(tmp_path, "versioned", "headers", "prices")
     for key, value, minutes in [(b"pen", b"1.00", 0), (b"pen", b"1.20", 60), (b"ink", b"9", 1), (b"ink", None, 2)]:
         stored = None if value is None else aggregation(value, [("minute", str(minutes).encode())])
@@ -396,7 +396,7 @@ def test_versions_have_the_times_for_which_they_were_valid(tmp_path):
     ]
 
 
-def test_a_deletion_of_a_missing_key_has_no_row(tmp_path):
+def test_deletion_of_missing_key_has_no_row(tmp_path):
     store = opened(tmp_path, "versioned", "headers")
     store.put(b"pen", None, NEW_YEAR)
     store.close()
@@ -404,7 +404,7 @@ def test_a_deletion_of_a_missing_key_has_no_row(tmp_path):
         assert list(rows) == []
 
 
-def test_the_end_of_a_window_needs_its_size(tmp_path):
+def test_window_end_needs_window_size(tmp_path):
     store = opened(tmp_path, "window", "plain")
     latest = (1 << 63) - 1
     store.put(b"k", b"v", NEW_YEAR)
@@ -423,7 +423,7 @@ def test_the_end_of_a_window_needs_its_size(tmp_path):
 # Several stores and tasks ---------------------------------------------------------------------------------------------
 
 
-def test_stores_of_several_tasks_have_a_task_column(tmp_path):
+def test_stores_of_several_tasks_have_task_column(tmp_path):
     for number in range(3):
         make(tmp_path / "app" / f"0_{number}", "key-value", "headers", range(number, number + 2))
     table = read(tmp_path, columns=["task", "key"])
@@ -437,7 +437,7 @@ def test_stores_of_several_tasks_have_a_task_column(tmp_path):
     }  # fmt: skip
 
 
-def test_several_stores_of_one_type_have_a_store_column(tmp_path):
+def test_several_stores_of_one_type_have_store_column(tmp_path):
     make(tmp_path / "0_0", "session", "headers", range(2), "b")
     make(tmp_path / "0_0", "session", "headers", range(3), "a")
     table = read(tmp_path / "0_0", columns=["store", "key"])
@@ -464,7 +464,7 @@ def test_tasks_with_stores_of_different_types_are_rejected(tmp_path):
         lh.read.state(tmp_path)
 
 
-def test_a_task_without_rows_has_the_type_of_the_others(tmp_path):
+def test_task_without_rows_has_type_of_others(tmp_path):
     make(tmp_path / "0_0", "session", "plain", range(0))
     opened(tmp_path / "0_1", "window", "plain").close()
     make(tmp_path / "0_2", "session", "plain", range(2))
@@ -519,12 +519,12 @@ def test_invalid_options_are_rejected_at_once(task, options, error, message):
         lh.read.state(task, **read_arguments(**options))
 
 
-def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(task):
+def test_header_column_may_take_name_of_unread_column(task):
     table = read(task, columns=["key"], headers={"value": lh.field("int32", key="n"), "error": "string"})
     assert table.to_pylist()[2] == {"key": b"c", "value": 2, "error": None}
 
 
-def test_columns_have_the_requested_order(task):
+def test_columns_follow_requested_order(task):
     table = read(task, columns=["value", "key"], headers={"n": "int32"})
     assert table.to_pylist()[1] == {"value": b"v1", "key": b"b", "n": 1}
 
@@ -539,7 +539,7 @@ def test_header_columns_of_a_store_without_headers_are_rejected(tmp_path):
         lh.read.state(tmp_path, columns=["headers"])
 
 
-def test_an_assumed_type_emits_a_warning_and_can_be_chosen(tmp_path):
+def test_assumed_type_warns_and_can_be_set(tmp_path):
     make(tmp_path, "versioned", "plain")
     with pytest.warns(
         UserWarning,
@@ -552,7 +552,7 @@ def test_an_assumed_type_emits_a_warning_and_can_be_chosen(tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_rows_with_a_negative_time_are_not_versions(tmp_path):
+def test_rows_with_negative_time_are_not_versions(tmp_path):
     store = opened(tmp_path, "key-value", "plain")
     store.put(bytes([255] * 8) + b"k", struct.pack(">q", -1))
     store.close()
@@ -561,14 +561,14 @@ def test_rows_with_a_negative_time_are_not_versions(tmp_path):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("start", [0, 1])
-def test_the_first_window_may_begin_at_time_0(tmp_path, start):
+def test_first_window_may_start_at_time_0(tmp_path, start):
     store = opened(tmp_path, "window", "plain")
     store.put(b"k", b"v", start)
     store.close()
     assert read(tmp_path, columns=["key", "window_start"]).to_pylist() == [{"key": b"k", "window_start": start}]
 
 
-def test_plain_values_of_time_ordered_windows_can_be_chosen(tmp_path):
+def test_plain_values_of_time_ordered_windows_can_be_selected(tmp_path):
     make(tmp_path, "time-ordered-window", "timestamped", range(3))
     with pytest.warns(UserWarning, match="its values may have no timestamps") as warned:
         assert read(tmp_path)["value"].to_pylist() == [b"", b"v", b"vv"]
@@ -577,7 +577,7 @@ def test_plain_values_of_time_ordered_windows_can_be_chosen(tmp_path):
     assert plain["value"].to_pylist() == [struct.pack(">q", NEW_YEAR + n * MINUTE) + b"v" * n for n in range(3)]
 
 
-def test_time_ordered_sessions_have_bare_aggregations_in_the_family_of_headers(tmp_path):
+def test_time_ordered_sessions_have_plain_aggregations(tmp_path):
     store = opened(tmp_path, "time-ordered-session", "headers")
     count = (1).to_bytes(8, "big")  # read as a value with headers, it would lose its first byte
     store.put(SessionKey(b"k", NEW_YEAR, NEW_YEAR + 500), count)
@@ -591,7 +591,7 @@ def test_time_ordered_sessions_have_bare_aggregations_in_the_family_of_headers(t
         read(tmp_path, headers={"n": "int32"})
 
 
-def test_segments_with_names_of_older_versions_belong_to_their_store(tmp_path):
+def test_segments_named_by_older_versions_belong_to_store(tmp_path):
     make(tmp_path, "window", "plain", range(90))
     expected = read(tmp_path)
     first, second, third = sorted((tmp_path / "store").iterdir())
@@ -603,7 +603,7 @@ def test_segments_with_names_of_older_versions_belong_to_their_store(tmp_path):
     assert [segment.start for segment in store.segments] == [int(path.suffix[1:]) for path in (first, second, third)]
 
 
-def test_key_value_stores_are_no_segments_of_each_other(tmp_path):
+def test_key_value_stores_are_not_segments_of_each_other(tmp_path):
     for name in ("rocksdb-202601010000", "rocksdb.5", "store"):
         make(tmp_path, "key-value", "headers", range(3), name)
     assert [store.name for store in find_stores(tmp_path)] == ["rocksdb-202601010000", "rocksdb.5", "store"]
@@ -613,7 +613,7 @@ def test_key_value_stores_are_no_segments_of_each_other(tmp_path):
     ("store_type", "values"), [parameters for parameters in STORE_TYPES if parameters[0].startswith("time-ordered")]
 )
 @pytest.mark.filterwarnings("ignore:store .*its values may have no timestamps")
-def test_the_index_tells_a_time_ordered_store_where_the_times_fit_other_types(tmp_path, store_type, values):
+def test_index_identifies_time_ordered_store_of_ambiguous_times(tmp_path, store_type, values):
     store = opened(tmp_path, store_type, values)
     value = {"plain": b"v", "timestamped": bytes(8) + b"v", "headers": message(b"v")}[
         value_format_of(store_type, values)
@@ -626,7 +626,7 @@ def test_the_index_tells_a_time_ordered_store_where_the_times_fit_other_types(tm
     assert read(tmp_path)["key"].to_pylist() == [b"k"]
 
 
-def test_an_empty_store_is_an_empty_table(tmp_path):
+def test_empty_store_is_empty_table(tmp_path):
     opened(tmp_path, "key-value", "headers").close()
     table = read(tmp_path, headers={"n": "int32"}, errors="column")
     assert table.num_rows == 0
@@ -636,7 +636,7 @@ def test_an_empty_store_is_an_empty_table(tmp_path):
 # Damaged rows ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_damaged_value_is_named_by_store_key_and_byte(task):
+def test_damaged_value_is_named_by_store_key_and_byte(task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     with pytest.raises(DamagedRowError) as raised:
         read(task)
@@ -647,7 +647,7 @@ def test_a_damaged_value_is_named_by_store_key_and_byte(task):
     assert read(task, columns=["key"]).num_rows == 4
 
 
-def test_a_damaged_value_is_null_with_errors_null(task):
+def test_damaged_value_is_null_with_errors_null(task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, headers={"n": "int32"}, errors="null")
     assert table.to_pylist()[2] == {"key": b"bad", "timestamp": None, "value": None, "n": None}
@@ -656,7 +656,7 @@ def test_a_damaged_value_is_null_with_errors_null(task):
 
 
 @pytest.mark.parametrize("headers", [None, {"n": "int32"}])
-def test_errors_of_values_are_a_column_with_errors_column(task, headers):
+def test_value_errors_are_column_with_errors_column(task, headers):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, headers=headers, errors="column")
     kernel = lha.decode(pa.array([DAMAGED]), "streams-timestamped", errors="column")
@@ -677,7 +677,7 @@ def test_the_error_column_has_the_given_name(task, headers):
         assert table["error"].to_pylist() == [0, 1, None, 2]
 
 
-def test_a_header_of_another_type_is_named_by_store_key_and_column(task):
+def test_header_of_wrong_type_is_named_by_store_key_and_column(task):
     with pytest.raises(DamagedRowError) as raised:
         read(task, headers={"n": "int64"})
     message = "store 0_0/latest: column n: 4 bytes where int64 takes 8 (key 61, header 0, byte 5)"
@@ -687,7 +687,7 @@ def test_a_header_of_another_type_is_named_by_store_key_and_column(task):
     assert read(task, headers={"n": "int64"}, errors="null")["value"].to_pylist() == [b"v0", b"v1", b"v2"]
 
 
-def test_a_damaged_older_value_is_named_by_its_own_byte(tmp_path):
+def test_damaged_older_value_is_named_by_own_byte(tmp_path):
     make(tmp_path, "key-value", "timestamped", range(2))
     make(tmp_path, "key-value", "headers", range(5, 7))
     write_raw(tmp_path / "rocksdb" / "store", "keyValueWithTimestamp", (b"bad", b"\0\0\0"))
@@ -702,7 +702,7 @@ def test_a_damaged_older_value_is_named_by_its_own_byte(tmp_path):
     assert [error and error[0]["byte_offset"] for error in errors] == [0, None, None, None, None]
 
 
-def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
+def test_short_value_in_timestamped_store_is_named(tmp_path):
     make(tmp_path, "key-value", "timestamped", range(2))
     write_raw(tmp_path / "rocksdb" / "store", "keyValueWithTimestamp", (b"bad", b"\0\0\0"))
     with pytest.raises(
@@ -730,7 +730,7 @@ def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
         ("versioned", b"\0", "a stored key of 1 bytes is too short: 8 of it are the time"),
     ],
 )
-def test_a_damaged_key_is_named_and_its_value_read(tmp_path, store_type, key, reason):
+def test_damaged_key_is_named_and_its_value_read(tmp_path, store_type, key, reason):
     make(tmp_path, store_type, "headers", range(3))
     [directory] = [path.parent for path in tmp_path.rglob("CURRENT")][:1]
     [family] = {"versioned": ["versionedKeyValueWithHeaders"]}.get(
@@ -753,7 +753,7 @@ def test_a_damaged_key_is_named_and_its_value_read(tmp_path, store_type, key, re
     assert all(row[name] is None for row in nulls for name in row if name.startswith(("window_", "session_")))
 
 
-def test_damaged_versions_are_named_by_their_byte_in_the_row(tmp_path):
+def test_damaged_versions_are_named_by_byte_in_row(tmp_path):
     make(tmp_path, "versioned", "headers", range(3))
     directory, family = tmp_path / "rocksdb" / "store", "versionedKeyValueWithHeaders"
     write_raw(directory, family, (b"\xff" * 8 + b"pen", struct.pack(">q", 7) + b"\x7f"))
@@ -771,7 +771,7 @@ def test_damaged_versions_are_named_by_their_byte_in_the_row(tmp_path):
     assert (row["key"], row["valid_from"], row["valid_to"], row["value"]) == (b"pen", None, None, None)
 
 
-def test_a_damaged_older_row_of_versions_is_named(tmp_path):
+def test_damaged_older_row_of_versions_is_named(tmp_path):
     make(tmp_path, "versioned", "plain", range(3))
     make(tmp_path, "versioned", "headers", range(3, 5))
     write_raw(tmp_path / "rocksdb" / "store", "default", (b"\xff" * 8 + b"pen", b"\0"))
@@ -780,7 +780,7 @@ def test_a_damaged_older_row_of_versions_is_named(tmp_path):
     assert sum(row["error"] is not None for row in read(tmp_path, errors="column").to_pylist()) == 1
 
 
-def test_a_damaged_file_is_an_error(task):
+def test_damaged_file_raises(task):
     store = opened(task, "key-value", "headers", "latest")
     for number in range(3000):
         store.put(b"key-%05d" % number, message(bytes(100)))
@@ -803,7 +803,7 @@ def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def test_reading_changes_nothing_in_a_directory(tmp_path):
+def test_reading_changes_nothing_in_directory(tmp_path):
     make(tmp_path, "window", "timestamped", range(30))
     make(tmp_path, "window", "headers", range(20, 50))
     before = snapshot(tmp_path)
@@ -814,7 +814,7 @@ def test_reading_changes_nothing_in_a_directory(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_an_open_store_is_read_without_rows_that_are_not_in_files(task):
+def test_open_store_is_read_without_unflushed_rows(task):
     store = opened(task, "key-value", "headers", "latest")
     store.put(b"d", message(b"v3"))
     assert read(task)["key"].to_pylist() == [b"a", b"b", b"c"]
@@ -824,7 +824,7 @@ def test_an_open_store_is_read_without_rows_that_are_not_in_files(task):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not say who holds a lock")
-def test_a_store_that_another_process_has_open_is_read_with_a_warning(task):
+def test_store_open_in_another_process_is_read_with_warning(task):
     program = (
         "import sys; from letterhead.state.rocksdb import RocksDBKeyValueStore\n"
         f"store = RocksDBKeyValueStore('latest'); store.open({str(task)!r})\n"
@@ -840,7 +840,7 @@ def test_a_store_that_another_process_has_open_is_read_with_a_warning(task):
         process.kill()
 
 
-def test_batches_are_bounded_by_rows_and_by_bytes(tmp_path):
+def test_batches_are_bounded_by_rows_and_bytes(tmp_path):
     store = opened(tmp_path, "key-value", "headers")
     for number in range(25_000):
         store.put(b"%05d" % number, message(b"v"))
@@ -865,7 +865,7 @@ def test_batches_are_bounded_by_rows_and_by_bytes(tmp_path):
     assert python_most < 48 << 20
 
 
-def test_any_arrow_library_reads_the_stream():
+def test_any_arrow_library_reads_stream():
     polars = pytest.importorskip("polars")
     with lh.read.state(SAMPLES / "streams-state-0_0", store="latest", columns=["timestamp"]) as rows:
         frame = polars.DataFrame(rows)
@@ -905,7 +905,7 @@ def test_directories_without_stores_are_rejected(tmp_path, task):
         ("pyarrow", "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'"),
     ],
 )
-def test_a_missing_dependency_is_named(missing, message):
+def test_missing_dependency_is_named(missing, message):
     program = (
         f"import sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
         "try:\n"
@@ -925,13 +925,13 @@ def test_the_examples_run(monkeypatch):
     assert (result.failed, result.attempted) == (0, 2)
 
 
-def test_the_page_runs(monkeypatch):
+def test_state_page_runs(monkeypatch):
     monkeypatch.chdir(SAMPLES.parents[1])
     result = doctest.testfile(str(SAMPLES.parents[1] / "docs/how-to/read-a-state-store.md"), module_relative=False)
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_the_last_rows_are_those_at_the_end() -> None:
+def test_last_option_returns_final_rows() -> None:
     directory = SAMPLES / "streams-state-0_0"
     with lh.read.state(directory, store="sessions") as whole, lh.open(directory, store="sessions") as opened:
         rows = whole.read_all()

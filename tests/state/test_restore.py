@@ -51,7 +51,7 @@ def options_of(config: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 @pytest.mark.parametrize("trace", RESTORED)
-def test_restored_directories_equal_those_of_kafka_streams(
+def test_restored_directories_match_kafka_streams(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: str, batch: int
 ) -> None:
     if batch == 7:
@@ -94,7 +94,7 @@ def rows(directory: Path) -> dict[str, traces.Families]:
 
 
 @pytest.mark.parametrize("source", [LATEST, LATEST.with_name(LATEST.name + ".parquet"), "reader", "table"])
-def test_any_source_gives_the_rows_that_kafka_streams_wrote(tmp_path: Path, source: Any) -> None:
+def test_any_source_restores_rows_of_kafka_streams(tmp_path: Path, source: Any) -> None:
     if source == "reader":
         source = lh.read.segments(LATEST)
     elif source == "table":
@@ -114,7 +114,7 @@ def test_any_source_gives_the_rows_that_kafka_streams_wrote(tmp_path: Path, sour
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rocksdb"]
 
 
-def test_aborted_and_open_transactions_of_segments_are_left_out(tmp_path: Path) -> None:
+def test_aborted_and_open_transactions_are_skipped(tmp_path: Path) -> None:
     def transactional(offset: int, key: bytes, producer: int) -> bytes:
         return batch(logged(key=key), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
 
@@ -136,7 +136,7 @@ def test_aborted_and_open_transactions_of_segments_are_left_out(tmp_path: Path) 
     assert [*lh.state.diff(tmp_path / "0_0", log.parent)] == []
 
 
-def test_an_existing_store_is_refused_and_kept(tmp_path: Path) -> None:
+def test_existing_store_is_rejected_and_kept(tmp_path: Path) -> None:
     restore(changelogs.table([record(b"k", b"1")]), tmp_path, "store")
     before = traces.databases(tmp_path)
     with pytest.raises(FileExistsError, match=r"store store exists in .*: restore into another directory"):
@@ -145,7 +145,7 @@ def test_an_existing_store_is_refused_and_kept(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_an_interrupted_restore_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_restore_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restoring, "WRITE_BYTES", 1)
     whole = changelogs.table([record(b"k%d" % (n % 7), b"%d" % n) for n in range(100)])
 
@@ -166,7 +166,7 @@ def test_an_interrupted_restore_continues(tmp_path: Path, monkeypatch: pytest.Mo
     assert traces.databases(task) == traces.databases(tmp_path / "other")
 
 
-def test_a_restore_that_died_before_its_last_step_is_complete(tmp_path: Path) -> None:
+def test_restore_killed_before_last_step_is_complete(tmp_path: Path) -> None:
     whole = changelogs.table([record(b"k", b"1")])
     restore(whole, tmp_path, "store")
     hidden = tmp_path / ".store.restoring"
@@ -191,7 +191,7 @@ def test_partitions_become_tasks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("end", "last"), [(2, 1), (datetime.fromtimestamp(0.030, UTC), 2), (9, 4)])
-def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, end: int | datetime, last: int) -> None:
+def test_restore_stops_at_offset_or_time(tmp_path: Path, end: int | datetime, last: int) -> None:
     # The third record is not older than 30; the fourth is, and is after it.
     whole = changelogs.table([record(b"k", b"%d" % n, time) for n, time in enumerate((10, 20, 25, 30, 15))])
     assert restore(whole, tmp_path, "store", end=end).offsets == {0: last}
@@ -210,7 +210,7 @@ def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, end: int | datet
         ({"partition": 7}, "the source has no record before the end"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_unsuitable_options_are_rejected(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         restore(changelogs.table([record(b"k", b"1")]), tmp_path / "t", "store", **options)
     assert not (tmp_path / "t").exists()
@@ -225,7 +225,7 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, 
         (datetime(2026, 1, 1), ValueError, "has no time zone"),
     ],
 )
-def test_an_end_that_is_neither_an_offset_nor_a_time_is_refused(
+def test_end_that_is_neither_offset_nor_time_is_rejected(
     tmp_path: Path, end: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -233,7 +233,7 @@ def test_an_end_that_is_neither_an_offset_nor_a_time_is_refused(
     assert not (tmp_path / "t").exists()
 
 
-def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
+def test_out_of_order_records_are_rejected(tmp_path: Path) -> None:
     table = changelogs.table([record(b"k", b"1")] * 2)
     with pytest.raises(ValueError, match="the offsets of partition 0 do not increase after -1: sort the records"):
         restore(table.take([1, 0]), tmp_path, "store")
@@ -243,19 +243,19 @@ def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
         restore(table.drop(["headers"]), tmp_path, "store")
 
 
-def test_a_key_without_a_time_is_refused(tmp_path: Path) -> None:
+def test_key_without_time_is_rejected(tmp_path: Path) -> None:
     table = changelogs.table([record(window_key(b"k", 5), b"1"), record(b"short", b"1")])
     with pytest.raises(DamagedRowError, match="a key of 5 bytes is too short: the times take 12"):
         restore(table, tmp_path, "store", store_type="window", retention=60_000)
 
 
-def test_an_empty_partition_becomes_an_empty_store(tmp_path: Path) -> None:
+def test_empty_partition_becomes_empty_store(tmp_path: Path) -> None:
     done = restore(changelogs.table([]), tmp_path, "store", topic=changelogs.TOPIC, partition=0)
     assert (done.records, done.offsets) == (0, {0: -1})
     assert lh.read.state(tmp_path).read_all().num_rows == 0
 
 
-def test_a_versioned_store_with_headers_is_restored(tmp_path: Path) -> None:
+def test_versioned_store_with_headers_is_restored(tmp_path: Path) -> None:
     supplier = Stores.persistent_versioned_key_value_store_with_headers("store", 1000)
     changelog = [record(b"k", b"%d" % n, 100 * (n % 13), h=b"%d" % n) for n in range(40)] + [record(b"k", None, 1300)]
     driver_store = Stores.versioned_key_value_store_with_headers_builder(supplier).build()
@@ -272,7 +272,7 @@ def context() -> Any:
     return StoreContext("app", changelog=ChangelogList())
 
 
-def test_positions_in_headers_are_not_headers_of_rows(tmp_path: Path) -> None:
+def test_position_headers_are_not_row_headers(tmp_path: Path) -> None:
     position = Position({"orders": {0: 7}})
     headers = with_position(lh.Headers([("tenant", b"acme")]), position)
     records = [ChangelogRecord(b"k1", b"v", 5, headers), record(b"k2", b"v", tenant=b"acme")]
@@ -306,7 +306,7 @@ def test_positions_in_headers_are_not_headers_of_rows(tmp_path: Path) -> None:
         ("app-storeXchangelog", 0, "0_0", "store", "topic app-storeXchangelog is not named"),
     ],
 )
-def test_names_that_contradict_each_other_are_refused_unless_forced(
+def test_contradicting_names_are_rejected_unless_forced(
     tmp_path: Path, topic: str, partition: int, task: str, store: str, reason: str
 ) -> None:
     table = changelogs.table([record(b"k", b"1")], topic=topic, partition=partition)
@@ -316,7 +316,7 @@ def test_names_that_contradict_each_other_are_refused_unless_forced(
     assert restore(table, tmp_path / task, store, force=True).offsets == {partition: 0}
 
 
-def test_records_of_another_topic_than_the_changelog_are_refused_unless_forced(tmp_path: Path) -> None:
+def test_records_of_another_topic_are_rejected_unless_forced(tmp_path: Path) -> None:
     table = changelogs.table([record(b"k", b"1")], topic="other-store-changelog")
     with pytest.raises(
         ValueError, match="the records are of topic other-store-changelog, and not of app-store-changelog"
@@ -327,12 +327,12 @@ def test_records_of_another_topic_than_the_changelog_are_refused_unless_forced(t
 
 
 @pytest.mark.parametrize("task", ["0_0", "named__3_0", "anything", "0_x"])
-def test_names_that_agree_or_say_nothing_are_accepted(tmp_path: Path, task: str) -> None:
+def test_matching_or_neutral_names_are_accepted(tmp_path: Path, task: str) -> None:
     table = changelogs.table([record(b"k", b"1")], topic="my-app-store-changelog")
     assert restore(table, tmp_path / task, "store").offsets == {0: 0}
 
 
-def test_records_of_several_topics_are_refused(tmp_path: Path) -> None:
+def test_records_of_several_topics_are_rejected(tmp_path: Path) -> None:
     own = changelogs.table([record(b"k", b"1")])
     other = changelogs.table([record(b"k", b"2")], first=1, topic="other-store-changelog")
     both = pa.concat_tables([own, other])
@@ -343,7 +343,7 @@ def test_records_of_several_topics_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("place", ["pipe", "pipe.parquet", "directory/pipe.parquet"])
-def test_a_pipe_is_no_changelog(tmp_path: Path, place: str) -> None:
+def test_pipe_is_rejected_as_changelog(tmp_path: Path, place: str) -> None:
     pipe = tmp_path / place
     pipe.parent.mkdir(exist_ok=True)
     os.mkfifo(pipe)
@@ -380,7 +380,7 @@ def starts(directory: Path) -> list[int]:
     ],
 )
 @pytest.mark.parametrize("source", ["table", "parquet"])
-def test_a_windowed_store_begins_with_the_first_record_inside_its_retention(
+def test_windowed_store_starts_with_first_record_in_retention(
     tmp_path: Path, source: str, options: dict[str, Any], expected: list[int]
 ) -> None:
     records: Any = changelogs.table(windows((2000, 2200), (2100, 2300), (2200, 2600), (2400, 2450), (3400, 3500)))
@@ -392,14 +392,14 @@ def test_a_windowed_store_begins_with_the_first_record_inside_its_retention(
     assert done.records == len(expected)
 
 
-def test_a_stream_that_is_read_once_is_restored_from_its_first_record(tmp_path: Path) -> None:
+def test_one_pass_stream_restores_from_first_record(tmp_path: Path) -> None:
     records = changelogs.table(windows((2000, 2200), (3400, 3500)))
     restore(records.to_reader(), tmp_path, "store", **WINDOW)
     assert starts(tmp_path) == [2000, 3400]
 
 
 @pytest.mark.parametrize("store_type", ["key-value", "versioned"])
-def test_other_stores_are_restored_from_their_first_record(tmp_path: Path, store_type: Any) -> None:
+def test_other_stores_restore_from_first_record(tmp_path: Path, store_type: Any) -> None:
     options = {"layout": "plain", "retention": 1000, "segment_interval": 500} if store_type == "versioned" else {}
     table = changelogs.table([record(b"a", b"1", 5000), record(b"b", b"2", 9000)])
     restore(table, tmp_path, "store", store_type=store_type, **options)  # type: ignore[arg-type]
@@ -407,7 +407,7 @@ def test_other_stores_are_restored_from_their_first_record(tmp_path: Path, store
         assert reader.read_all()["key"].to_pylist() == [b"a", b"b"]
 
 
-def test_after_a_transaction_a_windowed_store_begins_with_its_first_record(tmp_path: Path) -> None:
+def test_windowed_store_after_transaction_starts_at_first_record(tmp_path: Path) -> None:
     """The last offset of the log is the marker, from which Kafka Streams learns no time."""
     log = tmp_path / "app-store-changelog-0" / f"{0:020}.log"
     log.parent.mkdir()
@@ -421,6 +421,6 @@ def test_after_a_transaction_a_windowed_store_begins_with_its_first_record(tmp_p
     assert starts(tmp_path / "0_0") == [2000, 3400]
 
 
-def test_a_start_that_is_no_offset_is_refused(tmp_path: Path) -> None:
+def test_start_that_is_no_offset_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match='start must be "earliest", an offset or a mapping'):
         restore(changelogs.table(windows((0, 1))), tmp_path, "store", **WINDOW, start="latest")

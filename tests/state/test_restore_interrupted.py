@@ -79,7 +79,7 @@ def raise_at(monkeypatch: pytest.MonkeyPatch, method: str, when: Callable[..., b
     ("before", "after", "had"),
     [({}, {"end": 30}, "end=None"), ({"end": 90}, {"end": 30}, "end=90"), ({"end": DATE}, {}, f"end='{DATE}'")],
 )
-def test_other_bounds_than_those_of_the_interrupted_restore_are_refused(
+def test_bounds_other_than_interrupted_restore_had_are_rejected(
     tmp_path: Path, before: dict[str, Any], after: dict[str, Any], had: str
 ) -> None:
     interrupted(table(100), tmp_path / "task", **before)
@@ -91,7 +91,7 @@ def test_other_bounds_than_those_of_the_interrupted_restore_are_refused(
 
 
 @pytest.mark.parametrize("end", [30, 39])
-def test_a_file_that_was_added_without_its_offset_is_added_again(
+def test_file_added_without_its_offset_is_added_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: int
 ) -> None:
     offsets = []
@@ -113,7 +113,7 @@ def test_a_file_that_was_added_without_its_offset_is_added_again(
 
 
 @pytest.mark.parametrize("layout", ["headers", "plain"])
-def test_a_file_deletes_rows_of_those_before_it(tmp_path: Path, layout: Any) -> None:
+def test_file_deletes_rows_of_earlier_files(tmp_path: Path, layout: Any) -> None:
     first = [record(b"k%d" % n, b"1") for n in range(EACH)]
     second = [record(b"k%d" % n, None) for n in range(0, EACH, 2)] + [record(b"k1", b"2"), record(b"k1", None)] * 5
     third = [record(b"k0", b"3")]
@@ -124,7 +124,7 @@ def test_a_file_deletes_rows_of_those_before_it(tmp_path: Path, layout: Any) -> 
     assert {row["key"]: row["value"] for row in rows} == kept
 
 
-def test_the_position_of_rows_that_were_written_is_kept(tmp_path: Path) -> None:
+def test_position_of_written_rows_is_kept(tmp_path: Path) -> None:
     records = [
         record(b"k", b"%d" % n, headers=with_position(lh.Headers(), Position({f"in-{n // EACH}": {0: n}})))
         for n in range(3 * EACH)
@@ -136,9 +136,7 @@ def test_the_position_of_rows_that_were_written_is_kept(tmp_path: Path) -> None:
         assert families.position() == Position({"in-0": {0: 19}, "in-1": {0: 39}, "in-2": {0: 59}})
 
 
-def test_the_largest_time_is_kept_until_all_segments_are_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_largest_time_is_kept_until_all_segments_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"store_type": "window", "retention": 120_000}
     times = (10_000, 70_000, 130_000, 400_000, 460_000)
     records = [record(window_key(b"k", time), b"1", time) for time in times]
@@ -159,9 +157,7 @@ def test_the_largest_time_is_kept_until_all_segments_are_complete(
     assert traces.databases(tmp_path / "task") == traces.databases(tmp_path / "whole")
 
 
-def test_partitions_that_are_complete_are_kept_when_another_one_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_complete_partitions_are_kept_when_another_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = pa.concat_tables([changelogs.table([record(b"k", b"1")] * 3, partition=part) for part in range(3)])
     finish = restoring._PartitionRestore.finish
 
@@ -179,7 +175,7 @@ def test_partitions_that_are_complete_are_kept_when_another_one_fails(
     assert not [*tmp_path.glob("*/.*")]
 
 
-def test_a_store_that_an_application_created_meanwhile_is_kept(tmp_path: Path) -> None:
+def test_store_created_meanwhile_by_application_is_kept(tmp_path: Path) -> None:
     interrupted(table(40), tmp_path / "task")
     restore(table(20), tmp_path / "other", "store")
     (tmp_path / "other" / "rocksdb").rename(tmp_path / "task" / "rocksdb")
@@ -187,9 +183,7 @@ def test_a_store_that_an_application_created_meanwhile_is_kept(tmp_path: Path) -
         restore(table(40), tmp_path / "task", "store")
 
 
-def test_an_interrupt_waits_for_what_is_written_and_writes_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupt_waits_for_pending_write_and_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = [], []
     write = bulk_rows.IngestedKeyValueTarget.write
 
@@ -214,7 +208,7 @@ def test_an_interrupt_waits_for_what_is_written_and_writes_no_more(
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("letterhead-restore")]
 
 
-def test_rows_that_wait_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_rows_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [
         batch
         for part in range(8)
@@ -267,9 +261,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[str, st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names files by /proc")
-def test_options_are_on_the_disk_before_they_replace_the_former_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_are_synced_before_replacing_former_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = recorded(monkeypatch, "fsync", "replace")
     restore(table(3), tmp_path, "store")
     saved = [("fsync", "options.json.new"), ("replace", "options.json.new"), ("fsync", ".store.restoring")]
@@ -278,7 +270,7 @@ def test_options_are_on_the_disk_before_they_replace_the_former_ones(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names files by /proc")
-def test_the_name_of_the_store_is_on_the_disk_before_the_hidden_directory_is_removed(
+def test_store_rename_is_synced_before_hidden_directory_removal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = recorded(monkeypatch, "fsync", "rename", "rmtree")
@@ -315,18 +307,14 @@ def steps_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return steps
 
 
-def test_a_file_is_announced_on_the_disk_before_it_is_added_and_complete_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_is_announced_before_added_and_completed_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = steps_of(monkeypatch)
     restore(source(table(2 * EACH)), tmp_path, "store")
     file = ["announce", "flush", "file", "offset", "flush"]
     assert steps == ["options", *file, *file, "commit", "flush", "options", "end"]
 
 
-def test_a_new_segment_has_an_offset_on_the_disk_before_it_has_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_segment_has_synced_offset_before_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [record(window_key(b"k", time), b"1", time) for time in (10_000, 70_000)]
     steps = steps_of(monkeypatch)
     restore(changelogs.table(records), tmp_path, "store", store_type="window", retention=120_000)
@@ -343,7 +331,7 @@ def test_options_are_never_written_in_place(tmp_path: Path) -> None:
     assert json.loads(before.read_text())["complete"] is False
 
 
-def test_the_options_are_removed_after_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_are_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(table(100), tmp_path)
     hidden = tmp_path / ".store.restoring"
     (hidden / "left").mkdir()
@@ -363,9 +351,7 @@ def test_the_options_are_removed_after_everything_else(tmp_path: Path, monkeypat
     assert not hidden.exists()
 
 
-def test_a_store_is_at_its_place_only_when_it_is_complete_and_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_is_in_place_only_when_complete_and_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename, states = Path.rename, []
 
     def renaming(path: Path, target: Any) -> Path:
@@ -379,7 +365,7 @@ def test_a_store_is_at_its_place_only_when_it_is_complete_and_closed(
     assert states == [(True, False, {"app-store-changelog-0": 2})]
 
 
-def test_a_leftover_file_is_not_written_to_as_it_may_be_a_file_of_the_database(tmp_path: Path) -> None:
+def test_leftover_file_is_not_overwritten(tmp_path: Path) -> None:
     database = Database("store", tmp_path / "store", HEADERS, RocksDBOptions())
     database.add_file(tmp_path / "rows.sst", [[(b"a", b"1")]])
     [file] = (tmp_path / "store").glob("*.sst")
@@ -400,12 +386,12 @@ def test_a_leftover_file_is_not_written_to_as_it_may_be_a_file_of_the_database(t
         ({"retention": timedelta(milliseconds=-1)}, "retention cannot be negative"),
     ],
 )
-def test_durations_that_no_store_has_are_refused(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+def test_invalid_durations_are_rejected(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         restore(table(1), tmp_path, "store", **{"store_type": "window", "retention": 1000} | options)
 
 
-def test_the_shortest_durations_are_accepted(tmp_path: Path) -> None:
+def test_shortest_durations_are_accepted(tmp_path: Path) -> None:
     rows = [record(window_key(b"k", 5), b"v")]
     options: dict[str, Any] = {"store_type": "window", "retention": 0, "segment_interval": 1}
     restore(changelogs.table(rows), tmp_path, "store", **options)

@@ -60,7 +60,7 @@ def run(parquet: Path, task: Path, options: dict[str, Any], lines: int | None, w
     return None if process.returncode else int(printed[-1])
 
 
-def test_a_killed_restore_is_resumed_to_the_same_directory(tmp_path: Path) -> None:
+def test_killed_restore_resumes_to_same_directory(tmp_path: Path) -> None:
     chance = random.Random(KILLS)
     done = resumed = continued = 0
     types = list(killed.STORE_TYPES)

@@ -77,7 +77,7 @@ class Task:
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_rows_come_by_key(store: RocksDBKeyValueStore) -> None:
+def test_rows_are_ordered_by_key(store: RocksDBKeyValueStore) -> None:
     rows = [(b"", b"0"), (b"a", b"1"), (b"ab", b""), (b"b", b"3"), (b"\xff", b"4"), (b"\xff\x00", b"5")]
     store.put_all(random.Random(1).sample(rows, len(rows)))
     assert list(store.all()) == rows
@@ -103,7 +103,7 @@ def test_writes_are_read(store: RocksDBKeyValueStore) -> None:
     assert list(store.all()) == []
 
 
-def test_an_iterator_has_the_rows_of_when_it_was_made(store: RocksDBKeyValueStore) -> None:
+def test_iterator_has_rows_from_its_start(store: RocksDBKeyValueStore) -> None:
     store.put_all([(b"a", b"1"), (b"b", b"2")])
     rows = store.all()
     store.put(b"aa", b"new")
@@ -111,7 +111,7 @@ def test_an_iterator_has_the_rows_of_when_it_was_made(store: RocksDBKeyValueStor
     assert list(rows) == [(b"a", b"1"), (b"b", b"2")]
 
 
-def test_an_open_iterator_does_not_keep_a_store_from_being_closed(tmp_path: Path) -> None:
+def test_open_iterator_does_not_prevent_store_close(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.put_all([(b"a", b"1"), (b"b", b"2")])
     started, fresh = store.all(), store.range(b"a", b"b")
@@ -124,7 +124,7 @@ def test_an_open_iterator_does_not_keep_a_store_from_being_closed(tmp_path: Path
     store.close()
 
 
-def test_a_store_is_opened_once_in_a_directory(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
+def test_store_is_opened_once_per_directory(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
     with pytest.raises(ProcessorStateError, match="store latest is open already"):
         store.open(tmp_path)
     store.close()
@@ -133,7 +133,7 @@ def test_a_store_is_opened_once_in_a_directory(store: RocksDBKeyValueStore, tmp_
         store.open(None)
 
 
-def test_a_store_comes_back_from_its_changelog(store: RocksDBKeyValueStore) -> None:
+def test_store_restores_from_changelog(store: RocksDBKeyValueStore) -> None:
     store.restore(
         ChangelogRecord(key, value, 5, Headers()) for key, value in ((b"a", b"1"), (b"b", b"2"), (b"a", None))
     )
@@ -151,7 +151,7 @@ def test_a_store_comes_back_from_its_changelog(store: RocksDBKeyValueStore) -> N
         ("headers", ["default", "keyValueWithTimestampAndHeaders", "offsets"]),
     ],
 )
-def test_rows_are_kept_in_the_family_of_their_format(tmp_path: Path, format: Any, names: list[str]) -> None:
+def test_rows_are_stored_in_family_of_their_format(tmp_path: Path, format: Any, names: list[str]) -> None:
     store = opened(tmp_path, format)
     store.put(b"a", b"1")
     store.close()
@@ -165,7 +165,7 @@ def test_rows_are_kept_in_the_family_of_their_format(tmp_path: Path, format: Any
     store.close()
 
 
-def test_how_far_a_store_is_is_kept_when_it_commits(tmp_path: Path) -> None:
+def test_commit_stores_offsets_and_position(tmp_path: Path) -> None:
     store = RocksDBKeyValueStore("latest")
     store.open(tmp_path, Task(7))
     store.put(b"a", b"1")
@@ -189,7 +189,7 @@ def test_how_far_a_store_is_is_kept_when_it_commits(tmp_path: Path) -> None:
     assert list(dict(families(tmp_path)["offsets"])) == [b"position", b"status"]
 
 
-def test_the_position_does_not_move_where_there_is_no_record(tmp_path: Path) -> None:
+def test_position_does_not_move_without_record(tmp_path: Path) -> None:
     store, task = RocksDBKeyValueStore("latest"), Task(7)
     task.topic = None
     store.open(tmp_path, task)
@@ -198,7 +198,7 @@ def test_the_position_does_not_move_where_there_is_no_record(tmp_path: Path) -> 
     store.close()
 
 
-def test_the_position_file_of_an_older_version_is_taken_in(tmp_path: Path) -> None:
+def test_older_position_file_is_imported(tmp_path: Path) -> None:
     (tmp_path / "latest.position").write_text("0\n1\nin 0 9\n")
     store = opened(tmp_path)
     assert store.position == Position({"in": {0: 9}})
@@ -208,7 +208,7 @@ def test_the_position_file_of_an_older_version_is_taken_in(tmp_path: Path) -> No
         store.open(tmp_path)
 
 
-def test_a_store_that_was_not_closed_is_dirty_when_it_is_opened(tmp_path: Path) -> None:
+def test_unclosed_store_is_dirty_when_opened(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, sys; from letterhead.state.rocksdb import *; s = RocksDBKeyValueStore('latest'); "
         "s.open(pathlib.Path(sys.argv[1])); s.put(b'a', b'1'); s.flush(); s.put(b'b', b'2'); os._exit(1)"
@@ -223,7 +223,7 @@ def test_a_store_that_was_not_closed_is_dirty_when_it_is_opened(tmp_path: Path) 
     store.close()
 
 
-def test_a_write_ahead_log_keeps_writes_when_the_process_is_killed(tmp_path: Path) -> None:
+def test_write_ahead_log_keeps_writes_of_killed_process(tmp_path: Path) -> None:
     code = (
         "import pathlib, sys; from letterhead.state.rocksdb import *\n"
         "s = RocksDBKeyValueStore('latest', options=RocksDBOptions(write_ahead_log=True))\n"
@@ -255,7 +255,7 @@ UPGRADES = [
 
 
 @pytest.mark.parametrize(("before", "after", "old", "new", "prefix"), UPGRADES)
-def test_rows_move_when_they_are_read_by_their_key_or_written(
+def test_rows_move_when_read_by_key_or_written(
     tmp_path: Path, before: Any, after: Any, old: str, new: str, prefix: bytes
 ) -> None:
     store = opened(tmp_path, before)
@@ -296,7 +296,7 @@ def test_rows_move_when_they_are_read_by_their_key_or_written(
     assert (old in families(tmp_path)) == (old == "default")  # an empty one goes, but for the one that RocksDB needs
 
 
-def test_all_rows_can_be_moved_at_once(tmp_path: Path) -> None:
+def test_upgrade_moves_all_rows_at_once(tmp_path: Path) -> None:
     store = opened(tmp_path, "plain")
     store.put_all([(b"%05d" % n, b"%d" % n) for n in range(2500)])
     store.close()
@@ -310,7 +310,7 @@ def test_all_rows_can_be_moved_at_once(tmp_path: Path) -> None:
     assert rows == [(b"%05d" % n, b"new" if n == 7 else b"\0" + OLD + b"%d" % n) for n in range(2500)]
 
 
-def test_a_row_in_both_families_is_the_newer_one(tmp_path: Path) -> None:
+def test_row_in_both_families_is_newer_one(tmp_path: Path) -> None:
     store = opened(tmp_path, "plain")
     store.put_all([(b"a", b"1"), (b"b", b"2")])
     store.close()
@@ -371,7 +371,7 @@ MIXED = (
 
 
 @pytest.mark.parametrize("moved", [True, False])
-def test_plain_rows_beside_timestamped_ones_are_not_upgraded_to_headers(tmp_path: Path, moved: bool) -> None:
+def test_plain_rows_beside_timestamped_ones_are_not_upgraded(tmp_path: Path, moved: bool) -> None:
     store = opened(tmp_path, "plain")
     store.put_all([(b"a", b"1"), (b"b", b"2")])
     store.close()
@@ -424,7 +424,7 @@ DOWNGRADES = [
 
 
 @pytest.mark.parametrize(("newer", "older", "family", "message"), DOWNGRADES)
-def test_there_is_no_way_back(tmp_path: Path, newer: Any, older: Any, family: str, message: str) -> None:
+def test_downgrade_is_rejected(tmp_path: Path, newer: Any, older: Any, family: str, message: str) -> None:
     store = opened(tmp_path, newer)
     store.put(b"a", b"1")
     store.close()
@@ -440,7 +440,7 @@ def test_there_is_no_way_back(tmp_path: Path, newer: Any, older: Any, family: st
 
 
 @pytest.mark.parametrize("format", ["plain", "timestamped", "headers"])
-def test_a_column_family_of_another_store_type_is_rejected(tmp_path: Path, format: Any) -> None:
+def test_column_family_of_another_store_type_is_rejected(tmp_path: Path, format: Any) -> None:
     store = RocksDBVersionedStore("latest", 1000)
     store.open(tmp_path)
     store.close()
@@ -452,7 +452,7 @@ def test_a_column_family_of_another_store_type_is_rejected(tmp_path: Path, forma
     )
 
 
-def test_a_store_that_is_in_use_is_rejected(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
+def test_store_in_use_is_rejected(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
     store.put(b"a", b"1")
     path = tmp_path / "rocksdb" / "latest"
     with pytest.raises(StoreLockedError, match=f"Error opening store latest at location {path}: it is in use"):
@@ -466,13 +466,13 @@ def test_a_store_that_is_in_use_is_rejected(store: RocksDBKeyValueStore, tmp_pat
     assert store.get(b"a") == b"1"
 
 
-def test_a_directory_that_holds_no_database_is_not_found(tmp_path: Path) -> None:
+def test_directory_without_database_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(StoreNotFoundError, match="there is no store in"):
         StoredFamilies(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_that_cannot_be_read_is_rejected(tmp_path: Path) -> None:
+def test_unreadable_database_is_rejected(tmp_path: Path) -> None:
     opened(tmp_path).close()
     path = tmp_path / "rocksdb" / "latest"
     [manifest] = path.glob("MANIFEST-*")
@@ -485,7 +485,7 @@ def test_a_database_that_cannot_be_read_is_rejected(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_a_damaged_file_does_not_shorten_a_scan(tmp_path: Path) -> None:
+def test_damaged_file_does_not_shorten_scan(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.put_all([(b"%05d" % n, b"v" * 100) for n in range(1000)])
     store.close()
@@ -504,7 +504,7 @@ def test_a_damaged_file_does_not_shorten_a_scan(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> None:
+def test_forked_process_cannot_use_store(store: RocksDBKeyValueStore) -> None:
     store.put(b"a", b"1")
     reader, writer = os.pipe()
     child = os.fork()
@@ -526,16 +526,14 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
     assert store.get(b"a") == b"1"
 
 
-def test_without_rocksdict_a_restore_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_without_rocksdict_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     with pytest.raises(ModuleNotFoundError, match=re.escape(spelled_out("pip install 'letterhead[state]'"))):
         lh.state.restore(tmp_path / "no changelog", tmp_path / "0_0", "latest")
     assert not (tmp_path / "0_0").exists()
 
 
-def test_without_rocksdict_the_error_names_the_extra_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_rocksdict_names_extra_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     for store in (
         RocksDBKeyValueStore("latest"),
@@ -555,7 +553,7 @@ def test_without_rocksdict_the_error_names_the_extra_to_install(
         assert not store.is_open
 
 
-def test_importing_the_stores_does_not_import_rocksdict() -> None:
+def test_importing_stores_does_not_import_rocksdict() -> None:
     code = (
         "import sys, letterhead.state.rocksdb, letterhead.state.memory; "
         "print([name for name in ('rocksdict', 'pyarrow', 'pyspark') if name in sys.modules])"
@@ -579,7 +577,7 @@ def test_options_are_set_for_each_family_of_rows(tmp_path: Path) -> None:
         (lambda: RocksDBTimeOrderedWindowStore("s", 10, 1, format="x"), "there are plain, timestamped, headers"),
     ],
 )
-def test_a_format_that_a_store_does_not_have_is_rejected(store: Any, message: str) -> None:
+def test_format_unknown_to_store_is_rejected(store: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         store()
 
@@ -629,7 +627,7 @@ def test_families_are_flushed_newest_first_and_offsets_last(upgrading: Database)
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_database_is_marked_closed_and_its_families_are_closed_newest_first(upgrading: Database, clean: bool) -> None:
+def test_closing_marks_database_and_closes_newest_family_first(upgrading: Database, clean: bool) -> None:
     calls = recording(upgrading)
     upgrading.close(clean=clean)
     assert calls == [("put", "offsets")] * clean + [("close", family) for family in NEWEST_FIRST]
@@ -637,7 +635,7 @@ def test_a_database_is_marked_closed_and_its_families_are_closed_newest_first(up
         assert families.dirty is not clean
 
 
-def test_a_database_that_is_forgotten_closes_its_families_newest_first(upgrading: Database) -> None:
+def test_collected_database_closes_families_newest_first(upgrading: Database) -> None:
     directory, calls = upgrading.directory, recording(upgrading)
     upgrading._finalizer()
     assert calls == [("close", family) for family in NEWEST_FIRST]
@@ -645,7 +643,7 @@ def test_a_database_that_is_forgotten_closes_its_families_newest_first(upgrading
         assert families.dirty
 
 
-def test_a_closed_database_refuses_everything_but_to_be_closed_again(upgrading: Database) -> None:
+def test_closed_database_rejects_everything_except_close(upgrading: Database) -> None:
     rows = upgrading.rows
     upgrading.close()
     upgrading.close()
@@ -673,19 +671,19 @@ def test_a_closed_database_refuses_everything_but_to_be_closed_again(upgrading: 
         ("IO error: /a lock/CURRENT: No such file", False),
     ],
 )
-def test_only_a_lock_that_another_process_has_means_that_a_store_is_in_use(reason: str, is_locked: bool) -> None:
+def test_only_lock_of_another_process_means_store_in_use(reason: str, is_locked: bool) -> None:
     error = database._open_error("latest", Path("/a lock"), Exception(reason))
     assert isinstance(error, StoreLockedError) is is_locked
 
 
-def test_a_directory_in_that_of_a_database_is_no_damage(tmp_path: Path) -> None:
+def test_directory_inside_database_is_no_damage(tmp_path: Path) -> None:
     opened(tmp_path).close()
     (tmp_path / "rocksdb" / "latest" / "archive").mkdir()
     opened(tmp_path).close()
     assert families(tmp_path)["keyValueWithTimestampAndHeaders"] == []
 
 
-def test_a_commit_fails_if_the_directory_was_deleted(tmp_path: Path) -> None:
+def test_commit_fails_if_directory_was_deleted(tmp_path: Path) -> None:
     store = opened(tmp_path)
     (tmp_path / "rocksdb" / "latest").rename(tmp_path / "elsewhere")
     with pytest.raises(ProcessorStateError, match=r"its directory .* is gone"):

@@ -70,11 +70,11 @@ def ordered(request: pytest.FixtureRequest) -> bool:
 # --- segments --------------------------------------------------------------------------------------------------------
 
 
-def test_the_segment_interval_is_half_the_retention_and_a_minute_at_least() -> None:
+def test_segment_interval_is_half_of_retention_but_a_minute() -> None:
     assert [segment_interval(retention) for retention in (1000, 120_000, 240_000)] == [60_000, 60_000, 120_000]
 
 
-def test_a_segment_is_made_for_the_first_row_of_its_time(tmp_path: Path, ordered: bool) -> None:
+def test_segment_is_created_for_first_row_of_its_time(tmp_path: Path, ordered: bool) -> None:
     store = windows(tmp_path, ordered=ordered)
     assert names(tmp_path) == []
     store.put(b"a", b"1", 5)
@@ -90,7 +90,7 @@ def test_a_segment_is_made_for_the_first_row_of_its_time(tmp_path: Path, ordered
     assert families(tmp_path, 0)[family] == rows
 
 
-def test_segments_past_the_retention_are_removed_with_their_files(tmp_path: Path, ordered: bool) -> None:
+def test_segments_past_retention_are_removed_with_files(tmp_path: Path, ordered: bool) -> None:
     store = windows(tmp_path, ordered=ordered)
     for start in (0, INTERVAL, 2 * INTERVAL):
         store.put(b"a", b"v", start)
@@ -106,7 +106,7 @@ def test_segments_past_the_retention_are_removed_with_their_files(tmp_path: Path
     store.close()
 
 
-def test_the_retention_counts_to_the_millisecond(tmp_path: Path) -> None:
+def test_retention_is_exact_to_millisecond(tmp_path: Path) -> None:
     store = windows(tmp_path / "by-key")
     ordered = windows(tmp_path / "ordered", ordered=True)
     for layered, oldest in ((store, 1001), (ordered, 1000)):
@@ -122,7 +122,7 @@ def test_the_retention_counts_to_the_millisecond(tmp_path: Path) -> None:
         layered.close()
 
 
-def test_after_a_store_is_opened_nothing_is_too_old_until_records_come(tmp_path: Path, ordered: bool) -> None:
+def test_nothing_expires_after_open_until_records_arrive(tmp_path: Path, ordered: bool) -> None:
     store = windows(tmp_path, ordered=ordered)
     store.put(b"a", b"v", 10 * INTERVAL)
     store.close()
@@ -160,7 +160,7 @@ def test_segment_names_of_older_versions_are_migrated(tmp_path: Path, name: str,
 
 
 @pytest.mark.parametrize("name", ["store.x", "store.", "rocksdict-config.json", "store"])
-def test_a_directory_that_is_not_a_segment_is_rejected(tmp_path: Path, name: str) -> None:
+def test_directory_that_is_no_segment_is_rejected(tmp_path: Path, name: str) -> None:
     store = windows(tmp_path)
     store.put(b"a", b"1", 5)
     store.close()
@@ -174,7 +174,7 @@ def test_a_directory_that_is_not_a_segment_is_rejected(tmp_path: Path, name: str
     store.close()
 
 
-def test_every_segment_knows_how_far_the_store_is(tmp_path: Path) -> None:
+def test_every_segment_stores_offset_and_position(tmp_path: Path) -> None:
     class Task:
         topic, partition, offset = "in", 0, 7
 
@@ -199,7 +199,7 @@ def test_every_segment_knows_how_far_the_store_is(tmp_path: Path) -> None:
     store.close()
 
 
-def test_dropped_and_removed_rows_do_not_move_the_position(tmp_path: Path) -> None:
+def test_dropped_and_removed_rows_do_not_move_position(tmp_path: Path) -> None:
     class Task:
         topic, partition, offset = "in", 0, 0
 
@@ -248,7 +248,7 @@ def test_dropped_and_removed_rows_do_not_move_the_position(tmp_path: Path) -> No
         ),
     ],
 )
-def test_there_is_no_way_back(tmp_path: Path, newer: Any, older: Any, message: str) -> None:
+def test_downgrade_is_rejected(tmp_path: Path, newer: Any, older: Any, message: str) -> None:
     store = newer(tmp_path)
     store.put(*((SessionKey(b"a", 0, 5), b"1") if isinstance(store, RocksDBSessionStore) else (b"a", b"1", 5)))
     store.close()
@@ -261,7 +261,7 @@ def test_there_is_no_way_back(tmp_path: Path, newer: Any, older: Any, message: s
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-def test_windows_come_by_segment_then_by_stored_key(tmp_path: Path) -> None:
+def test_windows_are_ordered_by_segment_then_stored_key(tmp_path: Path) -> None:
     store = windows(tmp_path)
     written = [(b"b", 7), (b"a", 9), (b"a", 7), (b"a\x00", 8), (b"a", INTERVAL)]
     for key, start in written:
@@ -286,7 +286,7 @@ def test_windows_come_by_segment_then_by_stored_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_windows_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, seed: int) -> None:
+def test_windows_in_rocksdb_match_memory(tmp_path: Path, ordered: bool, seed: int) -> None:
     choose = random.Random(seed)
     rocksdb = windows(tmp_path, ordered=ordered)
     memory = InMemoryWindowStore("store", RETENTION, WINDOW)
@@ -316,7 +316,7 @@ def test_windows_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, s
     rocksdb.close()
 
 
-def test_duplicates_are_kept_and_the_last_one_is_found(tmp_path: Path) -> None:
+def test_duplicates_are_kept_and_last_one_is_found(tmp_path: Path) -> None:
     store = windows(tmp_path, duplicates=True)
     for value in (b"1", None, b"2"):
         store.put(b"a", value, 5)
@@ -333,9 +333,7 @@ def test_duplicates_are_kept_and_the_last_one_is_found(tmp_path: Path) -> None:
     ("before", "ordered_before", "prefix"),
     [("plain", False, b"\0" + b"\xff" * 8), ("timestamped", False, b"\0"), ("timestamped", True, b"\0")],
 )
-def test_windows_of_an_older_store_are_upgraded(
-    tmp_path: Path, before: Any, ordered_before: bool, prefix: bytes
-) -> None:
+def test_windows_of_older_store_are_upgraded(tmp_path: Path, before: Any, ordered_before: bool, prefix: bytes) -> None:
     store = windows(tmp_path, ordered=ordered_before, format=before)
     for start in (5, 7, INTERVAL):
         store.put(b"a", bytes(8) + b"%d" % start, start)
@@ -359,7 +357,7 @@ def test_windows_of_an_older_store_are_upgraded(
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-def test_sessions_come_by_segment_of_their_end(tmp_path: Path) -> None:
+def test_sessions_are_ordered_by_segment_of_their_end(tmp_path: Path) -> None:
     store = sessions(tmp_path)
     for start, end in ((0, 5), (3, 5), (4, INTERVAL), (7, 9)):
         store.put(SessionKey(b"a", start, end), b"%d" % start)
@@ -383,7 +381,7 @@ def test_sessions_come_by_segment_of_their_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_sessions_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, seed: int) -> None:
+def test_sessions_in_rocksdb_match_memory(tmp_path: Path, ordered: bool, seed: int) -> None:
     choose = random.Random(seed)
     rocksdb = sessions(tmp_path, ordered=ordered)
     memory = InMemorySessionStore("store", RETENTION)
@@ -414,7 +412,7 @@ def test_sessions_in_rocksdb_are_those_in_memory(tmp_path: Path, ordered: bool, 
     rocksdb.close()
 
 
-def test_sessions_of_a_plain_store_are_upgraded(tmp_path: Path, ordered: bool) -> None:
+def test_sessions_of_plain_store_are_upgraded(tmp_path: Path, ordered: bool) -> None:
     store = sessions(tmp_path, ordered=ordered, format="plain")
     for start in (1, 2, 3):
         store.put(SessionKey(b"a", start, 5), b"%d" % start)
@@ -436,7 +434,7 @@ def test_sessions_of_a_plain_store_are_upgraded(tmp_path: Path, ordered: bool) -
 # --- time-ordered stores ---------------------------------------------------------------------------------------------
 
 
-def test_a_time_ordered_store_returns_rows_by_time(tmp_path: Path) -> None:
+def test_time_ordered_store_returns_rows_by_time(tmp_path: Path) -> None:
     store = windows(tmp_path, ordered=True)
     for key, start in ((b"a", 9), (b"b", 5), (b"a", 5), (b"c", INTERVAL)):
         store.put(key, key, start)
@@ -448,7 +446,7 @@ def test_a_time_ordered_store_returns_rows_by_time(tmp_path: Path) -> None:
     store.close()
 
 
-def test_sessions_are_found_by_their_end_up_to_the_last_millisecond(tmp_path: Path) -> None:
+def test_sessions_are_found_by_end_up_to_last_millisecond(tmp_path: Path) -> None:
     store = sessions(tmp_path, ordered=True)
     for key, start, end in ((b"b", 1, 5), (b"a", 2, 5), (b"a", 1, 9), (b"a", 1, INTERVAL)):
         store.put(SessionKey(key, start, end), b"v")
@@ -459,7 +457,7 @@ def test_sessions_are_found_by_their_end_up_to_the_last_millisecond(tmp_path: Pa
     store.close()
 
 
-def test_a_row_and_its_entry_in_the_index_go_together(tmp_path: Path) -> None:
+def test_row_and_index_entry_are_removed_together(tmp_path: Path) -> None:
     store = windows(tmp_path, ordered=True)
     store.put(b"a", b"1", 5)
     store.put(b"a", None, 5)
@@ -481,7 +479,7 @@ def test_reading_an_index_entry_without_its_row_deletes_it(tmp_path: Path) -> No
 # --- restore ---------------------------------------------------------------------------------------------------------
 
 
-def test_windows_come_back_from_their_changelog(tmp_path: Path, ordered: bool) -> None:
+def test_windows_restore_from_changelog(tmp_path: Path, ordered: bool) -> None:
     original = windows(tmp_path / "one", ordered=ordered)
     changes = [(b"a", b"1", 5), (b"b", b"2", 7), (b"a", None, 5), (b"c", b"3", INTERVAL), (b"b", b"4", 3 * INTERVAL)]
     for change in changes:
@@ -498,7 +496,7 @@ def test_windows_come_back_from_their_changelog(tmp_path: Path, ordered: bool) -
     restored.close()
 
 
-def test_sessions_come_back_from_their_changelog(tmp_path: Path, ordered: bool) -> None:
+def test_sessions_restore_from_changelog(tmp_path: Path, ordered: bool) -> None:
     store = sessions(tmp_path, ordered=ordered)
     store.restore([logged(keys.session_key(b"a", 1, 5), b"1"), logged(keys.session_key(b"a", 2, 6), b"2")])
     store.restore([logged(keys.session_key(b"a", 1, 5), None)])
@@ -509,7 +507,7 @@ def test_sessions_come_back_from_their_changelog(tmp_path: Path, ordered: bool) 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_segment_is_renamed_before_its_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_is_renamed_before_its_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename, remove, calls = os.rename, shutil.rmtree, []
 
     def renaming(source: Any, target: Any) -> None:
@@ -529,7 +527,7 @@ def test_a_segment_is_renamed_before_its_files_are_removed(tmp_path: Path, monke
     store.close()
 
 
-def test_the_rest_of_a_segment_that_was_being_removed_is_removed_at_the_next_start(tmp_path: Path) -> None:
+def test_rest_of_removed_segment_is_deleted_at_next_start(tmp_path: Path) -> None:
     store = windows(tmp_path)
     store.put(b"a", b"1", 5)
     store.close()
@@ -541,7 +539,7 @@ def test_the_rest_of_a_segment_that_was_being_removed_is_removed_at_the_next_sta
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "store"])
 
 
-def test_all_segments_are_closed_and_the_first_failure_is_raised(tmp_path: Path) -> None:
+def test_all_segments_close_and_first_failure_is_raised(tmp_path: Path) -> None:
     store = windows(tmp_path)
     for segment in range(3):
         store.put(b"a", b"1", segment * INTERVAL)
@@ -567,7 +565,7 @@ def test_all_segments_are_closed_and_the_first_failure_is_raised(tmp_path: Path)
 
 
 @pytest.mark.parametrize("make_store", [windows, sessions])
-def test_a_restore_with_a_key_too_short_for_its_time_writes_nothing(tmp_path: Path, make_store: Any) -> None:
+def test_restore_with_key_too_short_for_time_writes_nothing(tmp_path: Path, make_store: Any) -> None:
     store = make_store(tmp_path)
     suffix = {windows: 12, sessions: 16}[make_store]
     with pytest.raises(

@@ -162,7 +162,7 @@ def as_kept(expected: dict[bytes, Found], like: dict[bytes, Found]) -> dict[byte
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["rocksdb", "memory"])
 @pytest.mark.parametrize("name", STORE_TYPES)
-def test_instances_take_turns_on_one_changelog(tmp_path: Path, name: str, in_memory: bool) -> None:
+def test_instances_alternate_on_one_changelog(tmp_path: Path, name: str, in_memory: bool) -> None:
     store_type = STORE_TYPES[name]
     changelog: list[ChangelogRecord] = []
     expected: dict[bytes, Found] = {}
@@ -206,7 +206,7 @@ def test_instances_take_turns_on_one_changelog(tmp_path: Path, name: str, in_mem
 
 
 @pytest.mark.parametrize("name", STORE_TYPES)
-def test_a_store_that_is_upgraded_in_its_place_has_headers_from_then_on(tmp_path: Path, name: str) -> None:
+def test_store_upgraded_in_place_has_headers_from_then_on(tmp_path: Path, name: str) -> None:
     store_type = STORE_TYPES[name]
     another = Instance(store_type.newer(), tmp_path / "another", [])
     for n in range(3):

@@ -67,7 +67,7 @@ def test_get_value_or_null_returns_none_for_none() -> None:
     assert ValueAndTimestamp.get_value_or_null(ValueAndTimestamp("v", 5)) == "v"
 
 
-def test_headers_may_be_null_for_a_value_and_not_for_an_aggregation() -> None:
+def test_value_headers_may_be_null_but_not_aggregation_headers() -> None:
     assert ValueTimestampHeaders.make("v", 5, None).headers == NONE
     for make in (AggregationWithHeaders.make, AggregationWithHeaders.make_allow_nullable):
         with pytest.raises(TypeError, match="headers must not be null"):
@@ -81,7 +81,7 @@ def test_headers_are_not_copied() -> None:
     assert VersionedRecordWithHeaders("v", 5, headers).headers is headers
 
 
-def test_values_are_equal_by_all_they_hold() -> None:
+def test_values_are_equal_by_all_fields() -> None:
     value = ValueTimestampHeaders.make("v", 5, {"a": b"1", "b": None})
     assert value == ValueTimestampHeaders("v", 5, [("a", b"1"), ("b", None)])
     assert value != ValueTimestampHeaders("v", 5, [("b", None), ("a", b"1")])
@@ -96,12 +96,12 @@ def test_values_are_equal_by_all_they_hold() -> None:
 
 
 @pytest.mark.parametrize("name", ["value", "timestamp", "headers"])
-def test_a_value_cannot_be_changed(name: str) -> None:
+def test_values_are_immutable(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(ValueTimestampHeaders("v", 5), name, None)
 
 
-def test_a_version_has_a_value() -> None:
+def test_version_value_must_not_be_null() -> None:
     for make in (VersionedRecord, VersionedRecordWithHeaders):
         with pytest.raises(TypeError, match=r"value cannot be null\."):
             make(None, 5)
@@ -116,7 +116,7 @@ def lazy(*headers: tuple[str, bytes | None]) -> LazyHeaders:
     return read.headers
 
 
-def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_is_read_without_parsing_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     data = VALUES.serialize(TOPIC, NONE, ValueTimestampHeaders(b"v", 5, {"tenant": b"acme"}))
 
     def refuse(*_: object, **__: object) -> None:
@@ -167,7 +167,7 @@ def test_lazy_headers_behave_like_headers(ask: Any) -> None:
     assert waiting == read
 
 
-def test_lazy_headers_travel_as_headers() -> None:
+def test_lazy_headers_pickle_as_headers() -> None:
     waiting = lazy(("a", b"1"))
     assert type(pickle.loads(pickle.dumps(waiting))) is lh.Headers
     assert type(waiting[:1]) is lh.Headers
@@ -179,7 +179,7 @@ def test_lazy_headers_travel_as_headers() -> None:
 DAMAGED = bytes.fromhex("06020161" + "00" * 8 + "76")  # the key's length is -1
 
 
-def test_damaged_headers_do_not_hide_the_value() -> None:
+def test_damaged_headers_do_not_hide_value() -> None:
     read = VALUES.deserialize(TOPIC, NONE, DAMAGED)
     assert (read.value, read.timestamp) == (b"v", 0)
     with pytest.raises(DecodeError) as raised:
@@ -204,7 +204,7 @@ def test_damaged_headers_name_store_key_byte_and_reason() -> None:
     assert (str(again), again.key, again.reason) == (str(raised.value), b"acme", raised.value.reason)
 
 
-def test_a_long_key_is_shown_by_its_first_bytes() -> None:
+def test_long_key_is_shown_by_its_first_bytes() -> None:
     error = DecodeError("it is", format=None, code="truncated")
     assert str(DamagedRowError("s", b"k" * 40, error)) == f"store s: it is (key {'6b' * 32}… (40 bytes))"
 
@@ -212,7 +212,7 @@ def test_a_long_key_is_shown_by_its_first_bytes() -> None:
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def test_values_have_the_bytes_of_kafka_streams(vectors: Path) -> None:
+def test_values_match_bytes_of_kafka_streams(vectors: Path) -> None:
     for line in lines(vectors, "value_timestamp_headers"):
         if line["hex"] is None:
             null = ValueTimestampHeaders.make_allow_nullable(None, 5, NONE) if line["id"] == "null-value" else None
@@ -229,7 +229,7 @@ def test_values_have_the_bytes_of_kafka_streams(vectors: Path) -> None:
         assert VALUES.deserialize(TOPIC, NONE, data) == value, line["id"]
 
 
-def test_aggregations_have_the_bytes_of_kafka_streams(vectors: Path) -> None:
+def test_aggregations_match_bytes_of_kafka_streams(vectors: Path) -> None:
     for line in lines(vectors, "aggregation_with_headers"):
         if "error" in line:
             continue  # null headers, which the value refuses
@@ -255,7 +255,7 @@ class Marking(Serde[bytes]):
 
 
 @pytest.mark.parametrize("stored", ["value", "aggregation"])
-def test_headers_that_a_serializer_adds_are_stored_and_passed_to_the_deserializer(stored: str) -> None:
+def test_headers_added_by_serializer_reach_deserializer(stored: str) -> None:
     headers = lh.Headers({"tenant": b"acme"})
     if stored == "value":
         data = ValueTimestampHeadersSerde(Marking()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5, headers))
@@ -269,7 +269,7 @@ def test_headers_that_a_serializer_adds_are_stored_and_passed_to_the_deserialize
     assert lh.Headers() == NONE
 
 
-def test_a_value_that_becomes_null_when_it_is_read_is_null_and_an_aggregation_is_not() -> None:
+def test_value_deserialized_to_null_is_null_unlike_aggregation() -> None:
     assert ValueTimestampHeadersSerde(Marking()).deserialize("t", NONE, bytes(9)) is None
     assert ValueAndTimestampSerde(Marking()).deserialize("t", NONE, bytes(8)) is None
     assert AggregationWithHeadersSerde(Marking()).deserialize("t", NONE, b"\0").aggregation is None
@@ -280,13 +280,13 @@ class Null(Serde[bytes]):
         return None
 
 
-def test_a_serializer_may_make_null_of_a_value() -> None:
+def test_serializer_may_return_null_for_value() -> None:
     assert ValueTimestampHeadersSerde(Null()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5)) is None
     assert ValueAndTimestampSerde(Null()).serialize("t", NONE, ValueAndTimestamp(b"v", 5)) is None
     assert AggregationWithHeadersSerde(Null()).serialize("t", NONE, AggregationWithHeaders(b"v", NONE)) is None
 
 
-def test_a_timestamped_value_too_short_for_its_timestamp_is_rejected() -> None:
+def test_value_too_short_for_timestamp_is_rejected() -> None:
     serde = ValueAndTimestampSerde(BytesSerde())
     assert serde.deserialize("t", NONE, bytes(7) + b"\5v") == ValueAndTimestamp(b"v", 5)
     with pytest.raises(DecodeError) as raised:
@@ -311,7 +311,7 @@ def test_a_timestamped_value_too_short_for_its_timestamp_is_rejected() -> None:
         (serdes.UuidSerde(), uuid.UUID(int=1), b"00000000-0000-0000-0000-000000000001"),
     ],
 )
-def test_a_serde_writes_what_it_reads(serde: Serde[Any], value: object, data: bytes) -> None:
+def test_serde_writes_what_it_reads(serde: Serde[Any], value: object, data: bytes) -> None:
     assert serde.serialize(TOPIC, NONE, value) == data
     assert serde.deserialize(TOPIC, NONE, data) == value
     assert serde.serialize(TOPIC, NONE, None) is None
@@ -320,7 +320,7 @@ def test_a_serde_writes_what_it_reads(serde: Serde[Any], value: object, data: by
         serde.serialize(TOPIC, NONE, [])
 
 
-def test_a_number_that_does_not_fit_is_rejected() -> None:
+def test_number_out_of_range_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^the number does not fit Int16Serde, which has 16 bits$"):
         serdes.Int16Serde().serialize(TOPIC, NONE, 1 << 15)
     with pytest.raises(ValueError, match="5 bytes where Int32Serde takes 4"):
@@ -331,7 +331,7 @@ def test_a_number_that_does_not_fit_is_rejected() -> None:
         serdes.Int32Serde().serialize(TOPIC, NONE, True)
 
 
-def test_state_serdes_hand_the_headers_on() -> None:
+def test_state_serdes_pass_headers_on() -> None:
     headers = lh.Headers()
     state = StateSerdes("t", Marking(), Marking())
     assert state.raw_key(b"k", headers) == b"k"
@@ -361,7 +361,7 @@ def test_state_serdes_reject_null_arguments(source: Any, argument: str) -> None:
         StateSerdes(*source)
 
 
-def test_a_serializer_of_another_type_is_named() -> None:
+def test_serializer_of_wrong_type_is_named() -> None:
     state = StateSerdes("t", StringSerde(), Int64Serde())
     with pytest.raises(SerdeError) as raised:
         state.raw_key(5, NONE)
@@ -387,7 +387,7 @@ MANY = [
 
 
 @pytest.mark.parametrize("headers", MANY, ids=len)
-def test_values_are_joined_and_split_by_the_formats(headers: list[tuple[str, bytes | None]]) -> None:
+def test_values_are_joined_and_split_like_formats(headers: list[tuple[str, bytes | None]]) -> None:
     for timestamp, format in ((-(1 << 63), "streams-timestamped"), (5, "streams-timestamped"), (None, "streams")):
         source = {"headers": list(headers), "timestamp": timestamp, "payload": b"v"}
         if timestamp is None:
@@ -401,7 +401,7 @@ def test_values_are_joined_and_split_by_the_formats(headers: list[tuple[str, byt
         assert end + (0 if timestamp is None else 8) + 1 == len(whole)
 
 
-def test_a_value_that_cannot_be_written_is_rejected_with_its_place() -> None:
+def test_unwritable_value_is_rejected_with_header_number() -> None:
     half = lh.Headers([("a", b"1"), ("\ud800", b"2")])
     with pytest.raises(lh.EncodeError) as refused:
         VALUES.serialize(TOPIC, NONE, ValueTimestampHeaders(b"v", 5, half))
@@ -417,6 +417,6 @@ class Text(serdes.Serde[bytes]):
         return None if data is None else data.decode()
 
 
-def test_a_serializer_that_does_not_give_bytes_is_named() -> None:
+def test_serializer_not_returning_bytes_is_named() -> None:
     with pytest.raises(SerdeError, match=r"a serializer must return bytes: .*\.Text returned str"):
         ValueTimestampHeadersSerde(Text()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5))

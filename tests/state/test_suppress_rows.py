@@ -42,7 +42,7 @@ UNKNOWN = Buffered(b"3", -1, lh.Headers())
 """The value that was emitted before: Kafka Streams does not know its headers any more."""
 
 
-def test_rows_of_kafka_4_4_have_the_headers_of_old_and_prior_values() -> None:
+def test_kafka_4_4_rows_have_headers_of_old_and_prior_values() -> None:
     assert rows("suppress-4.4.0-headers") == [
         (A, Suppressed("in", 0, 0, 1000, buffered(b"1", 1000, o=b"x"), NOTHING, NOTHING)),
         (A, Suppressed("in", 0, 1, 1000, buffered(b"2", 1100, p=b"y"), buffered(b"1", 1000, o=b"x"), NOTHING)),
@@ -56,7 +56,7 @@ def test_rows_of_kafka_4_4_have_the_headers_of_old_and_prior_values() -> None:
 
 
 @pytest.mark.parametrize("name", ["suppress-4.4.0-default", "suppress-4.3.1-headers", "suppress-4.3.1-default"])
-def test_other_rows_have_the_headers_of_the_new_value_alone(name: str) -> None:
+def test_other_rows_have_headers_of_new_value_only(name: str) -> None:
     def plain(value: Buffered) -> Buffered:
         return Buffered(value.value, None, None)
 
@@ -70,7 +70,7 @@ def test_other_rows_have_the_headers_of_the_new_value_alone(name: str) -> None:
 @pytest.mark.jvm
 @pytest.mark.parametrize("format", dsl.FORMATS)
 @pytest.mark.parametrize("topology", dsl.INPUTS)
-def test_the_vectors_are_what_kafka_streams_writes(tmp_path: Path, topology: str, format: str) -> None:
+def test_vectors_match_kafka_streams(tmp_path: Path, topology: str, format: str) -> None:
     server = JavaServer(tmp_path / "java")
     try:
         topics = dsl.run(server, tmp_path / "app" / "0_0", topology, format)
@@ -90,20 +90,20 @@ TIME = struct.pack(">q", 5000)
 OLD_PREFIX = b"\x0a\x02\x02o\x02x" + struct.pack(">q", 900)
 
 
-def test_a_prior_value_that_is_not_the_old_one_has_no_headers_of_it() -> None:
+def test_prior_value_that_differs_from_old_has_no_headers() -> None:
     value = CONTEXT + sized(b"first") + sized(b"old") + sized(b"new") + TIME
     row = read_suppressed(value, [("v", b"\3"), ("vh.old", OLD_PREFIX)])
     assert (row.old, row.prior) == (buffered(b"old", 900, o=b"x"), Buffered(b"first", None, None))
 
 
 @pytest.mark.parametrize("version", [None, b"\2", b"\4"])
-def test_another_version_is_refused(version: bytes | None) -> None:
+def test_unknown_version_is_rejected(version: bytes | None) -> None:
     headers = [] if version is None else [("v", version)]
     with pytest.raises(DecodeError, match=r"does not name version 3 of the changelog of suppress\(\)"):
         read_suppressed(CONTEXT, headers)
 
 
-def test_damaged_rows_are_refused() -> None:
+def test_damaged_rows_are_rejected() -> None:
     whole = CONTEXT + sized(None) + sized(None) + sized(b"new") + TIME
     for size in range(len(whole)):
         with pytest.raises(DecodeError):

@@ -19,7 +19,7 @@ from tests.state.traces import traces as all_traces
 
 
 @pytest.mark.parametrize("trace", all_traces())
-def test_a_trace_replays(trace: str, tmp_path: Path) -> None:
+def test_trace_replays_like_java(trace: str, tmp_path: Path) -> None:
     compared = replay(trace, tmp_path)
     steps = [line for line in all_traces()[trace] if line["type"] == "step"]
     refused = [line for line in all_traces()[trace] if line["type"] == "open_error"]
@@ -29,7 +29,7 @@ def test_a_trace_replays(trace: str, tmp_path: Path) -> None:
     )
 
 
-def test_every_operation_of_the_traces_was_looked_at() -> None:
+def test_operations_in_traces_are_complete() -> None:
     ops = Counter(op["op"] for lines in all_traces().values() for line in lines for op in line.get("ops", ()))
     marked = Counter(
         op["java_quirk"]
@@ -43,7 +43,7 @@ def test_every_operation_of_the_traces_was_looked_at() -> None:
     assert set(marked) == set(deviations.QUIRKS)
 
 
-def test_every_deviation_is_of_a_trace() -> None:
+def test_every_deviation_belongs_to_trace() -> None:
     assert set(deviations.DEFECTS) <= set(all_traces())
 
 
@@ -141,7 +141,7 @@ def test_versions_replay_with_headers(tmp_path: Path, monkeypatch: pytest.Monkey
     assert compared["databases"] == 2
 
 
-def test_versions_with_headers_come_back_from_their_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_with_headers_restore_from_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = "versioned-rocksdb-restored"
     source: Given = {}
     original = with_headers_of_their_own("versioned-rocksdb", source)
@@ -168,7 +168,7 @@ def accessors() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("line", accessors(), ids=lambda line: line["trace"])
-def test_accessors_are_those_of_the_test_driver(line: dict[str, Any], tmp_path: Path) -> None:
+def test_accessors_match_test_driver(line: dict[str, Any], tmp_path: Path) -> None:
     checked = 0
 
     def check(driver: TopologyTestDriver) -> None:
@@ -198,5 +198,5 @@ def snake(name: str) -> str:
     return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), name)
 
 
-def test_the_accessors_of_all_lines_were_looked_at() -> None:
+def test_accessors_in_all_lines_are_complete() -> None:
     assert len(accessors()) == 8

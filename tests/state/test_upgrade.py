@@ -50,18 +50,18 @@ def move_after_first(rows: UpgradingRows, operation: str) -> list[str]:
     return order
 
 
-def test_a_row_that_moves_between_the_reads_of_both_families_is_found(rows: UpgradingRows) -> None:
+def test_row_moving_between_reads_of_both_families_is_found(rows: UpgradingRows) -> None:
     order = move_after_first(rows, "get")
     assert rows.peek(b"a") == NEWER
     assert order[0] == "_old"
 
 
-def test_rows_that_move_while_a_scan_begins_are_found_once(rows: UpgradingRows) -> None:
+def test_rows_moving_while_scan_starts_are_found_once(rows: UpgradingRows) -> None:
     move_after_first(rows, "scan")
     assert list(rows.scan()) == [(key, NEWER) for key in (b"a", b"b", b"c")]
 
 
-def test_a_deleted_range_is_gone_from_both_families(rows: UpgradingRows) -> None:
+def test_deleted_range_is_gone_from_both_families(rows: UpgradingRows) -> None:
     rows.put(b"b", b"new")
     rows.delete_range(b"a", b"c")
     assert list(rows.scan()) == [(b"c", NEWER)]
@@ -69,5 +69,5 @@ def test_a_deleted_range_is_gone_from_both_families(rows: UpgradingRows) -> None
     assert rows.key_from(b"") == b"c"
 
 
-def test_the_estimate_counts_older_rows(rows: UpgradingRows) -> None:
+def test_estimate_counts_older_rows(rows: UpgradingRows) -> None:
     assert rows.estimate() == 3

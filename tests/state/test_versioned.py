@@ -41,7 +41,7 @@ def vector_lines(vectors: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def test_rows_are_written_step_by_step_as_kafka_streams_does(vectors: Path) -> None:
+def test_rows_are_written_step_by_step_like_kafka_streams(vectors: Path) -> None:
     for line in vector_lines(vectors):
         data = b""
         for step, op in enumerate(line["ops"]):
@@ -73,7 +73,7 @@ def test_rows_are_written_step_by_step_as_kafka_streams_does(vectors: Path) -> N
         ] == line["find_all"], line["id"]
 
 
-def test_values_in_rows_of_a_store_with_headers_are_read(vectors: Path) -> None:
+def test_values_in_rows_of_store_with_headers_are_read(vectors: Path) -> None:
     read = 0
     for line in vector_lines(vectors):
         if line["values"] == "headers-format":
@@ -84,7 +84,7 @@ def test_values_in_rows_of_a_store_with_headers_are_read(vectors: Path) -> None:
     assert read > 10
 
 
-def test_a_row_gets_headers_value_by_value(vectors: Path) -> None:
+def test_row_gets_headers_value_by_value(vectors: Path) -> None:
     for line in vector_lines(vectors):
         old = SegmentRow.read(bytes.fromhex(line["ops"][-1]["hex"]))
         new = SegmentRow.read(with_headers(bytes(8) + b"k", old.write()))
@@ -114,19 +114,19 @@ def row_of(next_time: int, min_time: int, *entries: tuple[int, int], values: byt
         (row_of(10, 10, (10, 1), values=b"a"), "trailing_bytes", 28),
     ],
 )
-def test_a_row_that_is_damaged_is_rejected(row: bytes, code: str, offset: int) -> None:
+def test_damaged_row_is_rejected(row: bytes, code: str, offset: int) -> None:
     with pytest.raises(DecodeError) as raised:
         SegmentRow.read(row)
     assert (raised.value.code, raised.value.byte_offset) == (code, offset)
 
 
-def test_a_latest_row_too_short_for_its_timestamp_is_rejected() -> None:
+def test_latest_row_too_short_for_its_timestamp_is_rejected() -> None:
     with pytest.raises(DecodeError) as raised:
         Latest.read(bytes(7))
     assert raised.value.code == "truncated"
 
 
-def test_no_version_is_found_outside_the_times_of_a_row() -> None:
+def test_no_version_is_found_outside_row_times() -> None:
     row = SegmentRow(20, [Version(10, b"v")])
     for time in (9, 20):
         with pytest.raises(ValueError, match="no version of the row is valid"):
@@ -174,7 +174,7 @@ class Model:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_store_of_versions_is_a_list_of_them(store: VersionedStore, seed: int) -> None:
+def test_versioned_store_matches_list_of_versions(store: VersionedStore, seed: int) -> None:
     choose, model = random.Random(seed), Model()
     now = 0
     for step in range(200):
@@ -202,7 +202,7 @@ def test_a_store_of_versions_is_a_list_of_them(store: VersionedStore, seed: int)
 
 @pytest.mark.parametrize("interval", [1, 2, 10])
 @pytest.mark.parametrize("times", [(0, 1, 2), (1, 2, 3)])
-def test_every_short_sequence_of_puts_is_a_list_of_versions(times: tuple[int, ...], interval: int) -> None:
+def test_every_short_sequence_of_puts_matches_list_of_versions(times: tuple[int, ...], interval: int) -> None:
     puts = list(itertools.product(times, (b"v", None)))
     for sequence in itertools.product(puts, repeat=4):
         store, model = InMemoryVersionedStore("history", RETENTION, interval), Model()
@@ -215,7 +215,7 @@ def test_every_short_sequence_of_puts_is_a_list_of_versions(times: tuple[int, ..
         assert [v for _, v in store.versions(b"k", ascending=True)] == model.all(b"k"), sequence
 
 
-def test_a_delete_at_the_time_of_the_latest_version_ends_versions_before_it(store: VersionedStore) -> None:
+def test_delete_at_time_of_latest_version_ends_earlier_ones(store: VersionedStore) -> None:
     store.put(b"k", b"a", 1)
     assert store.put(b"k", None, 1) == VALID_TO_UNDEFINED
     assert store.put(b"k", b"c", 0) == 1
@@ -224,7 +224,7 @@ def test_a_delete_at_the_time_of_the_latest_version_ends_versions_before_it(stor
     assert store.get_as_of(b"k", 1) is None
 
 
-def test_a_version_is_put_between_a_lone_tombstone_and_the_latest(store: VersionedStore) -> None:
+def test_version_is_put_between_tombstone_and_latest(store: VersionedStore) -> None:
     assert store.delete(b"k", 41) is None
     assert store.put(b"k", b"latest", 50) == VALID_TO_UNDEFINED
     assert store.put(b"k", b"between", 45) == 50
@@ -243,7 +243,7 @@ def test_late_versions_are_dropped(store: VersionedStore) -> None:
     assert store.get_as_of(b"k", 500) == (b"w", 200, None)
 
 
-def test_the_latest_version_is_found_even_if_it_is_old(store: VersionedStore) -> None:
+def test_latest_version_is_found_even_if_old(store: VersionedStore) -> None:
     store.put(b"old", b"v", 10)
     store.put(b"k", b"w", 1000)
     assert store.get_as_of(b"old", 20) == (b"v", 10, None)
@@ -251,7 +251,7 @@ def test_the_latest_version_is_found_even_if_it_is_old(store: VersionedStore) ->
     assert [v for _, v in store.versions(b"old", 20, 30)] == [(b"v", 10, None)]
 
 
-def test_memory_and_rocksdb_hold_the_same_rows(tmp_path: Path) -> None:
+def test_memory_and_rocksdb_have_same_rows(tmp_path: Path) -> None:
     memory = InMemoryVersionedStore("history", RETENTION, INTERVAL)
     rocksdb = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     memory.open()
@@ -282,7 +282,7 @@ def changelog() -> list[ChangelogRecord]:
     ]
 
 
-def test_versions_come_back_from_their_changelog_with_their_headers(store: VersionedStore) -> None:
+def test_versions_restore_from_changelog_with_headers(store: VersionedStore) -> None:
     store.restore(map(converters.converter_for("versioned", store.format), changelog()))
     stored = (lambda record: encoded(record.headers, record.value)) if store.headers else (lambda r: r.value)
     first, three = stored(changelog()[0]), stored(changelog()[1])
@@ -292,7 +292,7 @@ def test_versions_come_back_from_their_changelog_with_their_headers(store: Versi
     assert store.get(b"j") == (b"\0" if store.headers else b"", 40, None)
 
 
-def test_old_versions_can_be_read_as_soon_as_a_store_is_opened(tmp_path: Path) -> None:
+def test_old_versions_are_readable_right_after_open(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     store.open(tmp_path)
     for time in range(0, 90, 10):
@@ -324,7 +324,7 @@ def with_empty_headers(version: VersionedBytes | None) -> VersionedBytes | None:
     return None if version is None else version._replace(value=b"\0" + version.value)
 
 
-def test_a_store_without_headers_is_upgraded_row_by_row(tmp_path: Path) -> None:
+def test_store_without_headers_is_upgraded_row_by_row(tmp_path: Path) -> None:
     before = plain_history(tmp_path)
     plain = families(tmp_path)["default"]
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
@@ -347,7 +347,7 @@ def test_a_store_without_headers_is_upgraded_row_by_row(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_without_headers_rejects_the_files_of_one_with_headers(tmp_path: Path) -> None:
+def test_store_without_headers_rejects_files_with_headers(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     store.open(tmp_path)
     store.close()
@@ -356,7 +356,7 @@ def test_a_store_without_headers_rejects_the_files_of_one_with_headers(tmp_path:
 
 
 @pytest.mark.parametrize("row", [b"\0" * 20, row_of(60, 40, (40, 9))])
-def test_a_damaged_row_names_the_store_and_the_key(tmp_path: Path, row: bytes) -> None:
+def test_damaged_row_names_store_and_key(tmp_path: Path, row: bytes) -> None:
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     store.open(tmp_path)
     store.put(b"k", b"\0v", 40)
@@ -374,7 +374,7 @@ def test_a_damaged_row_names_the_store_and_the_key(tmp_path: Path, row: bytes) -
     store.close()
 
 
-def test_the_segment_interval_follows_from_the_retention() -> None:
+def test_segment_interval_follows_from_retention() -> None:
     seconds = {3: 2, 6: 2, 60: 20, 61: 20, 300: 60, 301: 60, 3600: 300, 3601: 300, 86_400: 3600}
     for retention, interval in seconds.items():
         assert default_segment_interval(retention * 1000) == interval * 1000
@@ -384,9 +384,7 @@ def test_the_segment_interval_follows_from_the_retention() -> None:
 
 
 @pytest.mark.parametrize("headers", [False, True], ids=["plain", "headers"])
-def test_versioned_traces_give_the_same_values_and_ends_with_headers_added(
-    vectors: Path, tmp_path: Path, headers: bool
-) -> None:
+def test_versioned_traces_match_with_headers_added(vectors: Path, tmp_path: Path, headers: bool) -> None:
     logs: dict[str, list[ChangelogRecord]] = {}
     store: RocksDBVersionedStore
     compared = 0
@@ -443,7 +441,7 @@ def described(version: VersionedBytes, headers: bool) -> dict[str, Any]:
     return {"value": value.hex(), "timestamp": str(version.timestamp), "valid_to": None}
 
 
-def test_only_versioned_stores_with_headers_have_a_format_version(tmp_path: Path) -> None:
+def test_only_versioned_stores_with_headers_have_format_version(tmp_path: Path) -> None:
     for headers in (True, False):
         store = RocksDBVersionedStore("s", RETENTION, headers=headers)
         store.open(tmp_path / str(headers))
@@ -454,7 +452,7 @@ def test_only_versioned_stores_with_headers_have_a_format_version(tmp_path: Path
             assert families.offsets() == {}
 
 
-def test_another_format_version_is_refused(tmp_path: Path) -> None:
+def test_unknown_format_version_is_rejected(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("s", RETENTION)
     store.open(tmp_path)
     assert store._database is not None
@@ -468,7 +466,7 @@ def test_another_format_version_is_refused(tmp_path: Path) -> None:
         lh.read.state(tmp_path)
 
 
-def test_a_version_inserted_as_latest_replaces_those_from_its_time_on() -> None:
+def test_version_inserted_as_latest_replaces_later_ones() -> None:
     row = SegmentRow(40, [Version(30, b"c"), Version(20, b"b"), Version(10, b"a")])
     row.insert_as_latest(20, 50, b"new")
     assert (row.next, row.versions) == (50, [Version(20, b"new"), Version(10, b"a")])
