@@ -72,7 +72,7 @@ def run(program: str) -> str:
 class Installed(unittest.TestCase):
     """The package, as pip put it there."""
 
-    def test_it_is_the_installed_one_and_has_one_version(self) -> None:
+    def test_installed_package_is_imported_with_one_version(self) -> None:
         import letterhead
         from letterhead import _native
 
@@ -81,18 +81,18 @@ class Installed(unittest.TestCase):
         self.assertEqual(Path(_native.__file__).parent, there / "letterhead")
         self.assertEqual(metadata.version("letterhead"), _native.__version__)
 
-    def test_nothing_else_is_installed(self) -> None:
+    def test_only_letterhead_is_installed(self) -> None:
         distributions = {package.metadata["Name"].lower() for package in metadata.distributions()}
         self.assertEqual(distributions - {"pip", "setuptools"}, {"letterhead"})
 
-    def test_types_stubs_and_licences_are_in_it(self) -> None:
+    def test_wheel_has_types_stubs_and_licences(self) -> None:
         files = {str(path).replace("\\", "/") for path in metadata.files("letterhead") or []}
         about = f"letterhead-{metadata.version('letterhead')}.dist-info"
         required = {"letterhead/py.typed", "letterhead/_native.pyi", f"{about}/sboms/letterhead.cyclonedx.json"}
         required |= {f"{about}/licenses/{name}" for name in ("LICENSE", "NOTICE", "THIRD-PARTY.txt")}
         self.assertEqual(required - files, set())
 
-    def test_every_case_of_the_real_systems_holds(self) -> None:
+    def test_every_vector_matches(self) -> None:
         sys.path.insert(0, str(ROOT))
         from tests.helpers.implementations import Message
         from tests.helpers.vector_checks import CHECKS, check_file
@@ -102,7 +102,7 @@ class Installed(unittest.TestCase):
             with self.subTest(name):
                 check_file(VECTORS, name, Message())
 
-    def test_every_codec_is_in_it(self) -> None:
+    def test_every_codec_is_included(self) -> None:
         import letterhead as lh
 
         messages = [{"key": b"k", "value": bytes(2000), "headers": {"n": str(n)}} for n in range(50)]
@@ -114,12 +114,12 @@ class Installed(unittest.TestCase):
                 read = [message.headers["n"] for message in lh.messages(packed, "record-batch")]
                 self.assertEqual(read, [str(n).encode() for n in range(50)])
 
-    def test_an_import_costs_less_than_one_of_asyncio_and_brings_nothing(self) -> None:
+    def test_import_is_faster_than_asyncio_and_loads_nothing(self) -> None:
         self.assertTrue(costs_less("letterhead", "asyncio"))
         others = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'kafka', 'typer', 'rich', 'cryptography'}"
         self.assertEqual(run(f"import sys, letterhead; print({others} & set(sys.modules))"), "set()")
 
-    def test_a_missing_package_is_named_with_its_extra(self) -> None:
+    def test_missing_package_is_named_with_its_extra(self) -> None:
         import letterhead as lh
 
         for call, output in MISSING.items():
@@ -135,14 +135,14 @@ class Installed(unittest.TestCase):
                 )
                 self.assertRegex(text, expected)
 
-    def test_the_command_names_missing_packages(self) -> None:
+    def test_command_names_missing_packages(self) -> None:
         suffix = ".exe" if sys.platform == "win32" else ""
         command = Path(sysconfig.get_path("scripts")) / f"letterhead{suffix}"
         done = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=300)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^letterhead: the command needs \w+: pip install 'letterhead\[cli\]'\n$")
 
-    def test_an_extra_installs_the_listed_packages(self) -> None:
+    def test_extra_installs_listed_packages(self) -> None:
         requested = metadata.requires("letterhead") or []
         self.assertEqual([line for line in requested if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
@@ -151,7 +151,7 @@ class Installed(unittest.TestCase):
             {"arrow", "spark", "pyspark", "sail", "sql", "cli", "state", "kafka", "msk", "pkcs12", "produce", "plots"},
         )
 
-    def test_the_gil_stays_off_where_it_is_off(self) -> None:
+    def test_gil_stays_off_where_disabled(self) -> None:
         import letterhead as lh
 
         # The first operation loads the module: one that needed the GIL would switch it on for all.
@@ -159,7 +159,7 @@ class Installed(unittest.TestCase):
         is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
         self.assertEqual(is_enabled(), not sysconfig.get_config_var("Py_GIL_DISABLED"))
 
-    def test_threads_that_share_headers_read_the_same(self) -> None:
+    def test_threads_sharing_headers_read_same_values(self) -> None:
         import letterhead as lh
 
         pairs = [(f"key-{n % 7}", str(n).encode()) for n in range(60)]
@@ -180,7 +180,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(results, [True] * len(results))
         self.assertEqual(len(results), 320)
 
-    def test_the_bill_of_materials_lists_the_crates_with_licences(self) -> None:
+    def test_bill_of_materials_lists_crates_with_licences(self) -> None:
         about = f"letterhead-{metadata.version('letterhead')}.dist-info"
         path = Path(sysconfig.get_path("platlib")) / about / "sboms" / "letterhead.cyclonedx.json"
         bill = json.loads(path.read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def selected(column: pa.Array, where: Any, type: str = "string", format: str = "
 
 
 @pytest.mark.parametrize("combine", [or_, and_])
-def test_a_chain_of_conditions_may_be_longer_than_python_can_recurse(combine: Any) -> None:
+def test_condition_chain_may_exceed_python_recursion_limit(combine: Any) -> None:
     chain = reduce(combine, [lh.col("n") == str(number) for number in range(400)])
     column = messages("7", "399", "400")
     expected = ["7", "399"] if combine is or_ else []
@@ -40,7 +40,7 @@ def test_a_chain_of_conditions_may_be_longer_than_python_can_recurse(combine: An
     assert [row["n"] for row in operation(column).to_pylist()] == expected
 
 
-def test_a_long_list_of_literals_has_the_values_of_a_short_one() -> None:
+def test_long_literal_list_selects_like_short_one() -> None:
     column = messages(*map(str, range(50)), "", None)
     texts = [str(number) for number in range(-500, 500, 3)]
     assert selected(column, lh.col("n").isin(texts)) == [str(n) for n in range(50) if str(n) in texts]
@@ -52,7 +52,7 @@ def test_a_long_list_of_literals_has_the_values_of_a_short_one() -> None:
     assert selected(floats, ~lh.col("n", "float64").isin([0.0, 1.5]), "float64", "iggy")[0] != 0
 
 
-def test_a_part_is_found_anywhere_in_a_long_value() -> None:
+def test_substring_is_found_anywhere_in_long_value() -> None:
     values = ["a" * 100_000 + "b", "a" * 100_001, "b", ""]
     column = messages(*values)
     assert selected(column, lh.col("n").contains("a" * 50_000 + "b")) == values[:1]
@@ -60,7 +60,7 @@ def test_a_part_is_found_anywhere_in_a_long_value() -> None:
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_errors_of_an_undecided_row_name_the_condition_and_the_column(errors: str) -> None:
+def test_undecided_row_errors_name_condition_and_column(errors: str) -> None:
     column = messages(b"\0\7", b"seven")
     headers = {"n": "int16"}
     where = lh.col("n", "int16") >= 0

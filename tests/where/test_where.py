@@ -175,7 +175,7 @@ def test_where_equals_filtering_all_messages(column: pa.Array, drawn: Any) -> No
 
 @few
 @given(column=batches(valid=False), drawn=conditions(list(COLUMNS)))
-def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, drawn: Any) -> None:
+def test_values_of_wrong_type_are_null_or_kept(column: pa.Array, drawn: Any) -> None:
     where, mask = drawn
     full = table_of(lha.messages(column, "record-batch", headers=COLUMNS | LISTS, errors="null"))
     got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, errors="null", where=where))
@@ -196,7 +196,7 @@ def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, dr
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 @pytest.mark.parametrize("codec", ["none", "lz4"])
-def test_messages_that_are_mostly_selected_are_those_of_all_messages(codec: Any, errors: Any) -> None:
+def test_mostly_selected_messages_equal_filtered_ones(codec: Any, errors: Any) -> None:
     # Headers of such messages are decoded while they are tested; those of rejected ones are removed again.
     def headers(at: int) -> list[tuple[str, bytes | None]]:
         number = b"\0" if at % 211 == 0 else at.to_bytes(4, "big")
@@ -236,7 +236,7 @@ def test_messages_that_are_mostly_selected_are_those_of_all_messages(codec: Any,
 @given(
     rows=st.lists(headers_of(False) | st.binary(max_size=12) | st.none(), max_size=80), drawn=conditions(list(COLUMNS))
 )
-def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any) -> None:
+def test_where_equals_filtering_column_of_headers(rows: list[Any], drawn: Any) -> None:
     where, mask = drawn
     column = pa.array(
         [row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary()
@@ -260,7 +260,7 @@ def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any)
     drawn=conditions([*COLUMNS, "key", "timestamp"]),
     fields=st.fixed_dictionaries({name: _VALUES[name] | st.none() for name in ("key", "timestamp")}),
 )
-def test_rows_of_stores_are_selected_as_rows_of_columns(rows: list[Any], drawn: Any, fields: dict[str, Any]) -> None:
+def test_store_rows_are_selected_like_column_rows(rows: list[Any], drawn: Any, fields: dict[str, Any]) -> None:
     where, mask = drawn
     blocks = [row if row is None else lh.encode(row, "kafka") for row in rows]
     types = {"key": "binary", "timestamp": "timestamp_ms"}
@@ -283,7 +283,7 @@ def selects(where: Any, block: bytes) -> bool:
 
 
 @pytest.mark.parametrize("number", [1.5, math.nan])
-def test_nan_is_in_no_order_in_columns_and_in_stores(number: float) -> None:
+def test_nan_is_unordered_in_columns_and_stores(number: float) -> None:
     block = lh.encode([("ratio", lh.Float64(number).bits)], "kafka")
     ratio = lh.col("ratio", "float64")
     for literal in (1.5, math.nan):
@@ -295,7 +295,7 @@ def test_nan_is_in_no_order_in_columns_and_in_stores(number: float) -> None:
         assert selects(ratio.isin([literal]), block) == (number == literal)
 
 
-def test_numbers_of_32_bits_equal_only_numbers_of_32_bits() -> None:
+def test_float32_compares_by_exact_value() -> None:
     column = _column([("f", lh.Float32(0.1).bits)])
     ratio = lh.col("f", "float32")
     for where, count in ((ratio == 0.10000000149011612, 1), (ratio > 0.1, 1), (ratio < 0.2, 1), (ratio < math.inf, 1)):
@@ -306,7 +306,7 @@ def _column(*headers: list[tuple[str, Any]]) -> pa.Array:
     return pa.array([lh.encode(pairs, "kafka") for pairs in headers])
 
 
-def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
+def test_repeated_keys_are_tested_by_last_any_or_all_values() -> None:
     column = _column([("r", "a"), ("r", "b")], [("r", "b"), ("r", "a")], [("r", "a"), ("r", "a")], [])
     rows = lha.select(column, {"r": "array<string>"}).field("r").to_pylist()
 
@@ -324,7 +324,7 @@ def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
         selected(lh.col("r", "string", repeat="error") == "a")
 
 
-def test_errors_count_only_in_messages_that_fields_do_not_exclude() -> None:
+def test_errors_count_only_in_messages_not_excluded_by_fields() -> None:
     messages = [
         lh.Message(offset=at, timestamp=1, headers=[("retry", b"xx" if at == 1 else b"\0\0\0\1")]) for at in range(3)
     ]
@@ -337,7 +337,7 @@ def test_errors_count_only_in_messages_that_fields_do_not_exclude() -> None:
 
 
 @pytest.mark.parametrize("errors", ["raise", "column"])
-def test_errors_of_rows_that_a_field_excludes_are_left_out(errors: Any) -> None:
+def test_errors_of_rows_excluded_by_field_are_omitted(errors: Any) -> None:
     rows = [(1, b"x"), (1, b"y"), (2, bytes(4)), (2, b"z"), (1, b"w")]
     messages = [{"timestamp": at, "headers": {"retry": retry}, "payload": b""} for at, retry in rows]
     column = pa.array([lh.encode(message, "streams-timestamped") for message in messages])
@@ -355,7 +355,7 @@ def test_errors_of_rows_that_a_field_excludes_are_left_out(errors: Any) -> None:
         assert caught.value.row == 3
 
 
-def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
+def test_error_and_message_rows_count_all_rows() -> None:
     column = _column([("t", "b")], [("t", "a")], [("t", "a"), ("n", b"x")])
     with pytest.raises(lh.DecodeError) as error:
         lha.select(column, {"n": "int32"}, where=lh.col("t") == "a")
@@ -367,7 +367,7 @@ def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
     assert lha.messages(pa.array(sets), "record-batch", where=lh.col("t") == "a").field("row").to_pylist() == [1]
 
 
-def test_a_stream_returns_a_chunk_for_each_chunk() -> None:
+def test_stream_returns_chunk_for_each_chunk() -> None:
     column = _column([("t", "a")], [("t", "b")])
     chunks = pa.chunked_array([column, column.slice(1), column])
     got = lha.decode(chunks, "kafka", where=lh.col("t") == "a", threads=2)
@@ -380,13 +380,13 @@ def test_name_of_a_field_and_a_header_is_ambiguous() -> None:
         lha.select(pa.array([data]), {"timestamp": "string"}, "streams-timestamped", where="timestamp = 5")
 
 
-def test_columns_of_the_result_name_headers_of_the_condition() -> None:
+def test_result_columns_may_name_condition_headers() -> None:
     column = _column([("x-retry", b"\0\0\0\5")], [("x-retry", b"\0\0\0\1")])
     columns = {"retry": lh.field("int32", key="x-retry")}
     assert lha.select(column, columns, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
 
 
-def test_typed_formats_compare_values_of_the_type() -> None:
+def test_typed_formats_compare_values_of_type() -> None:
     column = pa.array([lh.encode({"n": lh.Int32(value)}, "iggy") for value in (1, 5)])
     assert len(lha.decode(column, "iggy", where=lh.col("n", "int32") > 2)) == 1
     assert len(lha.decode(column, "iggy", where=lh.col("n") == lh.Int32(5))) == 1
@@ -414,7 +414,7 @@ PRESENCE = _column([("tenant", b"acme"), ("content-type", b"x")], [("tenant", No
         (lh.col("tenant").isin(["acme"]), [0]),
     ],
 )
-def test_presence_and_parts(where: Any, rows: list[int]) -> None:
+def test_presence_and_substrings_are_tested(where: Any, rows: list[int]) -> None:
     selected = lha.decode(PRESENCE, "kafka", where=where).to_pylist()
     assert selected == [lha.decode(PRESENCE, "kafka").to_pylist()[row] for row in rows]
 
@@ -433,7 +433,7 @@ def test_presence_needs_no_type_in_typed_formats() -> None:
         ("content-type = 'x'", 'write a name with a hyphen in double quotes, "content-type"'),
     ],
 )
-def test_errors_say_which_quotes_to_use(where: str, remedy: str) -> None:
+def test_errors_name_required_quotes(where: str, remedy: str) -> None:
     with pytest.raises(ValueError, match=re.escape(remedy)):
         lha.decode(PRESENCE, "kafka", where=where)
     assert len(lha.decode(PRESENCE, "kafka", where="tenant = '`'")) == 0
@@ -457,12 +457,12 @@ def test_errors_say_which_quotes_to_use(where: str, remedy: str) -> None:
         (lh.col("offset").any() == 5, "a record field has one value"),
     ],
 )
-def test_ambiguous_conditions_are_rejected_with_a_remedy(where: Any, why: str) -> None:
+def test_ambiguous_conditions_are_rejected_with_remedy(where: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         lha.messages(pa.array([], pa.binary()), "record-batch", where=where)
 
 
-def test_conditions_are_no_bools() -> None:
+def test_conditions_cannot_be_used_as_bools() -> None:
     with pytest.raises(TypeError, match="combine conditions with &"):
         bool(lh.col("a") == "x")
     with pytest.raises(TypeError, match="compare it with a literal"):
@@ -498,13 +498,13 @@ def test_conditions_are_no_bools() -> None:
         (lh.col("offset").isin([]), (None, None)),
     ],
 )
-def test_bounds_of_offsets_follow_from_the_condition(where: Any, offsets: tuple[int | None, int | None]) -> None:
+def test_offset_bounds_follow_from_condition(where: Any, offsets: tuple[int | None, int | None]) -> None:
     resolved = resolve(where, fields_of_format("record-batch"))
     assert resolved is not None
     assert resolved.bounds("offset") == offsets
 
 
-def test_times_are_compared_with_datetimes_and_text() -> None:
+def test_times_compare_with_datetimes_and_text() -> None:
     messages = [lh.Message(offset=at, timestamp=1000 * at, headers=[]) for at in range(3)]
     column = pa.array([lh.batch(messages, "record-batch")])
     for time in (datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), "1970-01-01T00:00:01Z", 1000):
@@ -519,7 +519,7 @@ def test_times_are_compared_with_datetimes_and_text() -> None:
         ("~(polars.col('t') == 'b')", ["a"]),
     ],
 )
-def test_an_expression_of_another_library_is_refused_with_what_to_write(written: str, selected: list[Any]) -> None:
+def test_expression_of_another_library_is_rejected_with_remedy(written: str, selected: list[Any]) -> None:
     library = written.strip("(~").partition(".")[0]
     names = {library: pytest.importorskip(library), "letterhead": lh}
     column = _column([("t", "a")], [("t", "b")], [])
@@ -533,7 +533,7 @@ def test_an_expression_of_another_library_is_refused_with_what_to_write(written:
 
 @pytest.mark.parametrize("key", [None, b"k"])
 @given(rows=st.lists(st.tuples(st.booleans(), st.sampled_from([None, b"\0\0\0\1", b"\0\0\0\2", b"\0\1"])), max_size=80))
-def test_messages_with_errors_are_selected_by_what_is_known_of_them(key: bytes | None, rows: list[Any]) -> None:
+def test_messages_with_errors_are_selected_by_known_fields(key: bytes | None, rows: list[Any]) -> None:
     messages = [
         lh.Message(offset=offset, key=b"k" if has_key else key, headers=[] if retry is None else [("retry", retry)])
         for offset, (has_key, retry) in enumerate(rows)
@@ -555,7 +555,7 @@ def test_messages_with_errors_are_selected_by_what_is_known_of_them(key: bytes |
             assert read.field("offset").to_pylist() == expected[errors]
 
 
-def test_presence_does_not_depend_on_a_column_of_the_header() -> None:
+def test_presence_does_not_depend_on_header_column() -> None:
     column = _column([("note", b"a")], [("note", None)], [("note", b"\xff")], [])
     lists = lha.decode(column, "kafka")
     columns: dict[str, Any] = {"note": "string", "n": lh.field("string", key="note")}
@@ -574,7 +574,7 @@ def test_presence_does_not_depend_on_a_column_of_the_header() -> None:
         st.tuples(st.booleans(), *[st.sampled_from([None, b"\0\0\0\1", b"\0\0\0\2", b"\0\1"])] * 2), max_size=70
     )
 )
-def test_errors_are_raised_of_records_that_are_selected_or_undecided(rows: list[Any]) -> None:
+def test_errors_raise_for_selected_or_undecided_records(rows: list[Any]) -> None:
     messages = []
     for offset, (other_first, retry, other) in enumerate(rows):
         headers = [(key, value) for key, value in (("retry", retry), ("other", other)) if value is not None]
@@ -595,7 +595,7 @@ def test_errors_are_raised_of_records_that_are_selected_or_undecided(rows: list[
         assert read().field("offset").to_pylist() == selected
 
 
-def test_a_value_that_an_unread_header_may_replace_leaves_the_condition_undecided() -> None:
+def test_value_replaceable_by_unread_header_leaves_undecided() -> None:
     broken = (lh.encode([("tenant", "acme"), ("zz", "QQQQ")], "kafka") or b"").replace(b"\x08QQQQ", b"\x7eQQQQ")
     column = pa.array([broken], pa.binary())
     operations: list[Callable[[str], Any]] = [

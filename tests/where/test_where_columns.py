@@ -227,14 +227,14 @@ def selected(rows: list[Row], where: Any, **options: Any) -> list[int]:
 
 @pytest.mark.slow
 @given(tables(), CONDITIONS)
-def test_the_rows_are_those_of_a_plain_evaluation(rows: list[Row], drawn: Drawn) -> None:
+def test_selected_rows_match_plain_evaluation(rows: list[Row], drawn: Drawn) -> None:
     where, truth = drawn
     assert selected(rows, where) == [number for number, row in enumerate(rows) if truth(row)]
 
 
 @pytest.mark.slow
 @given(tables(wrong=True), CONDITIONS)
-def test_a_header_that_cannot_be_read_is_null_if_errors_say_so(rows: list[Row], drawn: Drawn) -> None:
+def test_unreadable_header_is_null_if_errors_allow(rows: list[Row], drawn: Drawn) -> None:
     where, truth = drawn
     expected = [number for number, row in enumerate(rows) if truth(row)]
     assert selected(rows, where, errors="null") == expected
@@ -247,7 +247,7 @@ def test_a_header_that_cannot_be_read_is_null_if_errors_say_so(rows: list[Row], 
 
 @pytest.mark.parametrize("literal", [-(1 << 63) - 1, -(1 << 63), (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
 @pytest.mark.parametrize("name", ["n", "small", "u"])
-def test_literals_at_and_beyond_the_bounds_of_a_type_compare_as_numbers(name: str, literal: int) -> None:
+def test_literals_at_and_beyond_type_bounds_compare_as_numbers(name: str, literal: int) -> None:
     values = COLUMNS[name][1]
     rows = [dict.fromkeys(SCHEMA.names) | {name: value} for value in [*values, None]]
     for compare in COMPARISONS:
@@ -255,7 +255,7 @@ def test_literals_at_and_beyond_the_bounds_of_a_type_compare_as_numbers(name: st
         assert selected(rows, compare(lh.col(name), literal)) == expected
 
 
-def test_nanoseconds_are_compared_exactly() -> None:
+def test_nanoseconds_compare_exactly() -> None:
     column = pa.array([1_000, 1_001, 999], pa.timestamp("ns", "UTC"))
     batch = pa.record_batch({"at": column})
     fields = {"at": field_type(column.type)}
@@ -265,7 +265,7 @@ def test_nanoseconds_are_compared_exactly() -> None:
         assert kept["at"].cast(pa.int64()).to_pylist() == expected
 
 
-def test_a_column_that_cannot_be_compared_is_not_taken_for_a_header() -> None:
+def test_incomparable_column_is_not_taken_for_header() -> None:
     fields = {
         "d": field_type(pa.decimal256(50, 2)),
         "l": field_type(pa.list_(pa.int8())),
@@ -283,7 +283,7 @@ def test_a_column_that_cannot_be_compared_is_not_taken_for_a_header() -> None:
     assert RowFilter("l is present", fields, None, "kafka")(batch)[0].num_rows == 2
 
 
-def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
+def test_rows_excluded_by_columns_have_no_header_errors() -> None:
     rows = [
         {"n": 1, "headers": [{"key": "retry", "value": b"x"}]},
         {"n": 2, "headers": [{"key": "retry", "value": bytes(4)}]},
@@ -295,7 +295,7 @@ def test_rows_that_columns_exclude_have_no_errors_of_headers() -> None:
         RowFilter("n = 1 and retry::int32 = 0", fields, None, "kafka")(batch)
 
 
-def test_an_error_of_a_value_is_in_the_column_where_and_an_error_of_a_message_in_none() -> None:
+def test_value_error_names_column_where_and_message_error_none() -> None:
     row_filter = RowFilter(lh.col("retry", "int32") > 1, {}, None, "kafka")
     valid = lh.encode([("retry", bytes(4))], "kafka")
     for data, column in ((lh.encode([("retry", b"123")], "kafka"), "where"), (b"\x02", None)):
@@ -304,7 +304,7 @@ def test_an_error_of_a_value_is_in_the_column_where_and_an_error_of_a_message_in
         assert (raised.value.column, raised.value.row) == (column, 2)
 
 
-def test_a_dictionary_may_have_null_values_and_be_empty() -> None:
+def test_dictionary_may_be_empty_and_have_null_values() -> None:
     values = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.int8()), pa.array(["a", None]))
     fields = {"w": field_type(values.type)}
     word = lh.col("w")
@@ -365,7 +365,7 @@ SQL = st.recursive(
 
 @pytest.mark.slow
 @given(tables(), SQL)
-def test_the_rows_are_those_that_duckdb_selects(rows: list[Row], text: str) -> None:
+def test_selected_rows_match_duckdb(rows: list[Row], text: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     # NaN is equal to NaN in DuckDB, and greater than all numbers.
     rows = [{name: None if value != value else value for name, value in row.items()} for row in rows]
@@ -375,7 +375,7 @@ def test_the_rows_are_those_that_duckdb_selects(rows: list[Row], text: str) -> N
     assert selected(rows, text) == [row[-1] for row in found]
 
 
-def test_a_decimal_literal_keeps_all_its_digits() -> None:
+def test_decimal_literal_keeps_all_digits() -> None:
     number = Decimal("12345678901234567890123456789012345.678")
     batch = pa.RecordBatch.from_pydict(
         {"d": [number, Decimal("12345678901234567890123456789012345.679")]}, pa.schema([("d", pa.decimal128(38, 3))])

@@ -104,7 +104,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[str
 
 @pytest.mark.parametrize(("text", "predicate"), CONDITIONS)
 @pytest.mark.parametrize("surface", ["segments", "parquet", "bytes", "lists"])
-def test_a_condition_selects_the_same_messages_in_each_source(
+def test_condition_selects_same_messages_in_each_source(
     sources: dict[str, Any], surface: str, text: str, predicate: Predicate
 ) -> None:
     assert sources[surface](text) == [row for row, headers in enumerate(MESSAGES) if predicate(headers)]
@@ -127,17 +127,17 @@ def test_keys_and_topics_match_regular_expressions(samples: Path) -> None:
         ("offset ~ 'x'", "matches is for text and bytes, not int64"),
     ],
 )
-def test_patterns_that_cannot_be_evaluated_are_refused(samples: Path, text: str, why: str) -> None:
+def test_patterns_that_cannot_be_evaluated_are_rejected(samples: Path, text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         lh.open(samples / "orders-0", where=text)
 
 
-def test_any_header_takes_no_test_of_null(samples: Path) -> None:
+def test_any_header_rejects_null_test(samples: Path) -> None:
     with pytest.raises(ValueError, match=r"leave out any\(\)"):
         lh.col("headers").any().is_null()
 
 
-def test_text_without_zone_is_in_the_zone_that_is_passed(samples: Path) -> None:
+def test_text_without_zone_uses_passed_zone(samples: Path) -> None:
     from zoneinfo import ZoneInfo
 
     condition = where.parse("timestamp < '2026-01-01T01:00:01'", timezone=ZoneInfo("Europe/Berlin"))

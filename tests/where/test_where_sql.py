@@ -30,7 +30,7 @@ from letterhead import where
         ("flag::bool = true", "col('flag', 'bool') == True"),
     ],
 )
-def test_text_is_the_condition_of_operators(text: str, condition: str) -> None:
+def test_sql_text_parses_to_same_condition_as_operators(text: str, condition: str) -> None:
     assert repr(where.parse(text)) == condition
 
 
@@ -60,12 +60,12 @@ def test_text_is_the_condition_of_operators(text: str, condition: str) -> None:
         ("", "one expression is needed"),
     ],
 )
-def test_parts_that_are_not_supported_are_named_with_their_position(text: str, why: str) -> None:
+def test_unsupported_parts_are_named_with_position(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         where.parse(text)
 
 
-def test_the_commands_show_only_what_is_selected(run: Any, samples: Path) -> None:
+def test_command_shows_only_selected_rows(run: Any, samples: Path) -> None:
     result = run("read", samples / "orders-0", "--where", "tenant = 'acme' and offset >= 9990", "--json")
     assert result.code == 0
     assert len(result.lines) == 2
