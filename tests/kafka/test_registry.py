@@ -203,7 +203,7 @@ def loaded(spark: Any, broker: str, topic: str) -> Any:
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_a_batch_of_spark_decodes_a_topic(apicurio: Apicurio, broker: str, sent: str, spark: Any, errors: Any) -> None:
+def test_spark_batch_decodes_topic(apicurio: Apicurio, broker: str, sent: str, spark: Any, errors: Any) -> None:
     decoder = AvroDecoder(Registry(apicurio.url), subject="sent-value")
     read = lhs.decode_by_schema("value", decoder, headers="headers", keep=["offset"], errors=errors)
     orders = loaded(spark, broker, "damaged").transform(read)
@@ -221,7 +221,7 @@ def test_a_batch_of_spark_decodes_a_topic(apicurio: Apicurio, broker: str, sent:
     assert (rows, [each[0].code for each in codes if each]) == (expected, ["trailing_bytes"] * (errors == "column"))
 
 
-def test_the_page_decodes_a_stream_of_spark(
+def test_page_example_decodes_spark_stream(
     apicurio: Apicurio, broker: str, sent: str, spark: Any, tmp_path: Any
 ) -> None:
     decoder = AvroDecoder(Registry(apicurio.url), subject="sent-value")
@@ -236,7 +236,7 @@ def test_the_page_decodes_a_stream_of_spark(
     assert [row.offset for row in rows if row.error] == [4]
 
 
-def test_a_registry_that_does_not_answer_ends_the_query_and_loses_nothing(
+def test_unresponsive_registry_ends_query_and_loses_nothing(
     apicurio: Apicurio, broker: str, sent: str, spark: Any, tmp_path: Any
 ) -> None:
     lhs.register(spark)
@@ -482,7 +482,7 @@ WHERE_NUMBER = ("--where", '"value.number" > 1')
         (("--end", "4", "--edit", "drop __value_schema_id"), EXPECTED[2:4]),
     ],
 )
-def test_a_condition_tests_fields_of_values(
+def test_condition_tests_value_fields(
     run: Run, apicurio: Apicurio, sent: str, options: Any, expected: list[Any]
 ) -> None:
     result = run("read", sent, *by(apicurio), *WHERE_NUMBER, *options, "--columns", "headers,value")
@@ -510,14 +510,14 @@ def test_a_condition_tests_fields_of_values(
         ("value is null", []),
     ],
 )
-def test_fields_of_values_are_tested_beside_those_of_records(
+def test_value_and_record_fields_are_tested_together(
     run: Run, apicurio: Apicurio, sent: str, where: str, expected: list[Any]
 ) -> None:
     result = run("read", sent, *by(apicurio), "--where", where, "--errors", "skip", "--columns", "value")
     assert (printed(result), "no record had a header" in result.err) == (expected, False)
 
 
-def test_a_field_that_values_do_not_have_is_refused(run: Run, apicurio: Apicurio, sent: str) -> None:
+def test_field_missing_from_values_is_rejected(run: Run, apicurio: Apicurio, sent: str) -> None:
     result = run("read", sent, *by(apicurio), "--where", '"value.nothing" = 1')
     assert (result.code, "whose fields are value.number, value.city" in result.err) == (2, True)
 

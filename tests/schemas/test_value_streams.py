@@ -149,7 +149,7 @@ NEXT = prefixed(1, V1, {"id": 9})
         ("headers['value.id']::string = 'x'", [43]),
     ],
 )
-def test_a_condition_tests_fields_of_values(where: Any, offsets: list[int]) -> None:
+def test_condition_tests_value_fields(where: Any, offsets: list[int]) -> None:
     source = table(IN_FRONT, NEXT, None, IN_HEADER)
     tagged = [[("tenant", b"acme")], [], [], [("__value_schema_id", b"\0\0\0\0\1"), ("value.id", b"x")]]
     source = source.set_column(4, "headers", [[lh.encode(each, "kafka") for each in tagged]])
@@ -157,7 +157,7 @@ def test_a_condition_tests_fields_of_values(where: Any, offsets: list[int]) -> N
     assert (result["offset"].to_pylist(), result.column_names) == (offsets, source.column_names)
 
 
-def test_a_value_that_leaves_the_condition_undecided_is_an_error() -> None:
+def test_undecided_condition_is_error_of_value() -> None:
     source, where = table(IN_FRONT, NEXT, DAMAGED, NEXT), '"value.id" = 9 or offset = 40'
     reader = decode_values(source, DECODER, where=where)
     assert next(reader)["offset"].to_pylist() == [40, 41]
@@ -174,14 +174,14 @@ def test_a_value_that_leaves_the_condition_undecided_is_an_error() -> None:
     assert [each and each[0]["column"] for each in known["error"].to_pylist()] == [None, None, None]
 
 
-def test_names_that_the_rows_do_not_have_are_refused() -> None:
+def test_names_missing_from_rows_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"'value\.nothing' is no field"):
         decode_values(table(IN_FRONT), DECODER, where='"value.nothing" = 1')
     with pytest.raises(ValueError, match="names a header, and headers=None"):
         decode_values(table(IN_FRONT), DECODER, headers=None, where="tenant = 'a'")
 
 
-def test_offsets_of_rows_that_the_condition_leaves_out_are_committed() -> None:
+def test_offsets_of_rows_excluded_by_condition_are_committed() -> None:
     used: list[int] = []
 
     class Committing(Reader):
