@@ -227,6 +227,20 @@ def test_table_is_copied_by_its_partitions_or_by_keys(broker: str, tmp_path: Pat
         lh.copy(path, target, append=True)
 
 
+@pytest.mark.parametrize("form", ["arrow", "jsonl"])
+def test_table_that_is_a_stream_is_copied_and_verified(form: str, run: Run, broker: str, tmp_path: Path) -> None:
+    create_with(broker, f"copy-of-{form}", 3)
+    send(producer(broker), f"copy-of-{form}", numbered(5), 2)
+    source, target = f"kafka://{broker}/copy-of-{form}", f"kafka://{broker}/copy-from-{form}"
+    assert run("read", source, "--out", tmp_path / f"copy.{form}").code == 0
+    result = run("copy", tmp_path / f"copy.{form}", target, "--create", "--edit", "set by=copy", "--verify")
+    assert result.code == 0, result.out + result.err
+    assert result.lines == [f"no record differs; {len(numbered(5))} equal"]
+    rows = lh.open(target, headers={"by": "string"}).read_all()
+    assert rows["by"].to_pylist() == ["copy"] * len(numbered(5))
+    assert set(rows["partition"].to_pylist()) == {2}
+
+
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.full)])
 @pytest.mark.parametrize("form", ["files", "topic"])
 def test_repeatedly_killed_copy_has_every_record_once(form: str, kills: int, broker: str, tmp_path: Path) -> None:

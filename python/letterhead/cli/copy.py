@@ -37,7 +37,8 @@ def copy_command(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="TARGET", help="A directory of Parquet files, also s3://bucket/path, or kafka://host:port/topic."
+            metavar="TARGET",
+            help="A directory of Parquet files, also s3://bucket/path, kafka://host:port/topic or iggy://host:port/stream/topic.",
         ),
     ],
     headers: Annotated[
@@ -90,14 +91,15 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
     """
-    from letterhead.copies.copying import Copying, Edit
+    from letterhead.copies.copying import Copying, Edit, source_request
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
     if follow and verify:
         raise Failure("--follow and --verify exclude each other: such a copy has no end")
     [opened] = open_sources([source], request)
-    request = check_request([opened], replace(request, limits=limits, follow=follow))
+    mapping = request.mapping
+    request = check_request([opened], source_request(opened, replace(request, limits=limits, follow=follow)))
     if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
         raise Failure(
             "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "
@@ -109,9 +111,11 @@ def copy_command(
         )
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
-        change = _edit_of(edit)
+        change = _edit_of(edit, opened, request)
         applied = None if change is None else Edit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
-        copying = Copying(opened, request, target, edit=applied, append=append, settings=own, logins=AskedLogins())
+        copying = Copying(
+            opened, request, target, edit=applied, append=append, mapping=mapping, settings=own, logins=AskedLogins()
+        )
     with print_remarks():
         if create:
             copying.create(partitions)
@@ -153,7 +157,12 @@ def _verify(copying: Copying, copied: Copied, source: Source) -> int:
     return print_comparison(comparison, schema, batches, RowFormat(Form.TABLE), [source], None)
 
 
-def _edit_of(texts: Sequence[str] | None) -> ReportedEdit | None:
+def _edit_of(texts: Sequence[str] | None, source: Source, request: RowRequest) -> ReportedEdit | None:
     from letterhead.operations import Edit
+    from letterhead.sources.tables import format_of_headers
 
-    return ReportedEdit(Edit("kafka", parse_edits(texts, "kafka"))) if texts else None
+    if not texts:
+        return None
+    with source.reader(replace(request, columns=("headers",), headers=None, where=None, follow=False)) as reader:
+        format = format_of_headers(reader.schema, "--edit")
+    return ReportedEdit(Edit(format, parse_edits(texts, format)))

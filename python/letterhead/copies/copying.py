@@ -16,19 +16,22 @@ from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_directory import PartDirectory, describe_topic
-from letterhead.copies.topic_target import WRITTEN, TopicTarget, after_last
+from letterhead.copies.topic_target import TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source, check_options
 from letterhead.sources.comparison import Comparison, compare
+from letterhead.sources.iggy import FORM, SCHEMES
 from letterhead.sources.kafka import SCHEME, KafkaTopicSource
 from letterhead.sources.recognition import open_sources
+from letterhead.sources.table_files import STANDARD_INPUT
 from letterhead.sources.tables import TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.copies.iggy_target import IggyTarget
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
@@ -71,6 +74,7 @@ class Copying:
     """A copy of the rows that a request selects of a source.
 
     ``target`` is a directory, or the address of a topic. With ``append``, records are written after those that a topic has.
+    ``mapping`` says how records of Kafka become messages of Iggy, and these become records again.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Copying:
         *,
         edit: Edit | None = None,
         append: bool = False,
+        mapping: str | None = None,
         settings: Mapping[str, Any] | None = None,
         logins: Logins | None = None,
     ) -> None:
@@ -92,10 +97,31 @@ class Copying:
         self._edit = edit
         self._append = append
         self._location = target
-        self._target: TopicTarget | Path | ObjectPath
-        if target.lower().startswith(SCHEME):
-            if request.headers:
-                raise ValueError("headers= adds columns to a directory: a topic has none")
+        self._target: TopicTarget | IggyTarget | Path | ObjectPath
+        # Records of internal topics are copied as they are, not decoded.
+        if isinstance(source, LogSource) and source.internal is not None:
+            whole = source.record_columns
+        else:
+            whole = source.default_columns(replace(request, headers=None))
+        has_messages = "payload" in whole
+        is_iggy = target.lower().startswith(SCHEMES)
+        if mapping is not None and is_iggy == (request.mapping is not None):
+            raise ValueError("mapping= is for copies between Kafka and Iggy")
+        if request.headers and (is_iggy or target.lower().startswith(SCHEME)):
+            raise ValueError("headers= adds columns to a directory: a topic has none")
+        if is_iggy:
+            from letterhead.copies.iggy_target import LOSSLESS, IggyTarget
+
+            if mapping is not None and has_messages:
+                raise ValueError("mapping= is for records of Kafka: the source has messages of Iggy")
+            own = None if has_messages else mapping or LOSSLESS
+            self._target = IggyTarget(target, logins or Logins(), request.timeout_ms, own)
+        elif target.lower().startswith(SCHEME):
+            if has_messages:
+                raise ValueError(
+                    "the source has messages of Iggy, and Kafka has no types of headers: pass mapping= for a topic of "
+                    "records that were copied from Kafka (kafka-gateway-lossless)"
+                )
             self._target = TopicTarget(
                 target,
                 (request.settings if settings is None else settings) or {},
@@ -104,25 +130,21 @@ class Copying:
             )
         else:
             self._target = _directory(target, source, append=append)
-        # Records of internal topics are copied as they are, not decoded.
-        whole = source.record_columns if isinstance(source, LogSource) else source.default_columns(request)
-        columns = (
-            tuple(name for name in whole if name in (*WRITTEN, "offset"))
-            if isinstance(self._target, TopicTarget)
-            else whole
-        )
-        if not {"key", "value", "headers"} & {*columns}:
+        columns = tuple(whole)
+        if not isinstance(self._target, Path | ObjectPath):
+            columns = tuple(name for name in whole if name in (*self._target.written, "offset"))
+        if not {"key", "value", "headers", "payload"} & {*columns}:
             raise ValueError(f"{source.name} has no records: it has neither a column key, nor value or headers")
         self._request = replace(request, columns=columns)
 
     @property
     def target_name(self) -> str:
         """The name of the target, without a login."""
-        return self._target.name if isinstance(self._target, TopicTarget) else str(self._target)
+        return str(self._target) if isinstance(self._target, Path | ObjectPath) else self._target.name
 
     def create(self, partitions: int | None) -> None:
         """Create the topic, with as many partitions as the source has if none are named."""
-        if not isinstance(self._target, TopicTarget):
+        if isinstance(self._target, Path | ObjectPath):
             raise ValueError("create= is for topics: a directory is made")
         known = self._described_topic()
         if partitions is None:
@@ -144,7 +166,7 @@ class Copying:
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
-        if isinstance(self._target, TopicTarget):
+        if not isinstance(self._target, Path | ObjectPath):
             return self._run_to_topic(self._target, advance)
         while True:
             copied = self._run_to_directory(self._target, advance)
@@ -164,7 +186,7 @@ class Copying:
             directory.finish(reader.schema)
             return Copied(directory.rows, directory.ends, directory.remarks)
 
-    def _run_to_topic(self, target: TopicTarget, advance: Callable[[int], None]) -> Copied:
+    def _run_to_topic(self, target: TopicTarget | IggyTarget, advance: Callable[[int], None]) -> Copied:
         try:
             partitions = target.partitions()
         except TopicNotFoundError as error:
@@ -186,7 +208,7 @@ class Copying:
                     f"{target.name} has records already, and the source has no column partition by which a copy "
                     "continues: name an empty topic, or pass append= to write after them"
                 )
-            records = self._checked(_noting_ends(self._edited(reader), ends), partitions)
+            records = self._checked(_noting_ends(self._edited(reader), ends), partitions, target.required)
             target.write(
                 counted(after_last(records, last)), None if self._append else last, at_once=self._request.follow
             )
@@ -198,30 +220,43 @@ class Copying:
             raise ValueError("follow= and verify= exclude each other: such a copy has no end")
         if self._append:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
-        reader = self._source.reader(self._request)
+        reader = self._reopened().reader(self._request)
         first = Reader(reader.schema, lambda: _read_until(self._edited(reader), copied.ends))
-        if not isinstance(self._target, TopicTarget):
+        if isinstance(self._target, Path | ObjectPath):
             request = RowRequest(limits=self._request.limits)
             return compare(first, TableFile(self._location).reader(request), order="offset")
         second = self._target.reader()
-        columns = [name for name in WRITTEN[1:] if name in reader.schema.names]
+        columns = [name for name in self._target.written[1:] if name in reader.schema.names]
         return compare(first, second, columns=columns, order="position")
+
+    def _reopened(self) -> Source:
+        """Return the source for a reader beside that of the copy: a table is a stream, which is read once."""
+        if not isinstance(self._source, TableFile):
+            return self._source
+        if self._source.location == STANDARD_INPUT:
+            raise ValueError(
+                "standard input is read once: pass create= with a number, and leave out verify=; or copy a file"
+            )
+        return TableFile(self._source.location)
 
     def _edited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if len(batch):
                 yield batch if self._edit is None else self._edit.apply(batch)
 
-    def _checked(self, batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[pa.RecordBatch]:
+    def _checked(
+        self, batches: Iterable[pa.RecordBatch], partitions: int, required: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
         """Raise ValueError if a record is of a partition that the topic lacks, or has no timestamp."""
         import pyarrow.compute as pc
 
         for batch in batches:
-            if "timestamp" in batch.schema.names and batch.column("timestamp").null_count:
-                raise ValueError(
-                    "a record has no timestamp, and a broker would give it the time of the copy: write a table with the times "
-                    "that such records should have, and copy that"
-                )
+            for name in required:
+                if name in batch.schema.names and batch.column(name).null_count:
+                    raise ValueError(
+                        f"a record has no {name}, and would get one of the copy, such as its time: write a table with what such "
+                        "records should have, and copy that"
+                    )
             if "partition" in batch.schema.names:
                 most = pc.max(batch.column("partition")).as_py()
                 if most is not None and most >= partitions:
@@ -246,7 +281,7 @@ class Copying:
         import pyarrow.compute as pc
 
         most = 0
-        with self._source.reader(replace(self._request, columns=("partition",), where=None)) as reader:
+        with self._reopened().reader(replace(self._request, columns=("partition",), where=None)) as reader:
             for batch in reader:
                 most = max(most, pc.max(batch.column("partition")).as_py() or 0)
         return most + 1
@@ -267,6 +302,11 @@ class Copying:
         }
 
 
+def source_request(source: Source, request: RowRequest) -> RowRequest:
+    """Return a request without the mapping that is for the target."""
+    return request if "mapping" in source.options else replace(request, mapping=None)
+
+
 def _noting_ends(batches: Iterable[pa.RecordBatch], ends: dict[int, int]) -> Iterator[pa.RecordBatch]:
     """Note the offset after the last record of each partition of a log."""
     for batch in batches:
@@ -279,7 +319,7 @@ def _directory(target: str, source: Source, *, append: bool) -> Path | ObjectPat
     if "://" in target and not is_object_url(target):
         raise ValueError(
             f"a copy is written to a directory, also of an object store (s3://bucket/path), or to a topic of Kafka "
-            f"({SCHEME}host:port/topic), not to {target.partition('://')[0]}://"
+            f"({SCHEME}host:port/topic) or Iggy ({FORM}), not to {target.partition('://')[0]}://"
         )
     path = path_of(target)
     if append:
@@ -333,8 +373,8 @@ def copy(
     source : str or path
         A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
     target : str or path
-        A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or
-        ``kafka://host:port/topic``.
+        A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
+        ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``.
     {headers_as_columns} They stand beside the column ``headers``.
     where : Condition or str, optional
         Which records to copy.
@@ -351,7 +391,8 @@ def copy(
     target_settings : mapping of str to str, or path, optional
         Settings of the connection to the target; by default the same.
     options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`. With ``follow`` the call copies new
+        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`. Its ``mapping`` says how records of
+        Kafka become messages of Iggy (by default without loss) or these become records. With ``follow`` the call copies new
         records, too, until it is interrupted; a directory gets files of them every 30 seconds.
 
     Returns
@@ -382,9 +423,10 @@ def copy(
 
     opened = open_sources([os.fspath(source)])
     request = row_request(options, headers=headers, where=where, start=start, end=end, settings=reader_values(settings))
+    mapping, request = request.mapping, source_request(opened[0], request)
     check_options(opened, request)
     own = None if target_settings is None else reader_values(target_settings)
-    copying = Copying(opened[0], request, os.fspath(target), append=append, settings=own)
+    copying = Copying(opened[0], request, os.fspath(target), append=append, mapping=mapping, settings=own)
     if create is not False:
         copying.create(None if create is True else create)
     return copying.run()

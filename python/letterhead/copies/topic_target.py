@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_writer import TopicWriter
 
-__all__ = ["TopicTarget"]
+__all__ = ["TopicTarget", "after_last", "check_alone", "refusal_error"]
 
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
 """Columns by which a copied record is compared with its source."""
@@ -65,6 +65,8 @@ class TopicTarget:
         self._timeout_ms = timeout_ms
         self._request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
         self._source = KafkaTopicSource(name, address, Logins())
+        self.written = WRITTEN
+        self.required = ("timestamp",)
 
     def partitions(self) -> int:
         """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""
@@ -116,9 +118,10 @@ class TopicTarget:
                 try:
                     appended = writer.flush()
                 except DeliveryError as error:
-                    raise _refusal_error(error, chunk, before) from error
+                    row, reason = next(iter(error.errors.items()))
+                    raise refusal_error(chunk, row - before, reason) from error
                 if last is not None:
-                    _check_alone(appended, ends)
+                    check_alone(appended, ends)
 
     def _writer(self, settings: Settings, partition: str | None) -> TopicWriter:
         from letterhead.kafka.topic_writer import TopicWriter
@@ -126,7 +129,7 @@ class TopicTarget:
         return TopicWriter(self.topic, settings, partition=partition)
 
 
-def _check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
+def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
     """Raise ValueError if records of another writer interrupt the copy; update the ends of partitions."""
     for appended in batches:
         if appended.offset < 0 or ends.get(appended.partition, 0) < 0:  # a broker recognized a repeated request
@@ -140,12 +143,9 @@ def _check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
         ends[appended.partition] = appended.offset + appended.rows
 
 
-def _refusal_error(error: DeliveryError, table: pa.Table, before: int) -> ValueError:
+def refusal_error(rows: pa.Table | pa.RecordBatch, row: int, reason: str) -> ValueError:
     """Return the error for a record that was not written; it names partition and offset of the source."""
-    row, reason = next(iter(error.errors.items()))
-    record = table.slice(row - before, 1).select(
-        [name for name in ("partition", "offset") if name in table.schema.names]
-    )
+    record = rows.slice(row, 1).select([name for name in ("partition", "offset") if name in rows.schema.names])
     location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(
         f"the record at {location or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
@@ -193,8 +193,10 @@ def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str
 
 def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
     """Compare the last record of a target with the record of the source at the same position."""
-    names = ["key", "value", *([] if copied["timestamp_type"] else ["timestamp"])]
-    same = all(record.get(name) == copied[name] for name in names if name in record)
+    names = copied.keys() - {"partition", "offset", "timestamp_type", "headers"}
+    if copied.get("timestamp_type"):  # the time of the broker
+        names -= {"timestamp"}
+    same = all(record[name] == copied[name] for name in names if name in record)
     if not same or (record.get("headers") or []) != (copied["headers"] or []):
         raise ValueError(
             f"offset {copied['offset']} of partition {copied['partition']} of the target is not the record that the source has "

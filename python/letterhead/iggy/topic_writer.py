@@ -138,7 +138,7 @@ class IggySink(Closing):
 
     def __init__(
         self,
-        address: str,
+        address: str | Address,
         schema: pa.Schema,
         *,
         stream: str | int,
@@ -149,7 +149,7 @@ class IggySink(Closing):
         types: Types | None = None,
         timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        server = Address.parse(address)
+        server = address if isinstance(address, Address) else Address.parse(address)
         if partition is not None and partition_key is not None:
             raise ValueError("partition and partition_key exclude each other")
         if mapping is not None:

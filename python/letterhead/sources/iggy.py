@@ -10,6 +10,7 @@ from letterhead.sources.base import Logins, LogSource
 from letterhead.sources.topics import TopicSource, parse_path
 
 if TYPE_CHECKING:
+    from letterhead.iggy.client import IggyTopic
     from letterhead.reader import Reader
 
 SCHEMES = ("iggy://", "iggy+tcp://")
@@ -57,7 +58,7 @@ class IggyTopicSource(TopicSource, IggyLog):
         [self._stream, topic], partition = parse_path(path.split("/")[1:], 2, FORM)
         # The name is printed, and a login is a secret.
         super().__init__(f"{scheme}://{rest.rpartition('@')[2]}", topic, partition)
-        self._server = server
+        self.server = server
         self.has_password = has_login and server.password is not None
 
     def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
@@ -74,19 +75,24 @@ class IggyTopicSource(TopicSource, IggyLog):
 
         return request.without_headers(COLUMNS)
 
+    @property
+    def iggy_topic(self) -> IggyTopic:
+        """The topic of the server."""
+        from letterhead.iggy.client import IggyTopic
+
+        return IggyTopic(self._stream, self.topic)
+
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""
-        from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
+        from letterhead.iggy.client import TIMEOUT_MS, IggyClient
 
-        topic = IggyTopic(self._stream, self.topic)
+        topic = self.iggy_topic
         topic.check()
-        with IggyClient(self._server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms) as client:
+        with IggyClient(self.server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms) as client:
             return [partition.partition for partition in client.partitions(topic)]
 
     def open_records(self, request: RowRequest) -> Reader:
         """Return a stream of the messages."""
-        from letterhead.iggy.client import IggyTopic
         from letterhead.iggy.topic_reader import read_topic
 
-        topic = IggyTopic(self._stream, self.topic)
-        return self.followed(read_topic(self._server, topic, self._of_partition(request)))
+        return self.followed(read_topic(self.server, self.iggy_topic, self._of_partition(request)))

@@ -16,7 +16,7 @@ class TopicSource(LogSource):
     def __init__(self, name: str, topic: str, partition: int | None) -> None:
         super().__init__(name)
         self.topic = topic
-        self._partition = partition
+        self.partition = partition
 
     @property
     def topic_name(self) -> str:
@@ -25,15 +25,15 @@ class TopicSource(LogSource):
 
     def has_several(self, request: RowRequest) -> bool:
         """Return whether neither the address nor the request names one partition."""
-        return self._partition is None and (request.partitions is None or len(request.partitions) > 1)
+        return self.partition is None and (request.partitions is None or len(request.partitions) > 1)
 
     def _of_partition(self, request: RowRequest) -> RowRequest:
         """Return the request for the partition in the address, or for the requested ones."""
-        if self._partition is None:
+        if self.partition is None:
             return request
-        if request.partitions is not None and request.partitions != {self._partition}:
-            raise ValueError(f"the address names partition {self._partition}, and partitions= another one")
-        return replace(request, partitions=frozenset([self._partition]))
+        if request.partitions is not None and request.partitions != {self.partition}:
+            raise ValueError(f"the address names partition {self.partition}, and partitions= another one")
+        return replace(request, partitions=frozenset([self.partition]))
 
 
 def parse_path(parts: Iterable[str], names: int, form: str) -> tuple[list[str], int | None]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
 from letterhead import conventions
@@ -29,6 +30,8 @@ _CONNECTION = "Connection"
 _STORES = "State stores"
 MAX_PARTITIONS = 100_000
 """More partitions in a range are a mistake: no topic has them."""
+
+RecordMapping = StrEnum("RecordMapping", ["kafka-gateway", "kafka-gateway-lossless"])
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _PARTITION_POINT = re.compile(r"(\d+)=(.+)")
@@ -100,6 +103,15 @@ def selection(
             rich_help_panel=_STORES,
         ),
     ] = None,
+    mapping: Annotated[
+        RecordMapping | None,
+        option(
+            "--mapping",
+            "Of Iggy: messages as the records of Kafka that they were made of, by kafka-gateway or kafka-gateway-lossless; copy "
+            "writes them so.",
+            "MAPPING",
+        ),
+    ] = None,
     timeout: Timeout = None,
     bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
@@ -113,6 +125,7 @@ def selection(
             last=last,
             partitions=partition_numbers("--partition", partition),
             committed=committed or None,
+            mapping=None if mapping is None else mapping.value,
             timeout_ms=milliseconds(timeout),
             servers=bootstrap_server,
             settings=settings,

@@ -1,0 +1,124 @@
+"""A topic of Iggy as the target of a copy: :class:`IggyTarget`.
+
+Messages of Iggy are copied as they are: payload, headers with order and types, id and origin timestamp. Records of Kafka are
+mapped to messages (:mod:`letterhead.iggy.kafka_gateway`), by default without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from letterhead._row_request import RowRequest
+from letterhead.copies.topic_target import check_alone, refusal_error
+from letterhead.errors import HeaderError
+from letterhead.iggy.client import TIMEOUT_MS, IggyClient
+from letterhead.offsets.partition_log import TopicPartition
+from letterhead.reader import Reader
+from letterhead.sources.base import Logins
+from letterhead.sources.iggy import FORM, IggyTopicSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LOSSLESS", "IggyTarget"]
+
+LOSSLESS = "kafka-gateway-lossless"
+
+_MESSAGE = ("partition", "id", "origin_timestamp", "headers", "payload")
+_RECORD = ("partition", "timestamp", "key", "value", "headers")
+
+
+class IggyTarget:
+    """Appends messages to a topic, each to its own partition.
+
+    Parameters
+    ----------
+    name : str
+        Address of the topic.
+    logins : Logins
+        Returns a login that the address lacks.
+    timeout_ms : int or None
+        How long a batch may take to be acknowledged.
+    mapping : str or None
+        How records of Kafka become messages; None for messages.
+    """
+
+    def __init__(self, name: str, logins: Logins, timeout_ms: int | None, mapping: str | None) -> None:
+        self._source = IggyTopicSource(name, logins)
+        if self._source.partition is not None:
+            raise ValueError(f"a copy is written to a whole topic, {FORM}, not to {self._source.name}")
+        self.name = self._source.name
+        self._mapping: Any = mapping
+        self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
+        self._request = RowRequest(timeout_ms=timeout_ms, mapping=mapping)
+        self.written = _MESSAGE if mapping is None else _RECORD
+        self.required = ("id", "origin_timestamp") if mapping is None else ()
+
+    def partitions(self) -> int:
+        """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""
+        return len(self._source.partition_numbers(self._request))
+
+    def create(self, partitions: int, settings: Mapping[str, str]) -> None:
+        """Refuse to create the topic."""
+        raise ValueError("create= is for topics of Kafka: create stream and topic by a client of Iggy")
+
+    def reader(self) -> Reader:
+        """Return a stream of the messages, as they are compared."""
+        return self._source.reader(replace(self._request, columns=(*self.written, "offset")))
+
+    def last_records(self) -> dict[int, dict[str, Any]]:
+        """Return the last message of each partition that has one."""
+        with self._source.reader(replace(self._request, columns=(*self.written, "offset"), last=1)) as reader:
+            return {record["partition"]: record for record in reader.read_all().to_pylist()}
+
+    def write(
+        self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None, *, at_once: bool = False
+    ) -> None:
+        """Append messages after the last ones, if these are known. Each batch is acknowledged before the next is read.
+
+        Raises
+        ------
+        ValueError
+            If Iggy cannot hold a record, or messages of another writer came in between.
+        """
+        from letterhead.iggy.topic_writer import IggySink
+
+        batches = iter(batches)
+        first = next(batches, None)
+        if first is None:
+            return
+        ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
+        if last is not None:
+            self._check_ends(ends)
+        columns = [name for name in self.written if name in first.schema.names]
+        partition = "partition" if "partition" in columns else None
+        topic = self._source.iggy_topic
+        with IggySink(
+            self._source.server, first.select(columns).schema, stream=topic.stream, topic=topic.topic,
+            partition=partition, mapping=self._mapping, timeout_ms=self._timeout_ms,
+        ) as sink:  # fmt: skip
+            for batch in chain([first], batches):
+                before, count = sink.written.rows, len(sink.written.batches)
+                try:
+                    sink.write(batch.select(columns))
+                except HeaderError as error:
+                    if error.row is None:
+                        raise
+                    raise refusal_error(batch, error.row - before, error.message) from error
+                if last is not None:
+                    check_alone(sink.written.batches[count:], ends)
+
+    def _check_ends(self, ends: Mapping[int, int]) -> None:
+        """Notice messages that a copy sent before it was killed, and that the server appended after the last ones were read."""
+        topic = self._source.iggy_topic
+        with IggyClient(self._source.server, self._timeout_ms) as client:
+            for partition in client.partitions(topic):
+                end = client.end_offset(TopicPartition(topic, partition.partition))
+                if end != ends.get(partition.partition, 0):
+                    raise ValueError(
+                        f"partition {partition.partition} of {self.name} got messages while the source was read: if no other "
+                        "program writes to it, call again to continue"
+                    )
