@@ -84,7 +84,7 @@ const GOOD: &[u8] = b"\x01a\x02\x00\x07\x01b\x01x\x01a\x02\x00\x09";
 const CUT: &[u8] = b"\x01a\x02\x00\x07\x01b\x05x";
 
 #[test]
-fn it_decodes_and_encodes_columns() {
+fn added_format_decodes_and_encodes_columns() {
     let serialized_rows = BinaryArray::from_opt_vec(vec![Some(GOOD), None, Some(b"")]);
     let lists = Decode::default().apply::<Row>(Input::new(&serialized_rows)).unwrap().column;
     assert_eq!(lists.as_list::<i32>().value_length(0), 3);
@@ -94,7 +94,7 @@ fn it_decodes_and_encodes_columns() {
 }
 
 #[test]
-fn it_selects() {
+fn added_format_selects_headers() {
     let serialized_rows = BinaryArray::from_vec(vec![GOOD]);
     let selection = Selection {
         required: true,
@@ -108,7 +108,7 @@ fn it_selects() {
 }
 
 #[test]
-fn it_validates_and_says_where() {
+fn added_format_validation_names_position() {
     let serialized_rows = BinaryArray::from_vec(vec![GOOD, CUT]);
     let errors = Validate::default().apply::<Row>(Input::new(&serialized_rows)).unwrap().column;
     assert!(errors.is_null(0));
@@ -120,7 +120,7 @@ fn it_validates_and_says_where() {
 }
 
 #[test]
-fn it_is_inspected_and_read_as_one_message() {
+fn added_format_is_inspected_and_read_as_one_message() {
     let found = Inspect { data: CUT, options: ReadOptions::default() }.visit::<Row>();
     assert_eq!(found.errors[0].byte, Some(8));
     assert_eq!(found.labels.last().unwrap().field, "not read");
@@ -130,7 +130,7 @@ fn it_is_inspected_and_read_as_one_message() {
 }
 
 #[test]
-fn it_is_converted_to_what_there_is() {
+fn added_format_converts_to_every_target() {
     let serialized_rows = BinaryArray::from_vec(vec![GOOD]);
     let (read, write) = (ReadOptions::default(), WriteOptions::default());
     let operation = Convert { target: Format::Kafka, read, write, on_error: OnError::Raise };
@@ -139,7 +139,7 @@ fn it_is_converted_to_what_there_is() {
 }
 
 #[test]
-fn it_refuses_what_it_cannot_carry() {
+fn added_format_rejects_what_it_cannot_carry() {
     let long = "k".repeat(256);
     let write = |key: &str, value: Option<&[u8]>| {
         let header = Header { index: 0, key: Key::from(key), value_type: None, value, value_offset: None };

@@ -103,7 +103,7 @@ fn json() {
 }
 
 #[test]
-fn what_is_kept_is_of_targets_and_formats_that_there_are() {
+fn corpus_covers_only_existing_targets_and_formats() {
     for target in fs::read_dir(kept()).expect("inputs are kept") {
         let directory = target.expect("a directory").path();
         let name = directory.file_name().expect("a name").to_string_lossy();

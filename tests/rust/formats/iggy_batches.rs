@@ -41,7 +41,7 @@ fn whole_polls_of_both_eras_are_read() {
 }
 
 #[test]
-fn polled_message_cut_in_a_field_is_rejected_where_the_field_begins() {
+fn truncated_polled_message_is_rejected_at_field_start() {
     for (serialized, fields) in [(first_era(OLDER, b"p"), &FIRST[..]), (second_era(1, OLDER, b"p"), &SECOND)] {
         // The first message shows the era.
         let (one, serialized) = (serialized.len(), [&serialized[..], &serialized].concat());
@@ -56,7 +56,7 @@ fn polled_message_cut_in_a_field_is_rejected_where_the_field_begins() {
 }
 
 #[test]
-fn polled_numbers_that_do_not_fit_int64_are_rejected() {
+fn polled_numbers_over_int64_are_rejected() {
     for (serialized, [offset, timestamp]) in [(first_era(OLDER, b"p"), [0, 8]), (second_era(1, OLDER, b"p"), [0, 9])] {
         for at in [offset, timestamp] {
             let mut serialized = serialized.clone();
@@ -67,7 +67,7 @@ fn polled_numbers_that_do_not_fit_int64_are_rejected() {
 }
 
 #[test]
-fn polled_state_that_is_unknown_is_rejected_where_others_are_known() {
+fn unknown_polled_state_is_rejected_where_others_are_known() {
     let one = second_era(1, OLDER, b"p");
     let serialized = [one.clone(), second_era(2, OLDER, b"p"), one.clone()].concat();
     assert_eq!(rejected_at(IggyPolled2023, &serialized), (Code::BadAttributes, one.len() + 8));
@@ -75,7 +75,7 @@ fn polled_state_that_is_unknown_is_rejected_where_others_are_known() {
 }
 
 #[test]
-fn polled_checksum_that_does_not_hold_is_rejected() {
+fn wrong_polled_checksum_is_rejected() {
     let one = second_era(1, OLDER, b"p");
     let mut serialized = [one.clone(), one.clone()].concat();
     serialized[one.len() + 33] ^= 1;
@@ -85,14 +85,14 @@ fn polled_checksum_that_does_not_hold_is_rejected() {
 }
 
 #[test]
-fn polled_messages_that_either_era_could_have_are_of_the_one_whose_checksums_hold() {
+fn ambiguous_polled_messages_follow_matching_checksums() {
     let mut serialized = first_era(b"", &[0; 5]);
     serialized[8] = 1;
     assert_eq!(first_fault(IggyPolled2023, &serialized), None);
 }
 
 #[test]
-fn polled_header_is_rejected_where_it_stands_in_the_value() {
+fn bad_polled_header_is_rejected_at_its_offset_in_value() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
     let serialized = [first_era(OLDER, b"p"), first_era(&block, b"p")].concat();
@@ -173,7 +173,7 @@ fn whole_batches_are_read_behind_any_prefix() {
 }
 
 #[test]
-fn batch_header_cut_is_rejected() {
+fn truncated_batch_header_is_rejected() {
     let serialized = batch(&[]);
     for len in (1..HEADER_LEN).filter(|len| ![16, 40].contains(len)) {
         assert_eq!(rejected_at(IggyBatch, &serialized[..len]), (Code::Truncated, 0), "{len}");
@@ -181,7 +181,7 @@ fn batch_header_cut_is_rejected() {
 }
 
 #[test]
-fn a_poll_that_says_to_have_found_something_and_has_nothing_is_rejected() {
+fn non_empty_poll_without_messages_is_rejected() {
     for len in [16, 40] {
         let mut serialized = vec![0; len];
         serialized[12] = 1;
@@ -190,7 +190,7 @@ fn a_poll_that_says_to_have_found_something_and_has_nothing_is_rejected() {
 }
 
 #[test]
-fn batch_length_that_the_bytes_do_not_have_is_rejected() {
+fn batch_length_over_available_bytes_is_rejected() {
     let mut serialized = batch(&[frame(LATER, b"p")]);
     let whole = serialized.len() as u64;
     for len in [whole + 1, u64::MAX] {
@@ -200,7 +200,7 @@ fn batch_length_that_the_bytes_do_not_have_is_rejected() {
 }
 
 #[test]
-fn batch_length_that_has_no_room_for_its_header_is_rejected() {
+fn batch_length_below_its_header_is_rejected() {
     let mut serialized = batch(&[frame(LATER, b"p")]);
     for len in [0u64, 255] {
         serialized[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
@@ -218,7 +218,7 @@ fn producer_flag_other_than_0_and_1_is_rejected() {
 }
 
 #[test]
-fn bytes_where_a_producer_has_none_are_rejected() {
+fn bytes_in_absent_producer_are_rejected() {
     for at in [1, 3, 14, 15] {
         let mut producer = [0; 20];
         (producer[0], producer[at]) = (1, 1);
@@ -234,7 +234,7 @@ fn bytes_where_a_producer_has_none_are_rejected() {
 }
 
 #[test]
-fn bytes_at_the_end_of_a_batch_header_are_rejected() {
+fn trailing_bytes_in_batch_header_are_rejected() {
     for at in PRODUCER + 20..HEADER_LEN {
         let mut serialized = batch(&[frame(LATER, b"p")]);
         serialized[at] = 1;
@@ -243,7 +243,7 @@ fn bytes_at_the_end_of_a_batch_header_are_rejected() {
 }
 
 #[test]
-fn batch_checksum_that_does_not_hold_is_rejected() {
+fn wrong_batch_checksum_is_rejected() {
     // What it covers, itself, and the checksum of the frame, which is another fault then.
     for at in [0, 8, 16, 24, CHECKSUM] {
         let mut serialized = batch(&[frame(LATER, b"p")]);
@@ -254,7 +254,7 @@ fn batch_checksum_that_does_not_hold_is_rejected() {
 }
 
 #[test]
-fn message_count_that_is_not_that_of_the_frames_is_rejected() {
+fn message_count_other_than_frame_count_is_rejected() {
     for count in [0, 2, u32::MAX] {
         let serialized = batch_of(count, [0; 20], &[frame(LATER, b"p")]);
         assert_eq!(rejected_at(IggyBatch, &serialized), (Code::CountTooLarge, COUNT), "{count}");
@@ -262,7 +262,7 @@ fn message_count_that_is_not_that_of_the_frames_is_rejected() {
 }
 
 #[test]
-fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
+fn truncated_frame_is_rejected_at_field_start() {
     let whole = frame(LATER, b"pp");
     let fields: Vec<_> = FRAME_FIELDS.into_iter().chain([PAYLOAD, PAYLOAD + 2]).collect();
     for len in 1..whole.len() {
@@ -278,7 +278,7 @@ fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
 }
 
 #[test]
-fn frame_checksum_that_does_not_hold_is_rejected() {
+fn wrong_frame_checksum_is_rejected() {
     for at in [8, 24, 28, PAYLOAD] {
         let mut serialized = batch(&[frame(LATER, b"p")]);
         serialized[HEADER_LEN + at] ^= 1;
@@ -287,14 +287,14 @@ fn frame_checksum_that_does_not_hold_is_rejected() {
 }
 
 #[test]
-fn reserved_bytes_of_a_frame_other_than_0_are_rejected() {
+fn nonzero_reserved_frame_bytes_are_rejected() {
     let mut frame = frame(LATER, b"p");
     frame[47] = 1;
     assert_eq!(rejected_at(IggyBatch, &batch(&[resealed(frame)])), (Code::BadAttributes, HEADER_LEN + 40));
 }
 
 #[test]
-fn numbers_of_a_frame_that_do_not_fit_int64_are_rejected() {
+fn frame_numbers_over_int64_are_rejected() {
     for at in [8, 16, 24] {
         let mut serialized = batch(&[frame(LATER, b"p")]);
         serialized[at + 7] = 0x80;
@@ -305,7 +305,7 @@ fn numbers_of_a_frame_that_do_not_fit_int64_are_rejected() {
 }
 
 #[test]
-fn header_of_a_frame_is_rejected_where_it_stands_in_the_value() {
+fn bad_frame_header_is_rejected_at_its_offset_in_value() {
     let mut block = LATER.to_vec();
     block[6] = 0;
     let serialized = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
@@ -315,7 +315,7 @@ fn header_of_a_frame_is_rejected_where_it_stands_in_the_value() {
 }
 
 #[test]
-fn a_broken_second_batch_leaves_the_first_readable() {
+fn damaged_second_batch_leaves_first_readable() {
     let first = batch(&[frame(LATER, b"p")]);
     let serialized = [&first[..], &first[..100]].concat();
     assert_eq!(rejected_at(IggyBatch, &serialized), (Code::Truncated, first.len()));

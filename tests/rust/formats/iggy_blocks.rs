@@ -26,7 +26,7 @@ fn with_value(value_type: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
 }
 
 #[test]
-fn a_whole_header_is_read_and_by_iggy_auto_too() {
+fn complete_header_is_read_also_by_iggy_auto() {
     for (format, serialized, _) in with_value(STRING, b"v") {
         assert_eq!(first_fault(format, &serialized), None);
         assert_eq!(first_fault(IggyAuto, &serialized), None);
@@ -49,7 +49,7 @@ fn key_type_without_a_name_is_rejected_by_strict_types_only() {
 }
 
 #[test]
-fn key_length_cut_is_rejected() {
+fn truncated_key_length_is_rejected() {
     assert_eq!(rejected_in_header(Iggy, &[STRING, 1, 0, 0]), (Code::Truncated, 1));
     assert_eq!(rejected_in_header(Iggy2023, &[1, 0, 0]), (Code::Truncated, 0));
 }
@@ -76,27 +76,27 @@ fn key_longer_than_the_bytes_is_rejected() {
 }
 
 #[test]
-fn key_that_is_too_long_and_not_there_is_two_faults() {
+fn overlong_missing_key_yields_two_errors() {
     let codes: Vec<_> =
         errors(Iggy, &[STRING, 0, 1, 0, 0], STRICT).iter().map(|error| (error.code, error.byte)).collect();
     assert_eq!(codes, [(Code::TooLong, Some(1)), (Code::Truncated, Some(5))]);
 }
 
 #[test]
-fn key_of_another_size_than_its_kind_is_rejected() {
+fn key_size_that_contradicts_its_kind_is_rejected() {
     assert_eq!(rejected_in_header(Iggy, &typed(INT32, &[1, 2, 3], STRING, b"v")), (Code::WrongSize, 5));
     let error = first_fault(Iggy, &typed(BOOL, &[1, 1], STRING, b"v")).expect("rejected");
     assert_eq!(error.message, "key of 2 bytes where bool takes 1");
 }
 
 #[test]
-fn key_that_is_not_utf8_is_rejected_where_keys_are_text() {
+fn non_utf8_key_is_rejected_where_keys_are_text() {
     assert_eq!(rejected_in_header(Iggy2023, &older(b"k\xff", STRING, b"v")), (Code::KeyNotUtf8, 5));
     assert_eq!(first_fault(Iggy, &typed(STRING, b"k\xff", STRING, b"v")), None);
 }
 
 #[test]
-fn value_kind_that_is_not_there_is_rejected() {
+fn missing_value_kind_is_rejected() {
     for (format, serialized, type_offset) in with_value(STRING, b"v") {
         assert_eq!(rejected_in_header(format, &serialized[..type_offset]), (Code::Truncated, type_offset));
     }
@@ -110,7 +110,7 @@ fn value_kind_0_is_rejected() {
 }
 
 #[test]
-fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types() {
+fn unnamed_value_kind_fails_older_headers_and_strict_types() {
     for code in [16, 255] {
         let [(_, later, later_at), (_, older, older_at)] = with_value(code, b"v");
         assert_eq!(rejected_in_header(Iggy2023, &older), (Code::UnknownType, older_at));
@@ -121,7 +121,7 @@ fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types(
 }
 
 #[test]
-fn value_length_cut_is_rejected() {
+fn truncated_value_length_is_rejected() {
     for (format, serialized, type_offset) in with_value(STRING, b"v") {
         assert_eq!(rejected_in_header(format, &serialized[..type_offset + 4]), (Code::Truncated, type_offset + 1));
     }
@@ -152,14 +152,14 @@ fn value_longer_than_the_bytes_is_rejected() {
 }
 
 #[test]
-fn value_of_another_size_than_its_kind_is_rejected_in_the_later_block() {
+fn value_size_contradicting_kind_fails_in_newer_headers() {
     let [(_, later, type_offset), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
     assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, type_offset + 5));
     assert_eq!(first_fault(Iggy2023, &older), None);
 }
 
 #[test]
-fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
+fn value_invalid_for_its_kind_passes_in_both_layouts() {
     for (value_type, value) in [(STRING, b"\xff"), (BOOL, b"\x02")] {
         for (format, serialized, _) in with_value(value_type, value) {
             assert_eq!(first_fault(format, &serialized), None);
@@ -168,7 +168,7 @@ fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
 }
 
 #[test]
-fn a_fault_of_a_later_header_names_it() {
+fn error_in_later_header_names_it() {
     let [(_, one, _), (_, other, _)] = with_value(STRING, b"v");
     let serialized = [one.clone(), typed(STRING, b"k", 0, b"v"), one].concat();
     assert_eq!(rejected(Iggy, &serialized), (Code::UnknownType, Some(12 + 6), Some(1)));
@@ -177,7 +177,7 @@ fn a_fault_of_a_later_header_names_it() {
 }
 
 #[test]
-fn iggy_auto_says_what_the_block_that_it_takes_says() {
+fn iggy_auto_reports_errors_of_chosen_layout() {
     let serialized_rows = [
         vec![STRING],
         typed(0, b"k", STRING, b"v"),

@@ -23,12 +23,12 @@ fn a_whole_message_is_read() {
 }
 
 #[test]
-fn older_id_cut_is_rejected() {
+fn truncated_older_id_is_rejected() {
     assert_eq!(rejected_at(IggyMessage2023, &[7; 15]), (Code::Truncated, 0));
 }
 
 #[test]
-fn older_headers_length_cut_is_rejected() {
+fn truncated_older_headers_length_is_rejected() {
     assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"")[..19]), (Code::Truncated, 16));
 }
 
@@ -38,7 +38,7 @@ fn older_headers_longer_than_the_bytes_are_rejected() {
 }
 
 #[test]
-fn older_payload_length_cut_is_rejected() {
+fn truncated_older_payload_length_is_rejected() {
     assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"p")[..34]), (Code::Truncated, 31));
 }
 
@@ -54,7 +54,7 @@ fn older_bytes_after_the_payload_are_rejected() {
 }
 
 #[test]
-fn older_header_is_rejected_where_it_stands_in_the_value() {
+fn bad_older_header_is_rejected_at_its_offset_in_value() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
     assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownType, Some(25), Some(0)));
@@ -77,7 +77,7 @@ const FIELDS: [usize; 8] = [0, 8, 24, 32, 40, 48, 52, 56];
 const PAYLOAD: usize = 64;
 
 #[test]
-fn later_header_cut_in_any_field_is_rejected_where_the_field_begins() {
+fn truncated_newer_header_is_rejected_at_field_start() {
     let serialized = later(LATER, b"p");
     for len in 0..PAYLOAD {
         let field = FIELDS.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
@@ -86,7 +86,7 @@ fn later_header_cut_in_any_field_is_rejected_where_the_field_begins() {
 }
 
 #[test]
-fn later_numbers_that_do_not_fit_int64_are_rejected() {
+fn newer_numbers_over_int64_are_rejected() {
     for at in [24, 32, 40] {
         let mut serialized = later(LATER, b"p");
         serialized[at + 7] = 0x80;
@@ -95,7 +95,7 @@ fn later_numbers_that_do_not_fit_int64_are_rejected() {
 }
 
 #[test]
-fn later_reserved_bytes_other_than_0_are_rejected() {
+fn nonzero_newer_reserved_bytes_are_rejected() {
     for at in 56..PAYLOAD {
         let mut serialized = later(LATER, b"p");
         serialized[at] = 1;
@@ -121,14 +121,14 @@ fn later_bytes_after_the_headers_are_rejected() {
 }
 
 #[test]
-fn later_header_is_rejected_where_it_stands_in_the_value() {
+fn bad_newer_header_is_rejected_at_its_offset_in_value() {
     let mut block = LATER.to_vec();
     block[6] = 0;
     assert_eq!(rejected(IggyMessage, &later(&block, b"p")), (Code::UnknownType, Some(PAYLOAD + 1 + 6), Some(0)));
 }
 
 #[test]
-fn later_faults_of_fields_come_before_those_of_headers() {
+fn newer_field_errors_precede_header_errors() {
     let mut serialized = later(&LATER[..11], b"p");
     (serialized[31], serialized[56]) = (0x80, 1);
     let found: Vec<_> =

@@ -26,7 +26,7 @@ fn a_whole_block_is_read() {
 }
 
 #[test]
-fn an_empty_value_is_no_headers_and_no_envelope() {
+fn empty_value_has_no_headers_and_is_no_message() {
     assert_eq!(first_fault(Kafka, b""), None);
     assert_eq!(first_fault(Kafka, b"\0"), None);
     assert_eq!(rejected(Streams, b""), (Code::Truncated, Some(0), None));
@@ -34,7 +34,7 @@ fn an_empty_value_is_no_headers_and_no_envelope() {
 }
 
 #[test]
-fn a_block_cut_anywhere_is_truncated_or_too_short_for_its_count() {
+fn truncated_headers_are_too_short_for_their_count() {
     for len in 1..BLOCK.len() {
         let code = first_fault(Kafka, &BLOCK[..len]).expect("rejected").code;
         let short = (BLOCK.len() - 1) / 2;
@@ -43,7 +43,7 @@ fn a_block_cut_anywhere_is_truncated_or_too_short_for_its_count() {
 }
 
 #[test]
-fn an_envelope_cut_inside_its_frame_or_headers_is_truncated() {
+fn truncated_message_frame_or_headers_are_rejected() {
     let whole = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 8], b"payload"].concat();
     assert_eq!(first_fault(StreamsTimestamped, &whole), None);
     for len in 0..1 + BLOCK.len() + 8 {
@@ -77,7 +77,7 @@ fn a_negative_count_is_rejected() {
 }
 
 #[test]
-fn a_count_that_the_bytes_cannot_hold_is_rejected_before_anything_is_allocated() {
+fn count_larger_than_bytes_is_rejected_before_allocation() {
     let huge = b"\xfe\xff\xff\xff\x0f\x02a\x01";
     assert_eq!(rejected(Kafka, huge), (Code::CountTooLarge, Some(0), None));
 }
@@ -90,7 +90,7 @@ fn trailing_bytes_are_rejected() {
 }
 
 #[test]
-fn a_key_that_is_not_utf8_is_rejected_and_leaves_its_neighbours_readable() {
+fn non_utf8_key_is_rejected_and_neighbours_stay_readable() {
     let serialized = b"\x04\x06ab\xff\x02x\x02c\x01";
     assert_eq!(rejected(Kafka, serialized), (Code::KeyNotUtf8, Some(4), Some(0)));
     let found = Kafka.visit(Inspect { data: serialized, options: STRICT });
@@ -99,17 +99,17 @@ fn a_key_that_is_not_utf8_is_rejected_and_leaves_its_neighbours_readable() {
 }
 
 #[test]
-fn a_varint_past_its_fifth_byte_is_rejected() {
+fn varint_over_five_bytes_is_rejected() {
     assert_eq!(rejected(Kafka, b"\x80\x80\x80\x80\x80\x00"), (Code::VarintTooLong, Some(0), None));
 }
 
 #[test]
-fn bits_that_a_varint_cannot_hold_are_rejected() {
+fn varint_overflow_is_rejected() {
     assert_eq!(rejected(Kafka, b"\x80\x80\x80\x80\x10"), (Code::VarintLostBits, Some(0), None));
 }
 
 #[test]
-fn a_longer_spelling_of_a_number_is_read() {
+fn overlong_varint_is_read() {
     assert_eq!(first_fault(Kafka, b"\x82\x00\x02a\x01"), None);
 }
 
@@ -120,7 +120,7 @@ fn a_size_past_the_end_or_below_zero_is_rejected() {
 }
 
 #[test]
-fn a_cut_timestamp_leaves_the_headers_readable() {
+fn truncated_timestamp_leaves_headers_readable() {
     let serialized = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 7]].concat();
     assert_eq!(rejected(StreamsTimestamped, &serialized), (Code::Truncated, Some(1 + BLOCK.len()), None));
     let serialized_rows = BinaryArray::from_vec(vec![&serialized[..]]);
@@ -131,7 +131,7 @@ fn a_cut_timestamp_leaves_the_headers_readable() {
 }
 
 #[test]
-fn bytes_after_the_last_header_do_not_become_headers_of_an_edited_message() {
+fn trailing_bytes_do_not_become_headers_of_edited_message() {
     let rest: &[u8] = &[2, 0, 0, 99];
     let cases: [(&[u8], &[u8], &[u8]); 4] = [
         // No headers, less than none, one that stays, and one that is dropped.

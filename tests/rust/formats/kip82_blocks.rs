@@ -36,7 +36,7 @@ fn typed_key_longer_than_the_bytes_is_rejected() {
 }
 
 #[test]
-fn typed_key_that_is_not_utf8_is_rejected() {
+fn non_utf8_typed_key_is_rejected() {
     let serialized = [run(b"k\xff"), run(b""), run(b"l"), run(b"\x0a")].concat();
     assert_eq!(rejected_in_header(Kip82Typed, &serialized), (Code::KeyNotUtf8, 5));
     assert_eq!(rejected(Kip82Typed, &serialized[10..]), (Code::UnknownType, Some(KIND), Some(0)));
@@ -48,19 +48,19 @@ fn typed_value_length_cut_is_rejected() {
 }
 
 #[test]
-fn typed_negative_value_length_is_rejected_for_null_is_no_bytes() {
+fn negative_typed_value_length_is_rejected_as_null_has_none() {
     let serialized = [run(b"k"), vec![0xff; 4]].concat();
     assert_eq!(rejected_in_header(Kip82Typed, &serialized), (Code::NegativeLength, 5));
 }
 
 #[test]
-fn typed_value_longer_than_the_bytes_is_rejected_where_its_kind_is() {
+fn typed_value_longer_than_bytes_is_rejected_at_its_type() {
     let serialized = typed(b"\x08acme");
     assert_eq!(rejected_in_header(Kip82Typed, &serialized[..serialized.len() - 1]), (Code::Truncated, KIND));
 }
 
 #[test]
-fn typed_kind_that_is_not_in_the_table_is_rejected() {
+fn unknown_typed_value_type_is_rejected() {
     for code in [10, 15, 16, 200, 255] {
         assert_eq!(rejected_in_header(Kip82Typed, &typed(&[code, 1])), (Code::UnknownType, KIND));
     }
@@ -96,12 +96,12 @@ fn typed_boolean_other_than_0_and_1_is_rejected() {
 }
 
 #[test]
-fn typed_string_that_is_not_utf8_is_rejected_at_its_first_bad_byte() {
+fn non_utf8_typed_string_is_rejected_at_first_bad_byte() {
     assert_eq!(rejected_in_header(Kip82Typed, &typed(b"\x08ab\xff")), (Code::ValueNotUtf8, VALUE + 2));
 }
 
 #[test]
-fn typed_fault_of_a_later_header_names_it() {
+fn error_in_later_typed_header_names_it() {
     let serialized = [typed(b"\x08a"), typed(b""), typed(b"\x00\x02")].concat();
     assert_eq!(rejected(Kip82Typed, &serialized), (Code::BadBool, Some(11 + 9 + VALUE), Some(2)));
 }
@@ -128,6 +128,6 @@ fn int_value_longer_than_the_bytes_is_rejected() {
 }
 
 #[test]
-fn int_bytes_after_the_last_header_are_another_one_that_is_cut() {
+fn bytes_after_last_int_header_are_truncated_header() {
     assert_eq!(rejected(Kip82Int, b"\0\0\0\x01\xff\xff\xff\xff\0"), (Code::Truncated, Some(8), Some(1)));
 }

@@ -91,7 +91,7 @@ fn wrapper_bytes_after_the_value_are_rejected() {
 }
 
 #[test]
-fn wrapper_header_is_rejected_where_it_stands_in_the_value() {
+fn bad_wrapper_header_is_rejected_at_its_offset_in_value() {
     let serialized = b"\0\0\0\0\x08\0\0\0\x01\xff\xff\xff\xfe\0\0\0\0";
     assert_eq!(rejected(Kip82Wrapper, serialized), (Code::NegativeLength, Some(9), Some(0)));
 }
@@ -117,7 +117,7 @@ fn negative_message_size_is_rejected() {
 }
 
 #[test]
-fn message_that_ends_in_a_field_is_rejected_where_the_field_begins() {
+fn truncated_message_is_rejected_at_field_start() {
     let fields = [CRC, MAGIC, ATTRIBUTES, TIMESTAMP, KEY_LENGTH, REST];
     for format in MESSAGES {
         for end in CRC..REST + 4 {
@@ -134,7 +134,7 @@ fn message_that_ends_in_a_field_is_rejected_where_the_field_begins() {
 }
 
 #[test]
-fn unknown_magic_is_rejected_and_nothing_else_is_said() {
+fn unknown_magic_is_rejected_without_other_errors() {
     for magic in [3, 127, 255] {
         let mut serialized = sealed(magic, 0xff, &[0; 16]);
         serialized[CRC] ^= 1;
@@ -146,7 +146,7 @@ fn unknown_magic_is_rejected_and_nothing_else_is_said() {
 }
 
 #[test]
-fn checksum_that_does_not_hold_is_rejected() {
+fn wrong_message_checksum_is_rejected() {
     for place in CRC..MAGIC {
         let mut serialized = message(0, &NULL);
         serialized[place] ^= 1;
@@ -157,7 +157,7 @@ fn checksum_that_does_not_hold_is_rejected() {
 }
 
 #[test]
-fn attribute_bits_that_are_not_defined_are_rejected() {
+fn undefined_attribute_bits_are_rejected() {
     let old = [&[0; 8][..], &NULL, &NULL].concat();
     let serialized_rows =
         [sealed(0, 0x08, &old[8..]), sealed(0, 0x10, &old[8..]), sealed(1, 0x10, &old), sealed(1, 0x80, &old)];
@@ -211,7 +211,7 @@ fn headers_longer_than_the_message_are_rejected() {
 }
 
 #[test]
-fn headers_without_bit_4_are_taken_for_the_value_and_more() {
+fn headers_without_bit_4_are_read_as_value() {
     for format in WITH_BLOCK {
         let serialized = message(0, &[run(&[0; 8]), NULL.to_vec()].concat());
         assert_eq!(rejected_at(format, &serialized), (Code::TrailingBytes, REST + 12));
@@ -219,7 +219,7 @@ fn headers_without_bit_4_are_taken_for_the_value_and_more() {
 }
 
 #[test]
-fn header_is_rejected_where_it_stands_in_the_value() {
+fn bad_header_is_rejected_at_its_offset_in_value() {
     let typed = message(0x10, &[run(&[run(b"k"), run(&[200])].concat()), NULL.to_vec()].concat());
     assert_eq!(rejected(Kip82Message, &typed), (Code::UnknownType, Some(REST + 4 + 9), Some(0)));
     let int = message(0x10, &[run(b"\0\0\0\x01\xff\xff\xff\xfe"), NULL.to_vec()].concat());
@@ -248,7 +248,7 @@ fn bytes_after_the_value_are_rejected() {
 }
 
 #[test]
-fn bytes_after_the_message_are_rejected_last() {
+fn bytes_after_message_are_rejected_last() {
     for format in MESSAGES {
         let mut serialized = [message(0, &NULL), b"!".to_vec()].concat();
         assert_eq!(rejected_at(format, &serialized), (Code::TrailingBytes, REST + 4));
@@ -259,7 +259,7 @@ fn bytes_after_the_message_are_rejected_last() {
 }
 
 #[test]
-fn value_that_is_no_wrapper_is_rejected_where_it_should_be_one() {
+fn value_without_required_wrapper_is_rejected() {
     let value = |bytes: &[u8]| message(0, &run(bytes));
     assert_eq!(rejected_at(Kip82MessageWrapper, &value(b"")), (Code::Truncated, REST + 4));
     assert_eq!(rejected_at(Kip82MessageWrapper, &value(b"{}")), (Code::BadMagic, REST + 4));

@@ -45,7 +45,7 @@ fn whole_sets_are_read() {
 }
 
 #[test]
-fn a_last_message_that_is_cut_is_rejected_and_let_go_when_lenient() {
+fn truncated_last_message_is_rejected_unless_lenient() {
     let (one, serialized) = (plain().len(), [plain(), plain()].concat());
     for format in SETS {
         for len in one + 1..serialized.len() {
@@ -70,7 +70,7 @@ fn a_negative_size_is_rejected_and_ends_the_value() {
 }
 
 #[test]
-fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
+fn bad_message_is_named_by_number_and_next_ones_readable() {
     let mut serialized = [plain(), plain(), plain()].concat();
     let one = plain().len();
     serialized[one + 12] ^= 1;
@@ -85,7 +85,7 @@ fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
 }
 
 #[test]
-fn a_codec_that_is_not_defined_is_rejected() {
+fn undefined_codec_is_rejected() {
     for format in SETS {
         for codec in [4, 5, 6, 7] {
             let serialized = message(2, codec, Some(b"x"));
@@ -96,7 +96,7 @@ fn a_codec_that_is_not_defined_is_rejected() {
 }
 
 #[test]
-fn compressed_data_that_are_corrupt_are_rejected() {
+fn corrupt_compressed_data_is_rejected() {
     for format in SETS {
         for codec in [1, 2, 3] {
             assert_eq!(rejected_at(format, &message(2, codec, Some(b"\xff\xff"))), (Code::BadCompression, VALUE));
@@ -106,7 +106,7 @@ fn compressed_data_that_are_corrupt_are_rejected() {
 }
 
 #[test]
-fn a_set_of_which_not_even_the_length_is_there_is_not_expanded() {
+fn set_without_complete_length_is_not_expanded() {
     for len in 0..4 {
         let serialized = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &vec![0; len]].concat());
         let after = [&serialized[..], &plain()].concat();
@@ -130,7 +130,7 @@ fn compressed_data_past_the_limit_are_rejected() {
 }
 
 #[test]
-fn a_set_inside_a_set_is_rejected() {
+fn nested_set_is_rejected() {
     for format in SETS {
         let serialized = set(2, &set(2, &plain()));
         assert_eq!(rejected_at(format, &serialized), (Code::BadAttributes, VALUE));
@@ -139,7 +139,7 @@ fn a_set_inside_a_set_is_rejected() {
 }
 
 #[test]
-fn another_magic_inside_a_set_is_rejected() {
+fn other_magic_inside_set_is_rejected() {
     for format in SETS {
         let serialized = set(2, &[plain(), message(1, 0, None)].concat());
         assert_eq!(rejected_at(format, &serialized), (Code::BadMagic, VALUE));
@@ -149,7 +149,7 @@ fn another_magic_inside_a_set_is_rejected() {
 }
 
 #[test]
-fn a_set_that_ends_in_a_message_is_rejected_even_when_lenient() {
+fn set_ending_inside_message_is_rejected_even_when_lenient() {
     let messages = [plain(), plain()].concat();
     for format in SETS {
         for len in plain().len() + 1..messages.len() {
@@ -161,7 +161,7 @@ fn a_set_that_ends_in_a_message_is_rejected_even_when_lenient() {
 }
 
 #[test]
-fn a_fault_inside_a_set_stands_where_the_set_does() {
+fn error_inside_set_has_position_of_set() {
     let mut inner = [plain(), plain()].concat();
     let one = plain().len();
     inner[one + 12] ^= 1;
@@ -173,14 +173,14 @@ fn a_fault_inside_a_set_stands_where_the_set_does() {
 }
 
 #[test]
-fn a_header_inside_a_set_is_rejected_by_its_place_in_its_message() {
+fn bad_header_inside_set_is_located_within_its_message() {
     let headers = [run(b"k"), run(b"\x08v"), run(b"k"), run(b"\x00\x02")].concat();
     let inner = sealed(2, 0x10, &[&[0; 8][..], &[0xff; 4], &run(&headers), &[0xff; 4]].concat());
     assert_eq!(rejected(Kip82Messages, &set(2, &inner)), (Code::BadBool, Some(VALUE), Some(1)));
 }
 
 #[test]
-fn a_fault_of_the_message_around_a_set_has_the_number_of_the_first_one_in_it() {
+fn outer_message_error_has_number_of_first_inner_message() {
     for format in SETS {
         let mut serialized = [plain(), set(2, &plain()), plain()].concat();
         let one = plain().len();
@@ -201,7 +201,7 @@ fn bytes_after_a_compressed_value_are_rejected() {
 }
 
 #[test]
-fn a_fault_inside_a_set_stands_where_the_set_does_though_bytes_are_left_after_it() {
+fn error_inside_set_has_its_position_despite_trailing_bytes() {
     let mut inner = plain();
     inner[12] ^= 1;
     let value = compress(Codec::Gzip, &inner).expect("memory takes it");

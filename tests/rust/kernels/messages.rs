@@ -77,7 +77,7 @@ fn a_row_is_a_message_with_the_row_of_its_batch() {
 }
 
 #[test]
-fn a_null_value_has_no_messages_and_rows_are_counted_over_a_stream() {
+fn null_value_has_no_messages_and_stream_rows_are_counted() {
     let serialized_rows = serialized_rows();
     let column = BinaryArray::from_opt_vec(vec![None, Some(&serialized_rows[0]), None, Some(&serialized_rows[2])]);
     let made = apply_to(Sets, &Messages::default(), &column).unwrap();
@@ -172,7 +172,7 @@ fn a_slice_gives_the_messages_of_its_rows() {
 }
 
 #[test]
-fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
+fn value_with_too_many_messages_moves_to_next_chunk() {
     let serialized_rows: Vec<_> =
         (0..20).map(|serialized| (0..3).flat_map(|n| message(serialized * 3 + n)).collect::<Vec<_>>()).collect();
     let column = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());
@@ -191,7 +191,7 @@ fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
 }
 
 #[test]
-fn a_value_that_passes_the_largest_offset_alone_is_an_error() {
+fn single_value_over_largest_offset_is_error() {
     let serialized = (0..5).flat_map(message).collect::<Vec<_>>();
     let column = BinaryArray::from_vec(vec![b"", &serialized]);
     let input = Input::new(&column).from_row(1).with_max_offset(20);

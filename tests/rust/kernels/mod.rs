@@ -94,7 +94,7 @@ fn the_first_bad_row_is_raised() {
 }
 
 #[test]
-fn a_key_that_is_no_text_is_found_before_what_is_wrong_after_it() {
+fn non_utf8_key_is_reported_before_later_errors() {
     // Keys that are not ASCII are looked at long after they were read.
     let mut blocks: Vec<Vec<u8>> = (0..400).map(|row| block(row % 8)).collect();
     blocks[3] = vec![2, 4, 0xc3, 0x28, 1];
@@ -140,7 +140,7 @@ fn select_from_lists_equals_select_from_bytes() {
 }
 
 #[test]
-fn validate_is_null_where_a_row_is_whole() {
+fn validate_is_null_for_valid_row() {
     let errors = apply(&Validate::default(), &serialized_rows()).unwrap();
     let bad: Vec<_> = (0..errors.len()).filter(|row| errors.is_valid(*row)).collect();
     assert_eq!(bad, [6]);
@@ -156,7 +156,7 @@ fn a_wrong_type_names_both() {
 }
 
 #[test]
-fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
+fn column_is_split_before_offset_overflow() {
     let blocks: Vec<_> = (0..40).map(|row| block(row % 5)).collect();
     let serialized_rows = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
     let (mut from, mut parts) = (0, Vec::new());
@@ -178,7 +178,7 @@ fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
 }
 
 #[test]
-fn a_row_that_passes_the_largest_offset_alone_is_an_error() {
+fn single_row_over_largest_offset_is_error() {
     let serialized_rows = BinaryArray::from_vec(vec![b"", &block(60)]);
     let input = Input::new(&serialized_rows).from_row(1).with_max_offset(64);
     let error = Format::Kafka.visit(Apply(&Decode::default(), input)).err().unwrap();

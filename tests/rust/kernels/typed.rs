@@ -242,7 +242,7 @@ fn an_unknown_type_name_is_rejected() {
 }
 
 #[test]
-fn bits_of_another_size_than_their_type_are_rejected_where_readers_check() {
+fn bits_of_wrong_size_are_rejected_where_readers_check() {
     let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[1, 2, 3])]);
     for format in [Iggy, Kip82Typed] {
         assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::WrongSize)));

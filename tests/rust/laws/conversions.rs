@@ -284,7 +284,7 @@ fn a_string_key_that_spells_a_number_is_named_as_lost() {
 }
 
 #[test]
-fn a_key_that_stands_with_a_kind_that_is_lost_and_one_that_is_not_comes_back() {
+fn key_with_kept_and_lost_types_comes_back() {
     let heads = [head("k", Scalar::Uint16, &[1, 2]), head("k", Scalar::Int16, &[3, 4])];
     assert_eq!(there_and_back(&heads, Format::Iggy, Format::Kip82Typed, BIG), heads);
 }
@@ -302,7 +302,7 @@ fn a_message_without_a_time_becomes_a_value_of_no_time() {
 }
 
 #[test]
-fn bits_that_are_no_value_of_their_kind_come_back_or_are_left_out() {
+fn bits_invalid_for_their_type_come_back_or_are_dropped() {
     for (value_type, bits) in [(Scalar::Bool, &[2][..]), (Scalar::String, &[0xff]), (Scalar::Uint32, &[1])] {
         let heads = [head("k", value_type, bits)];
         let target = if value_type == Scalar::Uint32 { Format::Kip82Typed } else { Format::Kafka };
@@ -331,7 +331,7 @@ fn a_nan_keeps_its_bits_or_is_named_as_lost() {
 }
 
 #[test]
-fn a_value_that_breaks_is_a_fault_of_a_converted_column() {
+fn damaged_value_is_error_of_converted_column() {
     let write = WriteOptions::default();
     let operation = Convert { target: Format::Streams, read: STRICT, write, on_error: OnError::Raise };
     let raised = apply(Format::Kafka, &operation, &[b"\x02\x01".to_vec()]).expect_err("refused");

@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(cases(128))]
 
     #[test]
-    fn a_value_that_is_made_whole_is_read(recipe in recipe()) {
+    fn generated_valid_value_is_read(recipe in recipe()) {
         for format in Format::ALL {
             let serialized = recipe.whole(*format);
             let has_value = !serialized.is_empty() || format.info().class == Class::Headers || is_batch(*format);
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_strict_reader_reads_a_lenient_one_reads_too(recipe in recipe()) {
+    fn lenient_reader_reads_what_strict_one_reads(recipe in recipe()) {
         for format in Format::ALL {
             let serialized = recipe.near(*format);
             let named = read(*format, &serialized, STRICT_KINDS);
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn a_column_has_all_faults_of_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn column_has_all_errors_of_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
             let serialized_rows = near_values(&recipes, *format);
             let validated = apply(*format, &Validate::default(), &serialized_rows).expect("nothing is raised");
@@ -282,7 +282,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_of_values_put_together_are_those_of_both(one in recipe(), other in recipe()) {
+    fn concatenated_values_have_messages_of_both(one in recipe(), other in recipe()) {
         for format in Format::ALL.iter().copied().filter(|format| is_batch(*format)) {
             let serialized_rows = [one.whole(format), other.second_of_two(format, &one)];
             let messages = serialized_rows.each_ref().map(|serialized| read(format, serialized, STRICT).expect("whole"));

@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn headers_of_a_compressed_message_are_refused_by_readers_as_by_writers() {
+fn headers_in_compressed_message_are_rejected_everywhere() {
     // One header, and codec 1 beside bit 4.
     let mut serialized = vec![0; 12];
     serialized.extend([0, 0, 0, 0, 2, 0x11]);

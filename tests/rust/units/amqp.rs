@@ -15,7 +15,7 @@ fn fails(scalar: Scalar, bytes: &[u8]) -> (Code, usize, String) {
 }
 
 #[test]
-fn the_code_says_how_a_value_is_written() {
+fn type_code_determines_value_encoding() {
     assert_eq!(reads(Scalar::Int64, &[0x55, 0xff]), Some(Value::Int(-1)));
     assert_eq!(reads(Scalar::Int64, &[0x81, 0, 0, 0, 0, 0, 0, 1, 0]), Some(Value::Int(256)));
     assert_eq!(reads(Scalar::Uint32, &[0x43]), Some(Value::Int(0)));
@@ -32,7 +32,7 @@ fn the_code_says_how_a_value_is_written() {
 }
 
 #[test]
-fn null_is_of_every_type() {
+fn null_is_valid_for_every_type() {
     for scalar in Scalar::ALL.iter().filter(|scalar| has(**scalar)) {
         assert_eq!(reads(*scalar, &[0x40]), None);
     }
@@ -40,7 +40,7 @@ fn null_is_of_every_type() {
 }
 
 #[test]
-fn every_primitive_has_an_end_before_which_it_is_truncated_and_after_which_bytes_trail() {
+fn every_amqp_primitive_rejects_truncated_and_trailing_bytes() {
     // The code of a primitive, and its payload or its length and its payload.
     let bodies = [0, 1, 2, 4, 8, 16].map(|width| vec![0; width]);
     let bodies: Vec<_> = bodies.into_iter().chain([b"\x03abc".to_vec(), b"\0\0\0\x03abc".to_vec()]).collect();
@@ -64,7 +64,7 @@ fn every_primitive_has_an_end_before_which_it_is_truncated_and_after_which_bytes
 }
 
 #[test]
-fn what_is_no_value_of_the_type_is_said_and_where() {
+fn invalid_value_is_reported_with_position() {
     assert_eq!(fails(Scalar::Int64, &[]).0, Code::Truncated);
     assert_eq!(fails(Scalar::Int64, &[0xc1, 1, 0]).2, "the value is a map, which is no single value");
     assert_eq!(fails(Scalar::Int64, &[0x07]).2, "the value is of code 0x07, which AMQP does not have");

@@ -25,7 +25,7 @@ fn hex_is_pairs_of_digits_of_either_case() {
 }
 
 #[test]
-fn bits_after_the_last_byte_and_two_alphabets_at_once_are_rejected() {
+fn trailing_bits_and_mixed_alphabets_are_rejected() {
     for text in ["AB==", "AB", "AAB=", "AAB", "+_==", "-/==", "AAA\n", "AA A"] {
         assert_eq!(from_base64(text.as_bytes()), None, "{text}");
     }

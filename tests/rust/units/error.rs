@@ -26,7 +26,7 @@ fn a_misspelt_name_gets_the_nearest_one() {
 }
 
 #[test]
-fn an_unknown_name_is_told_with_the_nearest_one_and_all_there_are() {
+fn unknown_name_suggests_nearest_and_lists_all() {
     let said = |what, wrong| unknown_name(what, wrong, ["kafka", "streams"].into_iter()).to_string();
     assert_eq!(said("format", "KAFKA"), "unknown format 'KAFKA': did you mean 'kafka'? (formats: kafka, streams)");
     assert_eq!(said("format", "protobuf"), "unknown format 'protobuf' (formats: kafka, streams)");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use letterhead::interrupt::{INTERVAL, follow, is_requested, is_requested_now, stop_flag, watch};
 
 #[test]
-fn work_that_nobody_watches_is_never_stopped() {
+fn unwatched_work_is_never_stopped() {
     assert!(!is_requested_now());
     watch(|| true, || ());
     assert!(!is_requested_now());

@@ -146,7 +146,7 @@ fn headers_of_all_lengths_are_decoded() {
 }
 
 #[test]
-fn a_row_that_is_cut_or_too_long_is_left_and_those_before_it_stay() {
+fn truncated_or_long_row_is_left_and_earlier_ones_stay() {
     let headers = [(text(3), Some(text(70))), (text(70), None), (text(0), Some(vec![]))];
     let whole = written(&headers);
     let mut rows: Vec<Vec<u8>> = (1..whole.len()).map(|end| whole[..end].to_vec()).collect();
@@ -205,7 +205,7 @@ fn a_key_that_is_not_text_is_found_wherever_its_bytes_are_cut() {
 }
 
 #[test]
-fn without_slack_there_is_no_span() {
+fn no_span_is_returned_without_slack() {
     let buffer = vec![0; SLACK + 4];
     assert!(Span::new(&buffer, 0, 4).is_some());
     assert!(Span::new(&buffer, 0, 5).is_none());
@@ -611,7 +611,7 @@ fn a_panic_leaves_a_column_as_it_was() {
 }
 
 #[test]
-fn rows_are_forgotten_where_an_offset_panics() {
+fn rows_are_dropped_if_offset_panics() {
     let bytes = vec![0x2a; COPY + 2];
     let strings = Strings { offsets: offsets(&[0, 1, 2]), bytes: &bytes };
     let mut lists = ListBlock::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
@@ -632,7 +632,7 @@ fn kernels_for_the_baseline_pass_the_same_tests() {
     ONLY_BASELINE.set(true);
     assert!(!has_avx2());
     headers_of_all_lengths_are_decoded();
-    a_row_that_is_cut_or_too_long_is_left_and_those_before_it_stay();
+    truncated_or_long_row_is_left_and_earlier_ones_stay();
     lengths_of_any_spelling_are_read_and_lost_bits_are_not();
     a_row_with_too_many_headers_is_left();
     a_key_that_is_not_text_is_found_wherever_its_bytes_are_cut();

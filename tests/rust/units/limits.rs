@@ -6,7 +6,7 @@ use letterhead::error::Error;
 use letterhead::limits::{DECOMPRESSED_BYTES, HEADERS, Limits, MESSAGE_BYTES, OUTPUT_BYTES, RECORDS};
 
 #[test]
-fn variables_change_the_defaults_and_say_so_when_they_are_malformed() {
+fn variables_change_defaults_and_report_malformed_values() {
     let with = |name: &str, value: &str| Limits::from_variables(|asked| (asked == name).then(|| OsString::from(value)));
     assert_eq!(Limits::from_variables(|_| None), Ok(Limits::DEFAULT));
     assert_eq!(with(MESSAGE_BYTES.variable, "0"), Ok(Limits { message_bytes: 0, ..Limits::DEFAULT }));

@@ -72,7 +72,7 @@ fn a_header_says_where_its_batch_ends_and_what_is_in_it() {
 }
 
 #[test]
-fn what_is_cut_off_or_none_is_the_end() {
+fn truncated_or_foreign_bytes_mark_end_of_log() {
     let log = log();
     for len in 0..log.len() {
         let whole = if len < HEADER_LEN { 0 } else { HEADER_LEN };

@@ -25,7 +25,7 @@ fn a_refusal_names_the_column_that_was_to_grow() {
 }
 
 #[test]
-fn a_panic_that_was_held_goes_on() {
+fn held_panic_resumes() {
     let panic = || -> u8 { panic!("a text") };
     let held = catch_panic(|| memory::hold(panic).unwrap_or_else(|held| held.resume("a")));
     assert_eq!(held, Err(Error::Internal("a text".into())));

@@ -122,7 +122,7 @@ fn a_suffix_only_where_there_is_a_spelling_to_choose() {
 }
 
 #[test]
-fn typed_values_are_spelled_as_asked_and_read_back() {
+fn typed_values_are_written_as_requested_and_read_back() {
     for (name, bits) in [("int32", vec![0, 0, 1, 2]), ("float64", 0.1f64.to_be_bytes().to_vec()), ("bool", vec![1])] {
         let value_type = ValueType::parse(name).unwrap();
         for (suffix, encoding) in [

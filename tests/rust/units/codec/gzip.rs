@@ -34,7 +34,7 @@ fn members_are_cut_nowhere_but_between_them() {
 }
 
 #[test]
-fn optional_header_fields_are_read_over() {
+fn optional_header_fields_are_skipped() {
     let mut encoder = flate2::GzBuilder::new()
         .filename("name")
         .comment("comment")
@@ -49,7 +49,7 @@ fn optional_header_fields_are_read_over() {
 }
 
 #[test]
-fn a_checksum_or_size_that_does_not_hold_is_refused() {
+fn wrong_checksum_or_size_is_rejected() {
     let good = compress(b"some content").unwrap();
     for at in good.len() - 8..good.len() {
         let mut bytes = good.clone();
@@ -60,7 +60,7 @@ fn a_checksum_or_size_that_does_not_hold_is_refused() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn gzip_errors_name_cause() {
     let good = compress(b"some content").unwrap();
     let text = |bytes: &[u8]| read(bytes, LIMIT).unwrap_err().to_string();
     assert_eq!(text(&[]), "the gzip data is corrupt: it ends too early");
@@ -70,7 +70,7 @@ fn faults_say_what_is_wrong() {
 }
 
 #[test]
-fn a_bomb_stops_at_the_limit() {
+fn gzip_bomb_stops_at_limit() {
     let bomb = compress(&vec![0; 16 * MIB]).unwrap().repeat(64);
     assert!(is_too_large(&read(&bomb, LIMIT), LIMIT));
 }

@@ -93,7 +93,7 @@ fn frames_are_written_as_kafka_does() {
 }
 
 #[test]
-fn the_check_of_message_format_0_is_taken_where_it_may_stand() {
+fn legacy_header_checksum_is_accepted_only_in_format_0() {
     let right = compress(SAMPLE).unwrap();
     let legacy = compress_legacy(Codec::Lz4, SAMPLE).unwrap();
     assert_eq!(legacy[6], 0x1a);
@@ -109,7 +109,7 @@ fn the_check_of_message_format_0_is_taken_where_it_may_stand() {
 }
 
 #[test]
-fn checksums_and_lengths_that_do_not_hold_are_refused() {
+fn wrong_checksums_and_lengths_are_rejected() {
     let checked = |frame: FrameInfo, back: usize| {
         let mut bytes = written(SAMPLE, frame.block_size(BlockSize::Max64KB));
         let at = bytes.len() - back;
@@ -156,7 +156,7 @@ fn faults_say_what_is_wrong() {
 }
 
 #[test]
-fn frames_in_a_row_are_refused() {
+fn concatenated_frames_are_rejected() {
     assert!(is_corrupt(&read(&compress(SAMPLE).unwrap().repeat(2), LIMIT)));
 }
 
@@ -180,7 +180,7 @@ fn a_block_that_makes_more_than_the_header_allows_is_refused() {
 }
 
 #[test]
-fn room_is_made_for_what_a_block_could_hold_and_no_more() {
+fn memory_is_reserved_only_for_what_block_can_hold() {
     let bytes = written(&[0; 100], FrameInfo::new().block_size(BlockSize::Max4MB));
     assert!(bytes.len() < 40, "compressed");
     assert!(read(&bytes, LIMIT).unwrap().capacity() <= bytes.len() * MAX_RATIO);

@@ -105,7 +105,7 @@ fn data_that_end_too_early_are_refused() {
 }
 
 #[test]
-fn data_that_go_on_after_their_end_are_refused() {
+fn trailing_compressed_data_is_rejected() {
     for codec in compressing() {
         let bytes = compress(codec, SAMPLE).unwrap();
         for more in [&[0][..], &[0; 4], &[0; 100], b"\x1f", b"\x1f\x8b", b"garbage", &[0xff; 9]] {
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn any_content_comes_out_as_it_went_in(number in 0u8..5, content in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn any_content_round_trips(number in 0u8..5, content in prop::collection::vec(any::<u8>(), 0..2000)) {
         let codec = Codec::from_attributes(number).unwrap();
         let bytes = compress(codec, &content).unwrap();
         prop_assert_eq!(decompress(codec, &bytes, false, content.len()), Ok(content));

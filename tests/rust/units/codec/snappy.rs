@@ -100,7 +100,7 @@ fn faults_say_what_is_wrong() {
 }
 
 #[test]
-fn an_announced_size_is_not_believed() {
+fn claimed_size_is_not_trusted() {
     // 4 GiB less one byte, announced by six bytes, is past any limit; 16 kiB by four is more than they could hold.
     assert!(is_too_large(&read(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0], LIMIT), LIMIT));
     let bytes = [0x80, 0x80, 0x01, 0];

@@ -56,7 +56,7 @@ fn a_checksum_that_does_not_hold_is_refused() {
 }
 
 #[test]
-fn windows_of_the_highest_levels_are_read_and_larger_ones_are_not() {
+fn windows_up_to_highest_level_are_read_and_no_larger() {
     assert_eq!(read(&streamed(b"some content", false, 27), LIMIT).unwrap(), b"some content");
     // Magic, no flags, window log 28, one last empty block.
     let frame = |log: u8| [0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 1, 0, 0];
