@@ -7,14 +7,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from tests.helpers.command import Result
+from tests.helpers.command import Result, rows_of
 
 Run = Callable[..., Result]
 
@@ -32,11 +31,6 @@ def directory(samples: Path, tmp_path: Path) -> Path:
     (tmp_path / "orders" / "_temporary").mkdir()
     (tmp_path / "orders" / "_temporary" / "part-00009.parquet").write_bytes(b"half")
     return tmp_path / "orders"
-
-
-def rows_of(result: Result) -> list[dict[str, Any]]:
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.lines]
 
 
 def test_rows_of_directory_have_partition_columns(run: Run, samples: Path, directory: Path) -> None:

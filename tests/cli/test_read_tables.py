@@ -8,14 +8,13 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from tests.helpers.command import Result
+from tests.helpers.command import Result, rows_of
 
 Run = Callable[..., Result]
 ENDINGS = ("parquet", "arrow", "arrows", "jsonl", "jsonl.gz", "jsonl.zst")
@@ -30,11 +29,6 @@ def table(run: Run, samples: Path, tmp_path: Path) -> Callable[[str], Path]:
         return path.rename(tmp_path / "orders")
 
     return write
-
-
-def rows_of(result: Result) -> list[dict[str, Any]]:
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.lines]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

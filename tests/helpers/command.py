@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,12 @@ class Result:
     def lines(self) -> list[str]:
         """What was printed, without empty lines and the ends that pad a table."""
         return [line.rstrip() for line in self.out.splitlines() if line.strip()]
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    """Return the rows that a command printed as JSON lines; it must have ended well."""
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.lines]
 
 
 def runner(capfdbinary: Any, monkeypatch: Any) -> Callable[..., Result]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,18 +10,13 @@ from confluent_kafka import Producer
 
 import letterhead as lh
 from letterhead.kafka.internal_topics import internal_topic
-from tests.helpers.command import Result
+from tests.helpers.command import Result, rows_of
 from tests.kafka.broker import Broker
 from tests.kafka.test_group_command import commit, reading
 from tests.kafka.topics import Record
 from tests.kafka.written import create_with, producer, send
 
 Run = Callable[..., Result]
-
-
-def rows(result: Result) -> list[dict[str, Any]]:
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.lines]
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +32,23 @@ def test_committed_offsets_are_columns(run: Run, broker: str, running_broker: Br
     commit(broker, "watcher", topic, {0: 8})
     read = ["read", f"kafka://{broker}/__consumer_offsets", "--where", "group = 'watcher'"]
     columns = ["record", "committed_topic", "committed_partition", "committed_offset", "deleted"]
-    found = rows(run(*read, "--columns", ",".join(columns), "--json"))
+    found = rows_of(run(*read, "--columns", ",".join(columns), "--json"))
     expected = [("offset-commit", topic, partition, offset, False) for partition, offset in ((0, 5), (1, 0), (0, 8))]
     assert [tuple(row.values()) for row in found] == expected
-    [last] = rows(run(*read, "--last", "1", "--json"))
+    [last] = rows_of(run(*read, "--last", "1", "--json"))
     assert (last["topic"], last["group"], last["committed_offset"], last["undecoded"]) == (
         "__consumer_offsets", "watcher", 8, None,
     )  # fmt: skip
-    assert rows(run(*read, "--count-by", "committed_partition", "--json")) == [
+    assert rows_of(run(*read, "--count-by", "committed_partition", "--json")) == [
         {"committed_partition": 0, "count": 2}, {"committed_partition": 1, "count": 1},
     ]  # fmt: skip
-    [partition] = {row["partition"] for row in rows(run(*read, "--columns", "partition", "--json"))}
+    [partition] = {row["partition"] for row in rows_of(run(*read, "--columns", "partition", "--json"))}
     files = running_broker.directory / "data" / f"__consumer_offsets-{partition}"
-    assert rows(run("read", files, *read[2:], "--json")) == rows(run(*read, "--json"))
+    assert rows_of(run("read", files, *read[2:], "--json")) == rows_of(run(*read, "--json"))
     with lh.open(f"kafka://{broker}/__consumer_offsets", where="group = 'watcher' and committed_offset > 5") as reader:
         assert reader.read_all()["committed_offset"].to_pylist() == [8]
     # What is stored can still be read.
-    raw = rows(run(*read, "--columns", "key", "--json"))
+    raw = rows_of(run(*read, "--columns", "key", "--json"))
     assert [row["key"] for row in raw] != [None] * 3
     with lh.read.topic("__consumer_offsets", bootstrap_servers=broker) as reader:
         assert "group" not in reader.schema.names
@@ -66,7 +59,7 @@ def test_committed_offsets_are_columns(run: Run, broker: str, running_broker: Br
 def test_members_of_groups_are_columns(run: Run, broker: str, topic: str, protocol: str) -> None:
     with reading(broker, f"members-{protocol}", topic, protocol):
         command = ["read", f"kafka://{broker}/__consumer_offsets", "--where", f"group = 'members-{protocol}'", "--json"]
-        found = [row for row in rows(run(*command)) if row["members"]]
+        found = [row for row in rows_of(run(*command)) if row["members"]]
     [member] = found[-1]["members"]
     assert (member["client"], member["topics"]) == ("reader", [topic])
     record = "group-metadata" if protocol == "classic" else "consumer-group-member-metadata"
@@ -86,7 +79,7 @@ def test_transactions_are_columns(run: Run, broker: str, topic: str) -> None:
         sender.flush()
         ends(30)
     where = ["--where", "transactional_id = 'watched-transaction'"]
-    found = rows(run("read", f"kafka://{broker}/__transaction_state", *where, "--json"))
+    found = rows_of(run("read", f"kafka://{broker}/__transaction_state", *where, "--json"))
     states = [row["state"] for row in found]
     assert states[0] == "Empty"
     assert {"Ongoing", "PrepareCommit", "CompleteCommit", "PrepareAbort", "CompleteAbort"} <= {*states}

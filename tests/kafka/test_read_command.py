@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +20,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import letterhead as lh
-from tests.helpers.command import Result
+from tests.helpers.command import Result, rows_of
 from tests.kafka.broker import Broker
 from tests.kafka.test_group_offsets import committed
 from tests.kafka.topics import Record
@@ -51,17 +50,12 @@ def headers(partition: int, number: int) -> list[tuple[str, bytes | None]]:
     return [("tenant", tenant.encode()), ("retry", number.to_bytes(4, "big")), ("partition", b"%d" % partition)]
 
 
-def documents(result: Result) -> list[dict[str, Any]]:
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.lines]
-
-
 def places(result: Result) -> list[tuple[int, int]]:
-    return [(row["partition"], row["offset"]) for row in documents(result)]
+    return [(row["partition"], row["offset"]) for row in rows_of(result)]
 
 
 def test_a_topic_is_read_from_all_partitions(run: Run, orders: str) -> None:
-    rows = documents(run("read", orders, "--json"))
+    rows = rows_of(run("read", orders, "--json"))
     assert [(row["partition"], row["offset"]) for row in rows] == [(0, at) for at in range(40)] + [
         (1, at) for at in range(5)
     ]
@@ -202,7 +196,7 @@ def test_an_empty_range_is_noted(run: Run, orders: str, options: list[str]) -> N
 
 
 def test_last_finds_records_before_transaction_markers(run: Run, broker: str, written: str) -> None:
-    rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--last", "5", "--committed", "--json"))
+    rows = rows_of(run("read", f"kafka://{broker}/{written}transactions", "--last", "5", "--committed", "--json"))
     assert len(rows) == 5
 
 
@@ -210,7 +204,7 @@ def test_typed_headers_are_columns(run: Run, orders: str) -> None:
     result = run(
         "read", f"{orders}/0", "--last", "1", "--columns", "offset", "--headers", "tenant,retry:int32", "--json"
     )
-    assert documents(result) == [{"offset": 39, "tenant": "globex", "retry": 39}]
+    assert rows_of(result) == [{"offset": 39, "tenant": "globex", "retry": 39}]
     result = run("read", f"{orders}/0", "--last", "1", "--headers", "tenant:strng")
     assert (result.code, "unknown type 'strng'" in result.err) == (2, True)
 
@@ -232,14 +226,14 @@ def test_file_has_columns_of_reader(run: Run, orders: str, broker: str, tmp_path
 
 
 def test_rows_are_counted_by_headers_and_columns(run: Run, orders: str) -> None:
-    rows = documents(run("read", orders, "--count-by", "tenant,partition", "--json"))
+    rows = rows_of(run("read", orders, "--count-by", "tenant,partition", "--json"))
     assert rows == [
         {"tenant": "acme", "partition": 0, "count": 20},
         {"tenant": "globex", "partition": 0, "count": 20},
         {"tenant": "acme", "partition": 1, "count": 3},
         {"tenant": "globex", "partition": 1, "count": 2},
     ]
-    rows = documents(run("read", orders, "--count-by", "retry", "--headers", "retry:int32", "-n", "1", "--json"))
+    rows = rows_of(run("read", orders, "--count-by", "retry", "--headers", "retry:int32", "-n", "1", "--json"))
     assert rows == [{"retry": 0, "count": 2}]
 
 
@@ -250,14 +244,14 @@ def test_all_codecs_are_read(run: Run, broker: str, written: str, codec: str) ->
 
 
 def test_batches_have_codecs_producers_and_checksums(run: Run, broker: str, written: str) -> None:
-    rows = documents(run("read", f"kafka://{broker}/{written}codecs", "--batches", "--json"))
+    rows = rows_of(run("read", f"kafka://{broker}/{written}codecs", "--batches", "--json"))
     for partition, codec in enumerate(CODECS):
         batches = [row for row in rows if row["partition"] == partition]
         assert {row["codec"] for row in batches} == {codec}
         assert sum(row["records"] for row in batches) == len(numbered(100))
         assert [row["base_offset"] for row in batches] == [0, *(row["last_offset"] + 1 for row in batches[:-1])]
     assert {row["checksum"] for row in rows} == {"ok"}
-    rows = documents(run("read", f"kafka://{broker}/{written}transactions", "--batches", "--json"))
+    rows = rows_of(run("read", f"kafka://{broker}/{written}transactions", "--batches", "--json"))
     assert {row["transactional"] for row in rows if row["producer_id"] is not None} == {True}
     assert {row["records"] for row in rows if row["control"]} == {1}
     assert all(row["producer_epoch"] == 0 for row in rows if row["control"])
@@ -265,12 +259,12 @@ def test_batches_have_codecs_producers_and_checksums(run: Run, broker: str, writ
 
 def test_control_records_are_shown_and_aborted_records_marked(run: Run, broker: str, written: str) -> None:
     url = f"kafka://{broker}/{written}transactions"
-    rows = documents(run("read", url, "--control", "--json"))
+    rows = rows_of(run("read", url, "--control", "--json"))
     assert [row["control"] for row in rows if row["control"]].count("COMMIT") == 4
     assert [row["control"] for row in rows if row["control"]].count("ABORT") == 4
     assert [row["offset"] for row in rows] == [*range(len(rows))]
     read = run("read", url, "--committed", "--json")
-    committed = {row["offset"] for row in documents(read)}
+    committed = {row["offset"] for row in rows_of(read)}
     stable = max(committed)
     [note] = read.err.splitlines()
     assert re.fullmatch(rf".*{written}transactions-0: read up to offset \d+, where a transaction is open", note)
@@ -278,7 +272,7 @@ def test_control_records_are_shown_and_aborted_records_marked(run: Run, broker: 
     unmarked = {row["offset"] for row in rows if not row["aborted"] and not row["control"] and row["offset"] <= stable}
     assert unmarked == committed
     assert {row["aborted"] for row in rows if row["offset"] > stable} == {False}
-    last = documents(run("read", url, "--control", "--json", "--last", "3"))
+    last = rows_of(run("read", url, "--control", "--json", "--last", "3"))
     assert last == rows[-3:]
 
 
@@ -288,8 +282,8 @@ def test_inspect_of_segments_matches_inspect_of_topic(
     for topic in ("transactions", "codecs"):
         path = running_broker.directory / "data" / f"{written}{topic}-0"
         for view in ("--control", "--batches"):
-            of_topic = documents(run("read", f"kafka://{broker}/{written}{topic}/0", view, "--json"))
-            of_files = documents(run("read", path, view, "--json"))
+            of_topic = rows_of(run("read", f"kafka://{broker}/{written}{topic}/0", view, "--json"))
+            of_files = rows_of(run("read", path, view, "--json"))
             if view == "--control":
                 stable = max(row["offset"] for row in of_topic if row["control"] or not row["transactional"])
                 of_topic, of_files = ([row for row in rows if row["offset"] <= stable] for rows in (of_topic, of_files))
@@ -482,7 +476,7 @@ def test_a_column_of_a_topic_is_decoded(run: Run, broker: str) -> None:
         "streams-timestamped",
         "--json",
     )
-    [row] = documents(result)
+    [row] = rows_of(result)
     assert (row["key"], row["v_payload"], row["v_headers"]) == ("k", "v", [{"key": "tenant", "value": "acme"}])
 
 

@@ -22,13 +22,6 @@ LAST = 1 << 40
 BOUNDS = [(None, None), ("61", "62"), (None, "6161"), ("62", None)]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaServer]:
-    server = JavaServer(tmp_path_factory.mktemp("java"))
-    yield server
-    server.stop()
-
-
 def query(name: str, method: str, *arguments: Any, **more: Any) -> dict[str, Any]:
     return {
         "op": "query",

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +97,6 @@ class OurStore:
 
 Store = OurStore | JavaStore
 Open = Callable[[Path, dict[str, Any]], Store]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaServer]:
-    server = JavaServer(tmp_path_factory.mktemp("java"))
-    yield server
-    server.stop()
 
 
 @pytest.fixture

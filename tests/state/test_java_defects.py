@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ VERSIONED = config_of("versioned", "plain") | {
     "segment_interval_ms": 30_000,
 }
 RECORD = {"timestamp": "1000", "headers": []}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaServer]:
-    server = JavaServer(tmp_path_factory.mktemp("java"))
-    yield server
-    server.stop()
 
 
 def stores(server: JavaServer, directory: Path, config: dict[str, Any]) -> list[Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import json
 import struct
 import subprocess
 import sys
@@ -42,14 +41,21 @@ from tests.helpers import archives
 from tests.helpers.extras import spelled_out
 from tests.helpers.read_arguments import read_arguments
 from tests.helpers.rocksdb_stores import rocksdb_store
+from tests.helpers.state_directories import (
+    MINUTE,
+    NEW_YEAR,
+    SAMPLES,
+    VECTORS,
+    WITH_HEADERS,
+    aggregation,
+    described,
+    message,
+    snapshot,
+    write_raw,
+)
 
 pytest.importorskip("rocksdict")
 
-SAMPLES = Path(__file__).parents[1] / "samples"
-VECTORS = Path(__file__).parents[1] / "vectors"
-NEW_YEAR = 1767225600000
-MINUTE = 60_000
-WITH_HEADERS = "keyValueWithTimestampAndHeaders"
 DAMAGED = bytes.fromhex("0402057f00")
 REASON = "timestamp takes 8 bytes and 2 are left"
 
@@ -70,36 +76,8 @@ def in_milliseconds(table: pa.Table) -> pa.Table:
     )
 
 
-def message(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
-    data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
-    assert data is not None
-    return data
-
-
-def aggregation(payload: bytes, headers: Any = ()) -> bytes:
-    data = lh.encode(lh.Message(headers=list(headers), payload=payload), "streams")
-    assert data is not None
-    return data
-
-
 def header_values(headers: Any) -> list[dict[str, Any]] | None:
     return None if headers is None else [{"key": header.key, "value": header.value} for header in headers]
-
-
-def write_raw(directory: Path, family: str, *rows: tuple[bytes, bytes]) -> None:
-    """Write rows with no store in between."""
-    import rocksdict
-
-    def options() -> Any:
-        return rocksdict.Options(raw_mode=True)
-
-    names = rocksdict.Rdict.list_cf(str(directory))
-    database = rocksdict.Rdict(str(directory), options=options(), column_families={name: options() for name in names})
-    opened = database.get_column_family(family) if family in names else database.create_column_family(family, options())
-    for key, value in rows:
-        opened.put(key, value)
-    opened.close()
-    database.close()
 
 
 @pytest.fixture
@@ -178,19 +156,6 @@ def test_header_columns_match_select(store):
     for name in columns:
         assert table[name].combine_chunks() == expected.field(name)
     assert sum(name is not None for name in table["tenant"].to_pylist()) > 200
-
-
-def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
-    """Return the rows of a fixture as Java read them, by directory and family."""
-    lines = [json.loads(line) for line in (VECTORS / "rocksdb_fixtures.jsonl").read_text().splitlines()]
-    [databases] = [line["databases"] for line in lines if line["fixture"] == name]
-    return {
-        database["dir"]: {
-            family["name"]: [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in family["entries"]]
-            for family in database["column_families"]
-        }
-        for database in databases
-    }
 
 
 @pytest.mark.parametrize("name", ["kv-headers", "kv-mid-upgrade", "kv-plain", "kv-timestamped"])
@@ -796,13 +761,6 @@ def test_damaged_file_raises(task):
 # The reader -----------------------------------------------------------------------------------------------------------
 
 
-def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
-    return {
-        str(path): (path.stat().st_size, path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
-        for path in sorted(directory.rglob("*"))
-    }
-
-
 def test_reading_changes_nothing_in_directory(tmp_path):
     make(tmp_path, "window", "timestamped", range(30))
     make(tmp_path, "window", "headers", range(20, 50))
@@ -884,12 +842,12 @@ def test_rows_are_read_lazily(task):
 def test_directories_without_stores_are_rejected(tmp_path, task):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    for source, error, message in [
+    for source, error, text in [
         ("nowhere", FileNotFoundError, "no such file or directory: .*nowhere"),
         ("file", NotADirectoryError, "not a directory: .*file"),
         ("empty", StoreNotFoundError, "there is no store in .*empty: no directory in it has a file CURRENT"),
     ]:
-        with pytest.raises(error, match=message):
+        with pytest.raises(error, match=text):
             lh.read.state(tmp_path / source)
     write_raw(task / "rocksdb" / "latest", "keyValueWithEverything", (b"k", b"v"))
     with pytest.raises(
