@@ -115,7 +115,7 @@ def test_inspect_marks_the_failing_byte_with_its_reason(run):
     assert result.code == 1
 
 
-def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
+def test_inspect_marks_end_of_truncated_input(run):
     result = run("inspect", "-f", "streams-timestamped", "--hex", "00")
     assert result.out.endswith(
         "! 0001                             end of the bytes\n"
@@ -197,7 +197,7 @@ def test_inspect_shows_an_error_inside_a_folded_field(run):
     assert lines[at + 1].strip() == "^^ the key is not UTF-8 (key_not_utf8, byte 53)"
 
 
-def test_inspect_reads_a_row_of_a_parquet_file(run):
+def test_inspect_reads_row_of_parquet_file(run):
     messages = pq.read_table(STORE).column("value").to_pylist()
     result = run("inspect", STORE, "--column", "value", "--row", "17", "-f", "streams-timestamped", "--json")
     assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == messages[17].hex()
@@ -218,7 +218,7 @@ def test_inspect_damaged_messages_match_reference(run):
 # terminals -----------------------------------------------------------------------------------------------------------
 
 
-def test_only_the_wrong_byte_of_a_field_is_highlighted():
+def test_only_wrong_byte_of_field_is_highlighted():
     data = lh.encode([("tenant", b"acme")], "kafka").replace(b"tenant", b"ten\xffnt")
     _, printed = terminal("inspect", "-f", "kafka", "--hex", data.hex())
     [line] = [line for line in printed.splitlines() if "6e" in line and "ff" in line]
@@ -241,13 +241,13 @@ def test_terminal_shows_same_view_in_colour():
     assert code == 0
 
 
-def test_on_a_terminal_lines_are_cut_to_its_width():
+def test_terminal_lines_are_truncated_to_width():
     block = lh.encode([("k", "y" * 200)], "kafka")
     _, printed = terminal("inspect", "-f", "kafka", "--hex", block.hex(), columns=70)
     assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()) <= 70
 
 
-def test_a_pipe_gets_no_colour(run):
+def test_pipe_gets_no_colour(run):
     for command in (["inspect"], ["decode"]):
         assert "\x1b" not in run(*command, "-f", "streams-timestamped", "--hex", MESSAGE.hex()).out
 
@@ -283,7 +283,7 @@ def test_terminal_is_not_read_as_input():
     assert code == 2
 
 
-def test_a_closed_pipe_prints_no_traceback():
+def test_closed_pipe_prints_no_traceback():
     block = lh.encode([(f"key {number}", b"v" * 2000) for number in range(2000)], "kafka")
     command = "import sys; from letterhead.cli import main; sys.exit(main())"
     process = subprocess.Popen(
@@ -348,7 +348,7 @@ def test_decode_returns_null_for_a_bad_message(run):
     assert "kafka: 1 byte, null" in run("decode", "-f", "kafka", "--hex", "03", "--errors", "null").out
 
 
-def test_decode_keeps_the_readable_fields_of_a_bad_message(run):
+def test_decode_keeps_readable_fields_of_bad_message(run):
     damaged = bytes([MESSAGE[0]]) + b"\x03" + MESSAGE[2:]
     args = ("decode", "-f", "streams-timestamped", "--hex", damaged.hex(), "--errors", "column")
     result = run(*args, "--json")
@@ -392,7 +392,7 @@ def column(path: Path, *more: str | Path) -> list[str | Path]:
     return ["decode", path, "--column", "value", "-f", "streams-timestamped", *more]
 
 
-def test_a_column_becomes_json_lines(run, parquet):
+def test_column_becomes_json_lines(run, parquet):
     result = run(*column(parquet, "--json", "--errors", "column"))
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert rows[0]["headers"][0] == {"key": "tenant", "value": "acme"}
@@ -409,14 +409,14 @@ def test_a_column_becomes_json_lines(run, parquet):
     assert result.code == 1
 
 
-def test_a_column_becomes_a_table_of_its_first_rows(run, parquet):
+def test_column_becomes_table_of_first_rows(run, parquet):
     result = run(*column(parquet, "--limit", "2"))
     assert "tenant=" in result.out
     assert "2 of 4 rows" in result.out
     assert (result.code, result.err) == (0, "")
 
 
-def test_a_column_becomes_parquet(run, parquet, tmp_path):
+def test_column_becomes_parquet(run, parquet, tmp_path):
     out = tmp_path / "decoded.parquet"
     result = run(*column(parquet, "--out", out, "--errors", "column"))
     decoded = pq.read_table(out)
@@ -430,7 +430,7 @@ def test_a_column_becomes_parquet(run, parquet, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decoded.parquet", "store.parquet"]
 
 
-def test_the_error_column_has_the_requested_name(run, parquet, tmp_path):
+def test_error_column_has_requested_name(run, parquet, tmp_path):
     out, source = tmp_path / "decoded.parquet", ("--errors", "column", "--error-column", "problem")
     run(*column(parquet, "--out", out, *source))
     decoded = pq.read_table(out)
@@ -441,7 +441,7 @@ def test_the_error_column_has_the_requested_name(run, parquet, tmp_path):
     assert (refused.code, "--error-column needs" in refused.err) == (2, True)
 
 
-def test_a_whole_store_becomes_parquet(run, tmp_path):
+def test_whole_store_becomes_parquet(run, tmp_path):
     out = tmp_path / "decoded.parquet"
     assert run("decode", STORE, "-c", "value", "-f", "streams-timestamped", "-o", out).code == 0
     messages = pq.read_table(STORE).column("value").to_pylist()
@@ -452,7 +452,7 @@ def test_a_whole_store_becomes_parquet(run, tmp_path):
         assert (row["timestamp"], row["payload"]) == (whole.timestamp, whole.payload)
 
 
-def test_a_bad_row_stops_a_column_and_is_named(run, parquet, tmp_path):
+def test_bad_row_stops_column_and_is_named(run, parquet, tmp_path):
     out = tmp_path / "decoded.parquet"
     result = run(*column(parquet, "--out", out))
     assert (
@@ -503,7 +503,7 @@ def dead_letters() -> list[tuple[str, bytes | None]]:
 
 
 @pytest.mark.parametrize("form", ["bytes", "headers"])
-def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
+def test_profile_makes_convention_columns(run, tmp_path, form):
     blocks = pa.array([lh.encode(dead_letters(), "kafka"), b"", None], pa.binary())
     path = tmp_path / "dead.parquet"
     pq.write_table(
@@ -536,7 +536,7 @@ def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
     assert "original_offset" in run(*requested).out
 
 
-def test_a_profile_reports_values_of_other_types(run, tmp_path):
+def test_profile_reports_values_of_wrong_type(run, tmp_path):
     path = tmp_path / "dead.parquet"
     messages = [lh.encode(headers, "kafka") for headers in (dead_letters(), [("kafka_dlt-original-offset", b"17")])]
     pq.write_table(pa.table({"message": pa.array(messages, pa.binary())}), path)
@@ -637,7 +637,7 @@ def test_list_of_typed_headers_is_decoded_unchanged(run, tmp_path):
         (["encode", "-f", "kafka"], "key, value, headers"),
     ],
 )
-def test_a_parquet_file_without_a_column_is_refused(run, tmp_path, command, fits):
+def test_parquet_file_needs_column_option(run, tmp_path, command, fits):
     path = SAMPLES / "orders-0.parquet"
     for result, name in ((run(*command, path), path), (run(*command, "-", stdin=path.read_bytes()), "standard input")):
         assert (result.code, result.raw) == (2, b"")
@@ -785,7 +785,7 @@ def test_encode_rejects_values_that_the_format_cannot_carry(run):
     assert "timestamp" in result.err
 
 
-def test_encode_refuses_input_that_is_not_utf8(run):
+def test_encode_rejects_non_utf8_input(run):
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=b'{"\xff"}')
     assert (result.code, result.err) == (2, "letterhead: JSON: the input is not UTF-8 (line 1)\n")
 
@@ -902,7 +902,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     assert result.code == 1
 
 
-def test_a_folder_without_segments_and_stores_is_rejected(run, tmp_path):
+def test_folder_without_segments_and_stores_is_rejected(run, tmp_path):
     for command in (column(tmp_path), ["scan", tmp_path]):
         result = run(*command)
         assert (result.code, f"{tmp_path} has no log segments" in result.err) == (3, True)
@@ -1058,5 +1058,5 @@ def test_help_wraps_at_screen_width(run, monkeypatch, columns):
         assert len(line) <= columns - 2 < len(line) + 1 + len(word)
 
 
-def test_a_missing_argument_is_named_with_its_choices(run):
+def test_missing_argument_is_named_with_its_choices(run):
     assert "Choose from: bash, zsh, fish" in run("completion").err

@@ -63,13 +63,13 @@ def test_bytes_come_from_every_source_and_go_to_a_file(run, tmp_path, source):
 
 
 @pytest.mark.parametrize("word", ["be", "le", "text"])
-def test_the_types_option_chooses_the_byte_order_or_text(run, word):
+def test_types_option_selects_byte_order_or_text(run, word):
     block = lh.encode(HEADERS[:2], "iggy")
     result = run("convert", "-f", "iggy", "--to", "kafka", "--types", word, stdin=block)
     assert result.raw == lh.convert(block, "iggy", target="kafka", types=word)
 
 
-def test_a_repeated_key_has_a_type_for_each_header(run):
+def test_repeated_key_has_type_for_each_header(run):
     block = lh.encode([("a", b"\1"), ("a", b"x"), ("b=c", b"3")], "kafka")
     types = ["--types", "a=int8", "--types", "a=string", "--types", "b=c=int16:text"]
     result = run("convert", "-f", "kafka", "--to", "iggy", *types, stdin=block)
@@ -82,7 +82,7 @@ def test_types_option_accepts_typed_key_as_losses_spell_it(run):
     assert lh.decode(result.raw, "iggy") == lh.Headers([(lh.Int32(3), lh.Int8(1))])
 
 
-def test_a_loss_stops_the_conversion(run):
+def test_loss_stops_conversion(run):
     result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--as", "hex", stdin=TYPED)
     message = "iggy: the value is null (header 4); choose a format that carries it, or leave it out with --on-loss drop"
     assert result.err == f"letterhead: {message} (null_not_carried)\n"
@@ -107,7 +107,7 @@ def test_first_remedy_for_refused_conversion_loses_nothing(run, source, target, 
 
 
 @pytest.mark.parametrize("on_loss", ["drop", "report"])
-def test_a_conversion_that_drops_every_header_warns(run, on_loss):
+def test_conversion_that_drops_every_header_warns(run, on_loss):
     result = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, stdin=PLAIN)
     count = len(lh.decode(PLAIN, "kafka"))
     assert (result.code, result.raw) == (0, b"")
@@ -119,7 +119,7 @@ def test_a_conversion_that_drops_every_header_warns(run, on_loss):
 
 @pytest.mark.parametrize("source", ["bytes", "lists"])
 @pytest.mark.parametrize("errors", [(), ("--errors", "column")])
-def test_rows_of_a_column_that_lose_every_header_are_counted(run, tmp_path, source, errors):
+def test_column_rows_losing_every_header_are_counted(run, tmp_path, source, errors):
     messages = [PLAIN, b"", lh.encode([("a", None)], "kafka"), None, PLAIN]
     column = pa.array(messages, pa.binary())
     if source == "lists":
@@ -136,7 +136,7 @@ def test_rows_of_a_column_that_lose_every_header_are_counted(run, tmp_path, sour
     assert "all headers" not in run(*args, "--types", "binary").err
 
 
-def test_a_list_of_headers_is_converted(run, samples, tmp_path):
+def test_list_of_headers_is_converted(run, samples, tmp_path):
     out = tmp_path / "out.parquet"
     path = samples / "orders-0.parquet"
     result = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "kip82-typed", "--types", "binary", "-o", out)
@@ -180,7 +180,7 @@ def test_printed_command_for_reverse_conversion_works(run):
     assert run(*shlex.split(command)[1:], stdin=there.raw).raw == TYPED
 
 
-def test_a_conversion_without_losses_is_reported(run):
+def test_conversion_without_losses_is_reported(run):
     result = run("convert", "-f", "kip82-typed", "--to", "kip82-message", "--on-loss", "report", stdin=TYPED)
     assert result.err == "kip82-typed to kip82-message: nothing was lost\n"
     assert lh.decode(result.raw, "kip82-message").headers == lh.decode(TYPED, "kip82-typed")
@@ -252,7 +252,7 @@ def messages(tmp_path):
     return path
 
 
-def test_a_column_becomes_parquet_with_losses_and_errors(run, messages, tmp_path):
+def test_column_becomes_parquet_with_losses_and_errors(run, messages, tmp_path):
     out = tmp_path / "out.parquet"
     args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out)
     result = run(*args, "--on-loss", "report", "--errors", "column")
@@ -274,7 +274,7 @@ def test_a_column_becomes_parquet_with_losses_and_errors(run, messages, tmp_path
     assert result.code == 1
 
 
-def test_bad_rows_of_a_column_become_null(run, messages, tmp_path):
+def test_bad_column_rows_become_null(run, messages, tmp_path):
     out = tmp_path / "out.parquet"
     args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out, "--on-loss", "drop")
     result = run(*args, "--errors", "null")
@@ -285,7 +285,7 @@ def test_bad_rows_of_a_column_become_null(run, messages, tmp_path):
     assert refused.code == 1
 
 
-def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
+def test_tombstone_in_column_is_not_bad_row(run, tmp_path):
     path, out = tmp_path / "messages.parquet", tmp_path / "out.parquet"
     messages = [lh.encode(lh.Message(headers=[], value=value, timestamp=1), "kip82-message") for value in (b"v", None)]
     pq.write_table(pa.table({"value": messages}), path)
@@ -295,7 +295,7 @@ def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
     assert (result.code, result.err) == (0, f"2 rows written to {out}\n")
 
 
-def test_a_column_becomes_json_lines_or_a_table(run, messages):
+def test_column_becomes_json_lines_or_table(run, messages):
     args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--limit", "2")
     rows = [json.loads(line) for line in run(*args, "--json").lines]
     assert [list(row) for row in rows] == [["id", "value"]] * 2
@@ -306,7 +306,7 @@ def test_a_column_becomes_json_lines_or_a_table(run, messages):
     assert "1 of 2 rows with losses" in result.err
 
 
-def test_a_store_is_converted_to_iggy_with_its_losses_reported(run, tmp_path):
+def test_store_is_converted_to_iggy_with_losses_reported(run, tmp_path):
     there, restored = tmp_path / "there.parquet", tmp_path / "back.parquet"
     args = ("--types", "binary", "--on-loss", "report", "-o", there)
     result = run("convert", STORE, "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message", *args)
@@ -428,7 +428,7 @@ def test_headers_are_edited_before_they_are_converted(run):
     assert lh.decode(result.raw, "kafka").items() == [("tenant", b"***"), ("via", b"cli")]
 
 
-def test_an_edit_of_an_unseen_header_warns(run, tmp_path):
+def test_edit_of_unseen_header_warns(run, tmp_path):
     path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({"h": pa.array([PLAIN, None], pa.binary())}), path)
     args = ("-f", "kafka", "--to", "kafka", "--edit", "drop ssn", "--edit", "replace tenant=hash")
@@ -447,7 +447,7 @@ def test_edited_values_have_types_where_the_format_has_them(run):
 
 
 @pytest.mark.parametrize("lists", [False, True])
-def test_a_column_is_edited(run, tmp_path, lists):
+def test_column_is_edited(run, tmp_path, lists):
     path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
     column = pa.array([PLAIN, None], pa.binary())
     pq.write_table(pa.table({"h": lha.decode(column, "kafka") if lists else column}), path)
@@ -483,7 +483,7 @@ def test_unreadable_messages_are_reported_and_not_edited(run, tmp_path):
     assert (second["h"], second["error"][0]["code"]) == (None, "count_too_large")
 
 
-def test_an_hmac_reads_its_key_from_the_environment_or_a_file(run, tmp_path, monkeypatch):
+def test_hmac_key_is_read_from_environment_or_file(run, tmp_path, monkeypatch):
     key = b"sixteen bytes or more"
     (tmp_path / "key").write_bytes(key + b"\n")
     monkeypatch.setenv("MASK_KEY", key.decode())
@@ -506,7 +506,7 @@ def test_hmac_key_literal_absent_or_short_is_usage_error(run, monkeypatch, mask)
 
 
 @pytest.mark.parametrize("edit", ["drop", "mask a=b", "drop a=b", "set a", "replace a=hsh"])
-def test_a_misspelt_edit_is_a_usage_error(run, edit):
+def test_misspelt_edit_is_usage_error(run, edit):
     result = run("convert", "-f", "kafka", "--to", "kafka", "--edit", edit, stdin=PLAIN)
     assert result.code == 2
     assert "--edit" in result.err or "unknown mask" in result.err

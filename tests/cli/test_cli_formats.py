@@ -181,7 +181,7 @@ def test_json_spells_typed_keys_and_values_without_loss(run):
     ]
 
 
-def test_encode_takes_every_spelling_of_a_value_with_a_type(run):
+def test_encode_accepts_every_spelling_of_typed_value(run):
     values = [
         {"type": "int32", "value": 3},
         {"type": "int32", "value": "3"},
@@ -316,7 +316,7 @@ def test_encode_rejects_bad_fields_in_one_line(run, field, value, message):
     assert (result.code, result.err) == (2, f"letterhead: JSON: {message} (line 1)\n")
 
 
-def test_a_batch_has_all_records(run):
+def test_batch_has_all_records(run):
     records = [{"offset": offset, "key": "k", "value": None, "headers": []} for offset in (3, 4)]
     lines = b"\n".join(json.dumps(record).encode() for record in records)
     written = run("encode", "-f", "record-batch", stdin=lines).raw
@@ -347,7 +347,7 @@ def test_json_lines_become_lines_of_hex(run):
         (b'{"headers": 3}', 'JSON: "headers" is a list, not a number (line 3)'),
     ],
 )
-def test_an_error_names_the_line(run, second, message):
+def test_error_names_line(run, second, message):
     result = run("encode", "-f", "kafka", "--as", "hex", stdin=b'{"headers": []}\n\n' + second)
     assert (result.code, result.err) == (2, f"letterhead: {message}\n")
 
@@ -450,7 +450,7 @@ def test_decode_shows_typed_keys_like_errors(run):
     ]
 
 
-def test_decode_shows_every_field_of_a_message_format(run):
+def test_decode_shows_every_message_field(run):
     lines = run("decode", "-f", "kip82-message", "--hex", message(3, {"n": lh.Int8(1)}).hex()).lines
     assert lines[0] == "kip82-message: 51 bytes, 1 header"
     names = [line.split(":")[0] for line in lines[1:9]]
@@ -485,7 +485,7 @@ def test_types_without_name_are_rejected_on_request(run, command):
 # batches -------------------------------------------------------------------------------------------------------------
 
 
-def test_decode_shows_the_messages_of_a_batch(run):
+def test_decode_shows_messages_of_batch(run):
     result = run("decode", "-f", "kip82-messages", "--hex", SET.hex())
     assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages"
     assert [line for line in result.lines if line.startswith("message ")] == ["message 0", "message 1", "message 2"]
@@ -516,7 +516,7 @@ def test_decode_folds_many_messages(run):
     assert "message 24" in run("decode", "-f", "kip82-messages", "--all", "--hex", many.hex()).lines
 
 
-def test_a_bad_message_stops_a_batch_and_is_named(run):
+def test_bad_message_stops_batch_and_is_named(run):
     result = run("decode", "-f", "kip82-messages", "--hex", DAMAGED.hex())
     assert result.err.startswith("letterhead: kip82-messages: message 1: the checksum is 00000000 and the bytes give ")
     assert (result.code, result.out) == (1, "")
@@ -566,7 +566,7 @@ def test_inspect_heads_every_message(run):
     assert sorted({label["message"] for label in document["labels"]}) == [0, 1, 2]
 
 
-def test_inspect_counts_the_messages_of_a_compressed_set(run):
+def test_inspect_counts_messages_of_compressed_set(run):
     compressed = bytes.fromhex(vector("kip82_messages", "/gzip-deflated")["bytes"])
     lines = run("inspect", "-f", "kip82-messages", "--hex", (SET + compressed + SET).hex()).lines
     assert "8 messages" in lines[0]

@@ -141,7 +141,7 @@ def test_batch_that_does_not_decompress_raises() -> None:
 
 
 @pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy"]])
-def test_a_file_over_the_limit_is_not_read(run: Any, tmp_path: Path, command: list[str]) -> None:
+def test_file_over_limit_is_not_read(run: Any, tmp_path: Path, command: list[str]) -> None:
     file = tmp_path / "large.bin"
     with file.open("wb") as large:
         large.truncate(3 << 30)
@@ -157,7 +157,7 @@ def test_device_is_not_read_as_message(run: Any) -> None:
     assert "cannot read /dev/zero: it is a device" in result.err
 
 
-def test_a_pipe_is_read_like_a_file(run: Any, tmp_path: Path) -> None:
+def test_pipe_is_read_like_file(run: Any, tmp_path: Path) -> None:
     import threading
 
     pipe = tmp_path / "pipe"

@@ -103,7 +103,7 @@ def test_two_iggy_layouts_are_never_confused():
             assert set(sniff([data])) & {"iggy", "iggy-2023"} == {format}
 
 
-def test_a_checksum_outranks_other_evidence():
+def test_checksum_outranks_other_evidence():
     message = lh.encode(lh.Message(value=b"v", headers=[("n", lh.Int32(1))], timestamp=1), "kip82-message")
     assert sniff([message]) == ["kip82-message"]
     assert sniff([message + message]) == ["kip82-messages"]
@@ -137,7 +137,7 @@ def test_damaged_value_does_not_hide_column_format():
     assert sniff(messages) == ["kip82-message"]
 
 
-def test_the_detected_format_is_printed_to_stderr(run):
+def test_detected_format_is_printed_to_stderr(run):
     for command in ("inspect", "decode"):
         result = run(command, "-f", "auto", "--hex", BLOCK.hex())
         assert result.err == "letterhead: these bytes are kafka\n"

@@ -88,7 +88,7 @@ def rows_of(result: Any) -> list[Any]:
 # ls ------------------------------------------------------------------------------------------------------------------
 
 
-def test_ls_of_a_real_task_counts_rows_bytes_and_headers(run):
+def test_ls_counts_rows_bytes_and_headers_of_task(run):
     result = run("state", "ls", SAMPLES / "streams-state-0_0")
     assert result.out.splitlines()[2:5] == [
         "hourly     window, with headers        300    6,000     103,717      85,717 (83 %)       ",
@@ -250,7 +250,7 @@ def test_get_returns_the_row_that_kafka_streams_wrote(run):
 
 
 @pytest.mark.parametrize("spelling", ["a7", "hex:6137", "hex:61 37", "base64:YTc=", "string:a7", "int16:24887"])
-def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
+def test_key_accepts_several_spellings(run, tmp_path, spelling):
     store = RocksDBKeyValueStore("store")
     store.open(tmp_path)
     store.put(b"a7", message(b"42", headers=[("tenant", b"acme"), ("note", None)]))
@@ -278,7 +278,7 @@ def test_get_returns_older_family_row_as_newer(run, fixture):
 @pytest.mark.parametrize(
     "time", ["1767225660000", "@1767225660000", "2026-01-01T00:01:00", "2026-01-01 00:01:00.000 UTC"]
 )
-def test_get_of_a_window_needs_its_start(run, time):
+def test_get_of_window_needs_start(run, time):
     task = SAMPLES / "streams-state-0_0"
     row = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
     assert (row["window_start"], row["timestamp"]) == ("2026-01-01T00:01:00.000Z", "2026-01-01T00:01:59.140Z")
@@ -287,7 +287,7 @@ def test_get_of_a_window_needs_its_start(run, time):
     assert "store hourly is a window store: give --start too" in result.err
 
 
-def test_get_of_a_session_needs_its_start_and_end(run):
+def test_get_of_session_needs_start_and_end(run):
     args = ("state", "get", SAMPLES / "streams-state-0_0", "order-00", "-s", "sessions", "--start", NEW_YEAR)
     row = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
     assert (row["session_start"], row["session_end"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:30.000Z")
@@ -507,7 +507,7 @@ def test_store_type_is_inferred_from_families_and_rows(run, tmp_path, store_type
     assert (verified.code, "no errors" in verified.out) == (0, True)
 
 
-def test_the_user_can_pass_the_store_type(run, tmp_path):
+def test_store_type_option_is_accepted(run, tmp_path):
     make(tmp_path, "versioned", "plain")
     assert rows_of(run("read", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == "2026-01-01T00:00:00.000Z"
     result = run("read", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
@@ -557,7 +557,7 @@ def test_reading_ends_at_a_damaged_row(run, task):
     )
 
 
-def test_get_of_a_damaged_row_reports_the_error(run, task):
+def test_get_of_damaged_row_reports_error(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     result = run("state", "get", task, "-s", "latest", "bad")
     assert (result.code, result.out) == (1, "")
@@ -634,7 +634,7 @@ def test_verify_reports_rows_outside_the_times_of_their_segment(run, tmp_path):
 
 
 @pytest.mark.parametrize("options", [["--from-key", "a"], ["--to-key", "b"], ["--from-key", "a", "--to-key", "b"]])
-def test_a_prefix_excludes_bounds(run, task, options):
+def test_prefix_excludes_bounds(run, task, options):
     result = run("read", task, "-s", "latest", "--prefix", "order", *options)
     assert (result.code, result.out) == (2, "")
     assert "--prefix and --from-key, --to-key exclude each other" in result.err
@@ -777,7 +777,7 @@ def test_every_type_of_store_is_upgraded(run, tmp_path, store_type, values, opti
     assert run("state", "verify", tmp_path).code == 0
 
 
-def test_an_upgrade_needs_no_assumption(run, tmp_path):
+def test_upgrade_needs_no_assumption(run, tmp_path):
     make(tmp_path, "versioned", "plain")
     before = snapshot(tmp_path)
     result = run("state", "upgrade", tmp_path, "--yes")
@@ -787,7 +787,7 @@ def test_an_upgrade_needs_no_assumption(run, tmp_path):
 
 
 @pytest.mark.parametrize(("store", "to"), [("latest", "timestamped"), ("latest", "plain"), ("sessions", "plain")])
-def test_an_upgrade_cannot_be_reversed(run, task, store, to):
+def test_upgrade_is_irreversible(run, task, store, to):
     before = snapshot(task)
     result = run("state", "upgrade", task, "-s", store, "--to", to, "--yes")
     assert result.code == 2
@@ -803,7 +803,7 @@ def test_plain_rows_can_get_timestamps_only(run, fixture):
     assert families_of(task / "rocksdb" / "store")["keyValueWithTimestamp"] == expected
 
 
-def test_an_upgrade_needs_a_confirmation(run, fixture):
+def test_upgrade_needs_confirmation(run, fixture):
     task = fixture("kv-plain")
     result = run("state", "upgrade", task)
     assert (result.code, result.out) == (2, "")
@@ -832,7 +832,7 @@ def test_unclosed_store_stays_unclosed(run, fixture):
     assert dict(families_of(task / "rocksdb" / "store")["offsets"])[b"status"] == struct.pack(">q", 1)
 
 
-def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
+def test_full_disk_ends_upgrade_and_loses_nothing(run, tmp_path):
     store = RocksDBKeyValueStore("store", format="plain")
     store.open(tmp_path)
     rows = [(b"key-%05d" % number, os.urandom(400)) for number in range(8000)]
@@ -862,7 +862,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
     assert families_of(directory)[WITH_HEADERS] == expected
 
 
-def test_a_damaged_older_row_stays_and_the_others_move(run, tmp_path):
+def test_damaged_older_row_stays_and_others_move(run, tmp_path):
     make(tmp_path, "versioned", "plain")
     directory = tmp_path / "rocksdb" / "store"
     bad = struct.pack(">q", 1) + b"bad"
@@ -936,7 +936,7 @@ def test_store_open_elsewhere_is_not_upgraded(run, tmp_path):
     assert families_of(tmp_path / "rocksdb" / "store")["default"] == []
 
 
-def test_a_foreign_column_family_is_refused_and_named(run, task):
+def test_foreign_column_family_is_rejected_and_named(run, task):
     directory = task / "rocksdb" / "latest"
     write_raw(directory, "keyValueWithEverything", (b"k", b"v"))
     before = snapshot(directory)
@@ -993,7 +993,7 @@ def test_wrong_usage_names_option(run, tmp_path, monkeypatch, args, message):
     assert message in result.err
 
 
-def test_errors_name_the_options_of_the_command(run):
+def test_errors_name_command_options(run):
     task = SAMPLES / "streams-state-0_0"
     result = run("state", "diff", task, "-s", "hourly", CHANGELOG)
     assert (result.code, "expire: pass --retention, as the application does" in result.err) == (2, True)
@@ -1014,7 +1014,7 @@ def test_errors_name_the_options_of_the_command(run):
         (["-s", "latest", "--columns", "kye"], "did you mean 'key'"),
     ],
 )
-def test_wrong_options_of_read_are_named(run, tmp_path, monkeypatch, options, message):
+def test_wrong_read_options_are_named(run, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "0_0").symlink_to(SAMPLES / "streams-state-0_0")
     result = run("read", "0_0", *options)
@@ -1104,7 +1104,7 @@ def test_restore_stops_at_time_and_diff_shows_later_rows(tmp_path, run) -> None:
         (("--end", "-5"), "an offset is not negative"),
     ],
 )
-def test_wrong_options_of_restore_are_refused(tmp_path, run, options, message) -> None:
+def test_wrong_restore_options_are_rejected(tmp_path, run, options, message) -> None:
     done = run("state", "restore", CHANGELOG, tmp_path / "0_0", "-s", "latest", *options)
     assert done.code == 2
     assert message in done.err

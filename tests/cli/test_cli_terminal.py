@@ -259,7 +259,7 @@ def many_rows(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_a_signal_leaves_no_partial_file(ending: str, number: int, code: int, word: str, tmp_path: Path) -> None:
+def test_signal_leaves_no_partial_file(ending: str, number: int, code: int, word: str, tmp_path: Path) -> None:
     out = tmp_path / f"out.{ending}"
     program = (
         "import os, sys, letterhead.cli.column as column; from letterhead.cli import main; write = column.open_writer\n"
@@ -330,7 +330,7 @@ def test_quiet_omits_progress_and_notes(where: str, tmp_path: Path, monkeypatch:
         assert "10,000 records written" in err.getvalue()
 
 
-def test_no_color_prints_no_codes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_prints_no_codes_on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR")
     codes = {}
     for option in ([], ["--no-color"]):
@@ -394,13 +394,13 @@ def test_package_runs_as_program() -> None:
 
 
 @pytest.mark.parametrize("args", [COMMANDS["read-json"], COMMANDS["decode-column-json"]])
-def test_a_command_starts_without_pandas(args: list[str]) -> None:
+def test_command_starts_without_pandas(args: list[str]) -> None:
     program = "import sys; from letterhead.cli import main; code = main(); sys.exit(code or 'pandas' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_all_rows_of_a_large_file_are_shown_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_of_large_file_are_shown_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"value": pa.array([bytes(1)] * 2500, pa.binary())}), tmp_path / "in.parquet")
     with (tmp_path / "out").open("w") as out, io.StringIO() as err:
         args = ["decode", str(tmp_path / "in.parquet"), "-c", "value", "-f", "kafka", "--all"]

@@ -83,7 +83,7 @@ def test_encode_stops_at_unterminated_record(run):
         next(json_records(lines))
 
 
-def test_several_messages_without_a_separator_are_refused(run):
+def test_several_messages_without_separator_are_rejected(run):
     result = run("encode", "-f", "kafka", stdin=b'{"headers": []}\n' * 2)
     assert (result.code, result.raw) == (2, b"")
     assert "pass --as hex for a line for each record" in result.err
@@ -173,6 +173,6 @@ def test_decoded_batch_encodes_to_same_bytes(run, format):
 
 
 @pytest.mark.parametrize("format", ["record-batch", "kafka"])
-def test_a_batch_without_messages_is_refused(run, format):
+def test_batch_without_messages_is_rejected(run, format):
     result = run("encode", "-f", format, stdin=b'{"messages": []}')
     assert (result.code, " needs " in result.err) == (2, True)

@@ -228,7 +228,7 @@ def test_seconds_are_rejected_with_suggested_milliseconds(run: Run, number: str,
     assert run("read", ORDERS, "--where", f"timestamp < {right}", "--json", "-n", "1").code == 0
 
 
-def test_microseconds_are_refused(run: Run) -> None:
+def test_microseconds_are_rejected(run: Run) -> None:
     result = run("read", ORDERS, "--end", "@1767243600000000")
     assert (result.code, "after the year 9999: check the unit" in result.err) == (2, True)
 

@@ -140,7 +140,7 @@ def test_link_to_itself_is_not_a_file(run: Run, directory: Path) -> None:
     assert "self.parquet is not a regular file" in result.err
 
 
-def test_a_link_is_followed_once(run: Run, directory: Path) -> None:
+def test_link_is_followed_once(run: Run, directory: Path) -> None:
     for link, target in [
         ("day=2026-01-01/shard=7", "."),
         ("x=1", "."),
@@ -160,7 +160,7 @@ def test_table_with_transaction_log_is_rejected(run: Run, directory: Path) -> No
     assert (result.code, "is a table of Delta" in result.err) == (2, True)
 
 
-def test_a_damaged_file_is_named(run: Run, directory: Path) -> None:
+def test_damaged_file_is_named(run: Run, directory: Path) -> None:
     path = next(directory.rglob("part-00002*"))
     path.write_bytes(path.read_bytes()[:-20])
     result = run("read", directory, "--json")

@@ -105,7 +105,7 @@ def test_times_and_offsets_limit_records(run: Run, samples: Path) -> None:
     assert offsets_between("--start", "2026-01-01T01:01:00+01:00", "--end", "2026-01-01 00:01:05") == expected
 
 
-def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_broker_directory_partitions_are_distinguished(run: Run, samples: Path, tmp_path: Path) -> None:
     for name in ("orders-0", "orders-1"):
         (tmp_path / name).mkdir()
         (tmp_path / name / LOG).write_bytes(FIRST)
@@ -291,7 +291,7 @@ def test_inspect_names_an_offset_that_is_missing(run: Run, samples: Path, tmp_pa
     assert (result.code, "--offset excludes --column" in result.err) == (2, True)
 
 
-def test_a_damaged_batch_is_listed_with_its_error(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_damaged_batch_is_listed_with_error(run: Run, folder: Callable[[bytes], Path]) -> None:
     path = folder(FIRST + SECOND[:-1] + b"\1")
     result = run("read", path, "--batches", "--json", "--columns", "base_offset,checksum")
     assert (result.code, [json.loads(line) for line in result.lines]) == (
@@ -323,7 +323,7 @@ def test_headers_are_edited_before_rows_are_written(run: Run, folder: Callable[[
         ("only tenant,note", "none of these records had a header that 'only' names: none was kept"),
     ],
 )
-def test_an_edit_of_an_unseen_header_warns(
+def test_edit_of_unseen_header_warns(
     run: Run, folder: Callable[[bytes], Path], tmp_path: Path, edit: str, warned: str
 ) -> None:
     source = folder(FIRST)
@@ -356,7 +356,7 @@ def test_header_is_not_selectable_as_column(run: Run, samples: Path) -> None:
     assert "tenant of --headers follows the columns by itself" in result.err
 
 
-def test_a_limit_counts_rows_of_damaged_batches(run, tmp_path):
+def test_limit_counts_rows_of_damaged_batches(run, tmp_path):
     (tmp_path / "t-0").mkdir()
     batches = [lh.batch([lh.Message(offset=at, headers=[])], "record-batch") for at in range(5)]
     for at in (1, 3):

@@ -39,7 +39,7 @@ def test_read_output_is_readable_as_source(run: Run, samples: Path, table: Calla
     assert run("read", "-", "--json", stdin=path.read_bytes()).out == expected
 
 
-def test_a_compressed_parquet_file_is_read(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
+def test_compressed_parquet_file_is_read(run: Run, table: Callable[[str], Path], tmp_path: Path) -> None:
     path = table("parquet")
     expected = run("read", path, "--json").out
     (tmp_path / "compressed").write_bytes(gzip.compress(path.read_bytes()))
@@ -47,7 +47,7 @@ def test_a_compressed_parquet_file_is_read(run: Run, table: Callable[[str], Path
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_headers_of_a_table_are_selected_and_tested(run: Run, table: Callable[[str], Path], ending: str) -> None:
+def test_table_headers_are_selected_and_tested(run: Run, table: Callable[[str], Path], ending: str) -> None:
     options = ["--columns", "offset", "--headers", "tenant,amount_cents:int64", "--where", "tenant = 'acme'", "--json"]
     with lh.read.segments("tests/samples/orders-0", columns=["offset"], where="tenant = 'acme'", end=50) as reader:
         offsets = reader.read_all()["offset"].to_pylist()
@@ -232,7 +232,7 @@ def test_output_does_not_replace_source(run: Run, table: Callable[[str], Path], 
     assert path.read_bytes() == before
 
 
-def test_log_files_of_a_partition_are_one_source(run: Run, samples: Path) -> None:
+def test_log_files_of_one_partition_are_one_source(run: Run, samples: Path) -> None:
     files = sorted((samples / "orders-0").glob("*.log"))
     expected = run("read", samples / "orders-0", "--json").out
     assert run("read", *files[::-1], "--json").out == expected

@@ -165,13 +165,13 @@ def test_error_leaves_existing_file_and_no_partial_one(name: str, error: Any, tm
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"before")]
 
 
-def test_a_device_is_written_in_place() -> None:
+def test_device_is_written_in_place() -> None:
     with open_writer(SCHEMA, RowFormat(Form.JSON, Path("/dev/null"))) as writer:
         writer.write(BATCH)
     assert not Path("/dev/null").is_file()
 
 
-def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
+def test_pipe_is_written_in_place(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "o.jsonl")
     reader = os.open(tmp_path / "o.jsonl", os.O_RDONLY | os.O_NONBLOCK)
     with open_writer(SCHEMA, RowFormat(target=tmp_path / "o.jsonl")) as writer:

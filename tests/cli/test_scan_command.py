@@ -147,7 +147,7 @@ def test_code_for_spark_selects_the_scanned_column(run, written):
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_the_table_fits_a_terminal_of_any_width(samples, columns):
+def test_table_fits_terminal_of_any_width(samples, columns):
     code, printed = terminal(samples / "orders-0.parquet", columns=columns)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", printed[printed.index("Scan of") :])
     assert code == 0
@@ -200,7 +200,7 @@ def test_html_page_is_well_formed_and_loads_nothing(run, samples, tmp_path):
 # What is scanned. ------------------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_a_message_format_are_read_and_detected(run, samples):
+def test_message_bytes_are_read_and_format_detected(run, samples):
     store = samples / "store-latest-0.parquet"
     named = run("scan", store, "--column", "value", "--format", "streams-timestamped", "--json")
     assert json.loads(named.out)["rows"] == pq.read_metadata(store).num_rows
@@ -218,7 +218,7 @@ def test_damaged_rows_are_counted_and_the_exit_code_is_1(run, tmp_path):
     assert "1 of 3 rows are damaged (their readable headers are counted): negative_count 1" in result.out
 
 
-def test_a_sample_is_evenly_spaced_and_reported(run, written):
+def test_sample_is_evenly_spaced_and_reported(run, written):
     path = written([[("n", str(n).encode())] for n in range(25_000)])
     result = run("scan", path, "--sample", "50")
     assert "a sample of 25,000 rows, evenly spaced" in result.lines

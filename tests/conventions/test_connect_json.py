@@ -54,7 +54,7 @@ def select(type: str, text: str) -> Any:
 
 
 @pytest.mark.parametrize(("type", "text", "expected"), WRITTEN)
-def test_value_equals_what_connect_wrote(type: str, text: str, expected: object) -> None:
+def test_value_matches_connect_output(type: str, text: str, expected: object) -> None:
     value = select(f"{type}:connect", text)
     assert value == expected or (value != value and expected != expected)
 

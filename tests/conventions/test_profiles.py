@@ -158,7 +158,7 @@ def test_profile_reads_headers_of_cloudevents():
     assert lha.rfc3339(pa.array([row["ce_time"]]), unit="us").to_pylist() == [moment]
 
 
-def test_booleans_of_the_cloudevents_sdk_are_read():
+def test_cloudevents_sdk_booleans_are_read():
     attributes = {"id": "e-1", "source": "/orders", "type": "org.acme.order", "specversion": "1.0"}
     message = to_binary(CloudEvent({**attributes, "replay": True, "final": False}, {}), JSONFormat())
     headers = lh.encode(list(message.headers.items()), "kafka")
@@ -376,7 +376,7 @@ def test_profile_reads_the_dead_letter_queue_of_kafka_streams():
     assert without["exception_message"] is None
 
 
-def test_keys_of_the_profile_occur_in_the_class_of_kafka_streams():
+def test_profile_keys_occur_in_kafka_streams_class():
     jars = list((built("jvm-tests") / "lib").glob(f"kafka-streams-{KAFKA}.jar"))
     if not jars:
         pytest.skip("`tools/test python` brings the jar of Kafka Streams")
@@ -432,7 +432,7 @@ def test_profile_reads_the_types_of_spring():
     }  # fmt: skip
 
 
-def test_spring_columns_have_the_types_of_the_json_header():
+def test_spring_columns_have_types_from_json_header():
     [headers] = recorded("spring")
     block = lh.encode(headers, "kafka")
     types = lh.select(block, lh.profile("spring"))["json_header_types"]
@@ -488,7 +488,7 @@ def test_profile_reads_the_dead_letters_of_smallrye():
     assert (row["exception_cause_class"], row["exception_cause_message"]) == (None, None)
 
 
-def test_a_scan_names_the_profiles_that_fit():
+def test_scan_names_matching_profiles():
     def scanned(*names):
         return lha.scan(pa.array([lh.encode([(name, b"x") for name in names], "kafka")]), "kafka")
 

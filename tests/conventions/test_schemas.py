@@ -164,7 +164,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("value", "header", "code", "byte", "message"), BAD)
-def test_a_value_without_an_id_is_rejected(value: bytes, header: Any, code: str, byte: int, message: str) -> None:
+def test_value_without_id_is_rejected(value: bytes, header: Any, code: str, byte: int, message: str) -> None:
     values = pa.array([prefixed(1, b"a"), value, None])
     headers = None if header is None else encoded([], header, header)
     with pytest.raises(lh.DecodeError) as raised:
@@ -221,7 +221,7 @@ def test_malformed_apicurio_id_is_rejected(value: bytes, id: bytes | None, code:
     assert lha.by_schema_id(pa.array([value]), headers, header=APICURIO, errors="null") == []
 
 
-def test_the_size_of_an_id_must_fit_its_header() -> None:
+def test_id_size_must_match_header() -> None:
     values, headers = pa.array([b"\0" + long(7)]), encoded([])
     with pytest.raises(ValueError, match="id_bytes must be 4 or 8, not 5"):
         lha.by_schema_id(values, id_bytes=5)  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ def test_bad_value_leaves_rest_of_group_decoded() -> None:
     assert raised.value.__notes__ == ["schema 1: 64 values, the first of them in row 0"]
 
 
-def test_an_unknown_schema_is_set_aside() -> None:
+def test_unknown_schema_is_set_aside() -> None:
     values = pa.array([prefixed(1, b"a"), prefixed(2, b"b"), prefixed(1, b"c")])
 
     def decode(group: lha.SchemaGroup) -> Any:

@@ -237,7 +237,7 @@ def test_retry_topic_time_has_java_byte_length(data: str, expected: int) -> None
 
 
 @pytest.mark.parametrize(("data", "code"), [("", "wrong_size"), ("7fffffffffffffff00", "out_of_range")])
-def test_a_number_of_any_length_fits_its_type(data: str, code: str) -> None:
+def test_number_of_any_length_fits_its_type(data: str, code: str) -> None:
     block = lh.encode([("x", bytes.fromhex(data))], "kafka")
     with pytest.raises(lh.DecodeError) as raised:
         lh.select(block, {"x": "int64:varlen"})
@@ -245,7 +245,7 @@ def test_a_number_of_any_length_fits_its_type(data: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("data", ["03", "00000003"])
-def test_attempts_of_a_retry_topic_have_one_byte_or_four(data: str) -> None:
+def test_retry_topic_attempts_have_one_or_four_bytes(data: str) -> None:
     block = lh.encode([("retry_topic-attempts", bytes.fromhex(data))], "kafka")
     assert lh.select(block, lh.profile("spring-retry"))["attempts"] == 3
 
@@ -265,7 +265,7 @@ def test_read_only_encodings_are_not_converted(suffix: str) -> None:
         ("int64:jsn", "did you mean 'json'"),
     ],
 )
-def test_types_without_an_encoding_are_refused(type: str, message: str) -> None:
+def test_types_without_encoding_are_rejected(type: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lh.field(type)
     if "did you mean" not in message:

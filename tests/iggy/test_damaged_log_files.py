@@ -121,7 +121,7 @@ def test_damage_is_silent_if_no_message_in_batch_is_requested(folder: Callable[.
     assert offsets(path, end=3) == [0, 1, 2]
 
 
-def test_a_damaged_message_has_its_own_row(folder: Callable[..., Path]) -> None:
+def test_damaged_message_has_own_row(folder: Callable[..., Path]) -> None:
     path = folder(three(0) + changed(three(3), -1) + three(6))
     with opened(path, errors="column") as reader:
         result = reader.read_all().to_pylist()
@@ -204,7 +204,7 @@ def test_each_of_several_damaged_batches_is_reported(folder: Callable[..., Path]
     assert [(damage.first, damage.last) for damage in reader.damaged] == [(3 * at, 3 * at + 2) for at in numbers]
 
 
-def test_the_command_names_missing_offsets(
+def test_command_names_missing_offsets(
     folder: Callable[..., Path], capfdbinary: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder(three(0) + WHOLE_BATCH["a smaller count"] + three(6))

@@ -154,7 +154,7 @@ def test_keys_of_different_kinds_differ() -> None:
 
 
 @pytest.mark.parametrize("cls", [HeaderKey, HeaderValue])
-def test_a_field_has_1_to_255_bytes(cls: Any) -> None:
+def test_field_has_1_to_255_bytes(cls: Any) -> None:
     part = "key" if cls is HeaderKey else "value"
     assert len(cls.from_raw(bytes(255)).value) == 255
     for make, whole in ((cls.from_raw, b"x"), (cls.from_str, "x")):
@@ -245,7 +245,7 @@ def test_values_without_iggy_type_are_rejected() -> None:
         ("binary", "1", "unknown_type"),
     ],
 )
-def test_text_that_is_no_value_is_rejected(kind: str, text: str, code: str) -> None:
+def test_text_of_invalid_value_is_rejected(kind: str, text: str, code: str) -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderValue.from_kind_str_and_value_str(kind, text)
     assert raised.value.code == code
@@ -310,7 +310,7 @@ def test_invalid_header_argument_raises_type_error() -> None:
 
 
 @given(maps)
-def test_maps_survive_bytes_json_and_the_rest_of_the_package(headers: HeaderMap) -> None:
+def test_maps_survive_bytes_json_and_package_conversions(headers: HeaderMap) -> None:
     for canonical in (False, True):
         block = headers.to_bytes("iggy", canonical=canonical)
         assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "iggy") == headers
@@ -338,7 +338,7 @@ def test_non_string_keys_are_rejected_by_older_format() -> None:
         assert (raised.value.code, raised.value.format) == ("key_not_carried", "iggy-2023")
 
 
-def test_kinds_without_name_pass_unless_refused() -> None:
+def test_kinds_without_name_pass_unless_strict() -> None:
     block = bytes.fromhex("c80100000061c90100000062")
     headers = HeaderMap.from_bytes(block)
     assert headers == {HeaderKey.from_kind_bytes(200, b"a"): HeaderValue(201, b"b")}

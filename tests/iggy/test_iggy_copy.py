@@ -131,7 +131,7 @@ def test_records_of_kafka_are_copied_without_loss_and_back(
     assert run("diff", file, directory, "--by", "position").lines == ["no record differs; 12 equal"]
 
 
-def test_lossy_mapping_is_by_request_and_refuses_what_is_lost(
+def test_lossy_mapping_is_optional_and_rejects_unmappable(
     server: Server, create: Create, run: Run, tmp_path: Path
 ) -> None:
     target = create(2)
@@ -145,7 +145,7 @@ def test_lossy_mapping_is_by_request_and_refuses_what_is_lost(
     assert run("copy", file, url(server, target), "--mapping", "kafka-gateway", *once, "--verify").code == 0
 
 
-def test_messages_are_no_records_without_a_mapping(server: Server, create: Create, run: Run, samples: Path) -> None:
+def test_messages_are_not_records_without_mapping(server: Server, create: Create, run: Run, samples: Path) -> None:
     source = create(1)
     messages(server, source, 3, 0)
     refused = run("copy", url(server, source), "kafka://127.0.0.1:1/orders")
@@ -158,7 +158,7 @@ def test_messages_are_no_records_without_a_mapping(server: Server, create: Creat
     assert (refused.code, "create stream and topic by a client of Iggy" in refused.err) == (2, True)
 
 
-def test_topic_that_is_no_copy_is_refused(server: Server, create: Create, run: Run) -> None:
+def test_topic_that_is_not_a_copy_is_rejected(server: Server, create: Create, run: Run) -> None:
     source, target, narrow = create(2), create(2), create(1)
     messages(server, source, 5, 1)
     messages(server, target, 3, 1, 50)
@@ -170,7 +170,7 @@ def test_topic_that_is_no_copy_is_refused(server: Server, create: Create, run: R
     assert (refused.code, "create a topic with 2 partitions or more" in refused.err) == (2, True)
 
 
-def test_late_messages_of_a_killed_copy_are_noticed(
+def test_late_messages_of_killed_copy_are_detected(
     server: Server, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = create(1), create(1)
@@ -190,7 +190,7 @@ def test_late_messages_of_a_killed_copy_are_noticed(
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
-def test_copy_that_is_killed_again_and_again_has_every_message_once(
+def test_repeatedly_killed_copy_has_every_message_once(
     kills: int, server: Server, create: Create, run: Run, samples: Path
 ) -> None:
     target = url(server, create(1))

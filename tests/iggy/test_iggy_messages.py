@@ -425,7 +425,7 @@ def test_error_byte_counts_from_start_of_reply(state: MessageState | None, prefi
     assert raised.value.message == "message 0: value type code 99 is unknown"
 
 
-def test_a_missing_checksum_is_computed() -> None:
+def test_missing_checksum_is_computed() -> None:
     message = polled(state=MessageState.AVAILABLE)
     assert PolledMessage.from_bytes(message.to_bytes()).checksum == zlib.crc32(b"hello")
     assert f'"checksum":{zlib.crc32(b"hello")}' in message.to_json()

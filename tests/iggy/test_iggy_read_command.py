@@ -90,7 +90,7 @@ def test_times_limit_messages(run: Run, url: str) -> None:
     assert count("--end", "2024-01-01") == 0
 
 
-def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: str, tmp_path: Path) -> None:
+def test_parquet_has_columns_of_reader(run: Run, server: Server, url: str, tmp_path: Path) -> None:
     out = tmp_path / "orders.parquet"
     assert run("read", url, "-o", out).code == 0
     with lh.read.iggy(server.address, stream="shown", topic="orders/new") as reader:
@@ -151,7 +151,7 @@ def test_header_absent_from_all_messages_warns(run: Run, url: str) -> None:
     assert run("read", url, "--json", "--where", "tenant = 'nobody'").err == ""
 
 
-def test_second_read_of_a_topic_raises(server: Server, url: str) -> None:
+def test_second_read_of_topic_raises(server: Server, url: str) -> None:
     reader = lh.read.iggy(server.address, stream="shown", topic="orders/new")
     assert len(reader.read_all()) == 30
     with pytest.raises(ValueError, match="was read to its end"):

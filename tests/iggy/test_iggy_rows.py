@@ -69,7 +69,7 @@ def test_kafka_record_time_out_of_spark_range_names_offset() -> None:
 
 
 @pytest.mark.parametrize("errors", ["column", "null"])
-def test_one_row_reports_a_damaged_batch_of_a_poll(errors: Any) -> None:
+def test_damaged_batch_in_poll_is_reported_as_one_row(errors: Any) -> None:
     client: Any = SimpleNamespace(timeout=1.0)
     batches = [batch(*(frame(at) for at in range(3)), base=first) for first in (3, 6, 9)]
     for at, code in ((16, "bad_crc"), (40, "bad_crc"), (292, "wrong_size")):

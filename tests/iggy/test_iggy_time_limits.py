@@ -40,7 +40,7 @@ def test_server_with_incomplete_reply_times_out(action: Callable[[str], object],
         action(f"iggy://u:p@127.0.0.1:{server.port}")
 
 
-def test_a_server_without_tls_times_out(action: Callable[[str], object]) -> None:
+def test_server_without_tls_times_out(action: Callable[[str], object]) -> None:
     with SilentServer() as server, pytest.raises(TimeoutError, match=r"did not answer in 0\.4 s"):
         action(f"iggy://u:p@127.0.0.1:{server.port}?tls=true")
 
@@ -77,14 +77,14 @@ def test_missing_acknowledgement_times_out_and_warns_of_append() -> None:
 
 # It failed once in eight runs beside other processes.
 @pytest.mark.full
-def test_an_interrupt_ends_a_waiting_reader() -> None:
+def test_interrupt_ends_waiting_reader() -> None:
     program = "import sys, letterhead as lh; lh.read.iggy(sys.argv[1], stream='s', topic='t').read_all()"
     with SilentServer() as server:
         ended = interrupted(program, f"iggy://u:p@127.0.0.1:{server.port}", server=server)
     assert ended == "KeyboardInterrupt"
 
 
-def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create: Callable[..., str]) -> None:
+def test_request_after_interrupt_gets_own_reply(server: Server, create: Callable[..., str]) -> None:
     from letterhead.iggy.address import Address
     from letterhead.iggy.client import IggyClient, IggyTopic
     from letterhead.iggy.connection import Connection

@@ -79,7 +79,7 @@ def test_records_outside_iggy_limits_survive_mapping(record: KafkaRecord, lossle
 
 
 @pytest.mark.parametrize("record", LOST)
-def test_the_lossless_mapping_keeps_order_repeats_and_no_time(record: KafkaRecord) -> None:
+def test_lossless_mapping_keeps_order_repeats_and_no_time(record: KafkaRecord) -> None:
     assert back(record, lossless=True) == record
 
 
@@ -130,7 +130,7 @@ def read(server: Server, topic: str, **options: Any) -> pa.Table:
 @pytest.mark.parametrize(
     "where", ["stream = 's'", "partition = 1", "offset < 5", "timestamp > 0", "key is null", "value is null"]
 )
-def test_a_condition_can_test_every_field_of_a_record(where: str) -> None:
+def test_condition_can_test_every_record_field(where: str) -> None:
     lh.read.iggy(
         "iggy://u:p@h", stream="s", topic="t", options=lh.ReadOptions(mapping="kafka-gateway"), where=where
     ).close()
@@ -180,7 +180,7 @@ def test_odd_records_survive_server_round_trip(server: Server, create: Callable[
 
 
 @pytest.mark.iggy_server
-def test_a_condition_tests_the_records(server: Server, create: Callable[..., str], samples: Path) -> None:
+def test_condition_selects_records(server: Server, create: Callable[..., str], samples: Path) -> None:
     topic = create(2)
     with lh.read.segments(samples / "orders-0") as reader:
         table = reader.read_all().slice(0, 500)

@@ -75,7 +75,7 @@ def test_killed_server_loses_and_repeats_no_acknowledged_row(
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
-def test_a_truncated_batch_is_removed_before_the_server_starts(server: Server, tmp_path: Path) -> None:
+def test_truncated_batch_is_removed_before_server_starts(server: Server, tmp_path: Path) -> None:
     other = Server(tmp_path)
     other.start()
     try:

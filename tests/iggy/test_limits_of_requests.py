@@ -40,12 +40,12 @@ def write(address: str, table: pa.Table, **options: object) -> lh.write.Written:
 # --- addresses and names ---------------------------------------------------------------------------------------------
 
 
-def test_the_port_of_an_address_is_8090_by_default() -> None:
+def test_address_port_defaults_to_8090() -> None:
     assert Address.parse("iggy://u:p@h").port == 8090
     assert Address.parse("iggy+tcp://u:p@h:1").port == 1
 
 
-def test_a_connection_is_encrypted_only_if_the_address_says_so() -> None:
+def test_connection_is_encrypted_only_on_request() -> None:
     assert Address.parse("iggy://u:p@h?tls=TRUE").tls is True
     assert Address.parse("iggy://u:p@h?tls=false").tls is Address.parse("iggy://u:p@h").tls is False
     with pytest.raises(ValueError, match="the option tls of the address must be true or false"):
@@ -83,7 +83,7 @@ def test_names_and_passwords_have_at_most_255_bytes(place: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x" * 256, "é" * 128, True, -1, 1 << 32, 1.0])
-def test_an_invalid_stream_is_rejected(value: object) -> None:
+def test_invalid_stream_is_rejected(value: object) -> None:
     with pytest.raises(ValueError, match="stream"):
         lh.read.iggy("iggy://u:p@h", stream=value, topic="t")
 
@@ -148,7 +148,7 @@ def test_headers_have_at_most_100_000_bytes(address: str) -> None:
         write(address, pa.table({"payload": ["x"], "headers": headers(100_001)}), partition=1)
 
 
-def test_a_payload_has_at_most_64_000_000_bytes(address: str) -> None:
+def test_payload_has_at_most_64_000_000_bytes(address: str) -> None:
     with pytest.raises(EncodeError, match=r"the payload has more than 64000000 bytes.*row 1"):
         write(address, pa.table({"payload": [b"x", bytes(64_000_001)]}))
 
@@ -168,7 +168,7 @@ def test_message_time_is_1970_or_later(address: str) -> None:
         write(address, table(-1), partition=1)
 
 
-def test_a_partition_and_a_key_exclude_each_other(address: str) -> None:
+def test_partition_and_key_exclude_each_other(address: str) -> None:
     with pytest.raises(ValueError, match="partition and partition_key exclude each other"):
         write(address, pa.table({"payload": ["x"], "key": ["k"]}), partition=1, partition_key="key")
 

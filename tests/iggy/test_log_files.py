@@ -95,7 +95,7 @@ def test_truncated_end_is_reported_and_earlier_damage_rejected(stopped: tuple[Pa
     assert raised.value.code == "bad_crc"
 
 
-def test_a_directory_without_segments_is_rejected(tmp_path: Path) -> None:
+def test_directory_without_segments_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="has no log segments"):
         read(tmp_path)
 
@@ -121,7 +121,7 @@ def test_spark_reads_each_file_in_a_task(stopped: tuple[Path, pa.Table], spark: 
         )
 
 
-def test_the_command_reads_the_files_of_a_server(
+def test_command_reads_server_files(
     stopped: tuple[Path, pa.Table], capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = runner(capfdbinary, monkeypatch)

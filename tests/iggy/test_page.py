@@ -23,7 +23,7 @@ pytestmark = pytest.mark.iggy_server
 EXAMPLE = pages.ROOT / "examples" / "kafka_iggy_spark.py"
 
 
-def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path) -> None:
+def test_iggy_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path) -> None:
     if not kafka.BUILT.exists():
         pytest.skip("no Kafka broker: make target/kafka/.built")
     server.create("shop", "orders", 2)
@@ -60,7 +60,7 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
 
 
 @pytest.mark.full
-def test_the_example_copies_a_topic_to_parquet(server: Server, samples: Path, tmp_path: Path) -> None:
+def test_example_copies_topic_to_parquet(server: Server, samples: Path, tmp_path: Path) -> None:
     if not kafka.BUILT.exists():
         pytest.skip("no Kafka broker: make target/kafka/.built")
     server.create("example", "copy", 2)

@@ -111,12 +111,12 @@ def test_start_and_end_accept_offsets_or_times(server: Server, create: Callable[
     assert read(server, topic, columns=columns, start=datetime(1960, 1, 1, tzinfo=UTC)).num_rows == 20
 
 
-def test_an_empty_topic_has_no_rows(server: Server, create: Callable[..., str]) -> None:
+def test_empty_topic_has_no_rows(server: Server, create: Callable[..., str]) -> None:
     table = read(server, create(2), columns=["offset", "id"])
     assert (table.num_rows, table.column_names) == (0, ["offset", "id"])
 
 
-def test_a_numbered_stream_is_read(server: Server, create: Callable[..., str]) -> None:
+def test_numbered_stream_is_read(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(2))
     number = next(
@@ -126,7 +126,7 @@ def test_a_numbered_stream_is_read(server: Server, create: Callable[..., str]) -
         assert reader.read_all()["topic"].to_pylist() == [str(number)] * 2
 
 
-def test_an_offset_after_the_end_is_rejected(server: Server, create: Callable[..., str]) -> None:
+def test_offset_after_end_is_rejected(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(2))
     with pytest.raises(ValueError, match=r"start is offset 3, but the partition ends at 2"):
@@ -162,18 +162,18 @@ def test_personal_access_token_authenticates(server: Server, create: Callable[..
 @pytest.mark.parametrize(
     "address", ["http://u:p@h", "iggy://h:8090", "iggy://u:secret/word@h:1", "iggy://u:secret@h:x", ""]
 )
-def test_an_invalid_address_is_rejected_without_its_password(address: str) -> None:
+def test_invalid_address_is_rejected_without_its_password(address: str) -> None:
     with pytest.raises(ValueError, match="the address of an Iggy server is iggy://user:password@host:port") as raised:
         lh.read.iggy(address, stream="s", topic="t")
     assert "secret" not in str(raised.value)
 
 
-def test_a_server_that_does_not_answer_times_out(server: Server) -> None:
+def test_unresponsive_server_times_out(server: Server) -> None:
     with pytest.raises(TimeoutError, match=r"127\.0\.0\.1:1 did not answer in 0\.3 s"):
         lh.read.iggy("iggy://u:p@127.0.0.1:1", stream="s", topic="t", options=lh.ReadOptions(timeout_ms=300)).read_all()
 
 
-def test_a_server_that_accepts_and_is_silent_times_out() -> None:
+def test_server_that_accepts_and_is_silent_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"iggy://u:p@127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(TimeoutError, match=r"did not answer in 0\.3 s"):
@@ -396,7 +396,7 @@ def test_condition_selects_same_rows_as_filtering_whole_topic(
     assert read(server, topic, headers=headers, where=where).to_pylist() == [row for row in rows if matches(row)]
 
 
-def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, create: Callable[..., str]) -> None:
+def test_condition_on_offsets_or_times_limits_polls(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(500))
     time.sleep(0.01)

@@ -47,7 +47,7 @@ def test_iggy_log_starts_with_complete_batch(tmp_path: Path, name: str, data: by
     assert is_iggy_log(tmp_path / name) is expected
 
 
-def test_an_empty_log_is_recognized_by_its_path(tmp_path: Path) -> None:
+def test_empty_log_is_recognized_by_path(tmp_path: Path) -> None:
     for path, expected in (("streams/1/topics/2/partitions/0", True), ("streams/1/topics/2/segments/0", False)):
         file = tmp_path / path / "00000000000000000000.log"
         file.parent.mkdir(parents=True)

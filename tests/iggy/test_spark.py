@@ -42,7 +42,7 @@ def retries(rows: list[Any]) -> list[int]:
     return sorted(row.retry for row in rows)
 
 
-def test_a_batch_query_reads_all_rows(server: Server, create: Callable[..., str], spark: Any) -> None:
+def test_batch_query_reads_all_rows(server: Server, create: Callable[..., str], spark: Any) -> None:
     topic = create(2)
     fill(server, topic, 3000)
     frame = (
@@ -64,7 +64,7 @@ def test_a_batch_query_reads_all_rows(server: Server, create: Callable[..., str]
     assert [row.offset for row in some.load().collect()] == [10, 11, 12, 13, 14]
 
 
-def test_a_batch_query_writes_rows_with_their_ids(server: Server, create: Callable[..., str], spark: Any) -> None:
+def test_batch_query_writes_rows_with_ids(server: Server, create: Callable[..., str], spark: Any) -> None:
     source, target = create(2), create(2)
     fill(server, source, 2000)
     (
@@ -79,7 +79,7 @@ def test_a_batch_query_writes_rows_with_their_ids(server: Server, create: Callab
     assert tables[0].sort_by(order).equals(tables[1].sort_by(order))
 
 
-def test_a_stream_continues_from_its_checkpoint(
+def test_stream_continues_from_checkpoint(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
     source, target = create(2), create()
@@ -105,7 +105,7 @@ def test_a_stream_continues_from_its_checkpoint(
         assert sorted(reader.read_all()["retry"].to_pylist()) == list(range(1600))
 
 
-def test_a_key_chooses_the_partition_of_a_written_row(server: Server, create: Callable[..., str], spark: Any) -> None:
+def test_key_selects_partition_of_written_row(server: Server, create: Callable[..., str], spark: Any) -> None:
     ours, direct = create(5), create(5)
     rows = table(200).select(["payload", "key"])
     frame = spark.createDataFrame(rows.to_pylist(), "payload binary, key string").repartition(2)
@@ -138,7 +138,7 @@ def test_timestamps_bound_a_batch_query(server: Server, create: Callable[..., st
     assert count(startingTimestamp=0, endingTimestamp=since + 3_600_000) == 2500
 
 
-def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Callable[..., str]) -> None:
+def test_checkpoint_of_another_topic_is_rejected(server: Server, create: Callable[..., str]) -> None:
     from letterhead.spark.sources.iggy import IggySource
 
     reader = IggySource(options(server, create(), startingOffsets="earliest"))._query()

@@ -115,7 +115,7 @@ def test_invalid_rows_are_rejected_before_sending(
     assert read(server, topic).num_rows == 0
 
 
-def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, create: Callable[..., str]) -> None:
+def test_batch_with_lost_acknowledgement_is_not_repeated(server: Server, create: Callable[..., str]) -> None:
     class Cut(iggy_client.Connection):
         """Ends after each second batch was sent, or instead."""
 
@@ -166,7 +166,7 @@ def test_unacknowledged_batch_is_found_among_another_writers(server: Server, cre
 
 
 @pytest.mark.parametrize("delay", [-1, 0, 0.5, pytest.param(3, marks=pytest.mark.full)])
-def test_a_batch_that_arrives_late_is_not_sent_again(server: Server, create: Callable[..., str], delay: float) -> None:
+def test_late_batch_is_not_sent_again(server: Server, create: Callable[..., str], delay: float) -> None:
     topic = create()
     proxy = Proxy(server.port, {2, 3}, delay)
     address = server.address.replace(str(server.port), str(proxy.port))
@@ -183,7 +183,7 @@ def test_a_batch_that_arrives_late_is_not_sent_again(server: Server, create: Cal
 
 # The proxy has to pass the batch on before the writer has waited for two seconds.
 @pytest.mark.full
-def test_a_user_who_cannot_list_connections_waits_two_seconds(server: Server, create: Callable[..., str]) -> None:
+def test_writer_waits_two_seconds_if_connections_are_unlistable(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     server.call(
         "POST", "/users", {"username": "writer", "password": "password", "status": "active", "permissions": None}
@@ -208,7 +208,7 @@ def test_a_user_who_cannot_list_connections_waits_two_seconds(server: Server, cr
     assert (proxy.sent, read(server, topic).num_rows) == (1, 1)
 
 
-def test_a_batch_that_can_still_arrive_is_reported(server: Server, create: Callable[..., str]) -> None:
+def test_batch_that_can_still_arrive_is_reported(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     proxy = Proxy(server.port, {1}, 600)
     address = server.address.replace(str(server.port), str(proxy.port))

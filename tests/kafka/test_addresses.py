@@ -28,7 +28,7 @@ def topic(broker: str) -> str:
     return "addressed"
 
 
-def test_topics_of_a_broker_are_listed(run: Run, broker: str, topic: str) -> None:
+def test_broker_topics_are_listed(run: Run, broker: str, topic: str) -> None:
     everything = [json.loads(line) for line in run("read", f"kafka://{broker}", "--json").lines]
     by_name = {row["topic"]: row for row in everything}
     assert [*by_name] == sorted(by_name)
@@ -79,7 +79,7 @@ def test_brokers_and_topic_name_form_address(run: Run, broker: str, topic: str) 
     assert run("read", topic, "-b", broker, "-X", "bootstrap.servers=127.0.0.1:1", "--json").out == expected
 
 
-def test_a_profile_reads_the_headers_of_a_convention(run: Run, broker: str, topic: str) -> None:
+def test_profile_reads_convention_headers(run: Run, broker: str, topic: str) -> None:
     options = ["-b", broker, topic, "-p", "0", "--profile", "cloudevents", "--headers", "retry:int32", "-n", "1"]
     result = run("read", *options, "--json")
     [row] = [json.loads(line) for line in result.lines]

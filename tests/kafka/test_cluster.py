@@ -81,7 +81,7 @@ def large(count: int, name: bytes) -> list[Record]:
     return [Record(b"%s %d" % (name, number), draw.randbytes(20_000), [("n", name)]) for number in range(count)]
 
 
-def test_a_reader_follows_the_leader(cluster: Cluster) -> None:
+def test_reader_follows_leader(cluster: Cluster) -> None:
     cluster.create("led", 2)
     for partition in range(2):
         send(producer(cluster.address, batch_num_messages=20), "led", numbered(1000), partition)
@@ -317,7 +317,7 @@ def test_replaced_records_raise(cluster: Cluster, caplog: Any) -> None:
     assert segment_rows(cluster, 1, "unclean") == segment_rows(cluster, 2, "unclean") == expected
 
 
-def test_a_stream_follows_its_leaders(cluster: Cluster, spark: Any, tmp_path: Path) -> None:
+def test_stream_follows_leaders(cluster: Cluster, spark: Any, tmp_path: Path) -> None:
     lhs.register(spark)
     cluster.create("moving", 2)
     send_both(cluster.address, "moving", 0, 300)

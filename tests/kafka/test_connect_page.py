@@ -74,7 +74,7 @@ def test_page_code_blocks_run():
 
 
 @pytest.mark.parametrize("cluster", STAND_INS)
-def test_settings_of_a_cluster_open_a_topic(safe, aws_profile, tmp_path, monkeypatch, cluster):
+def test_cluster_settings_open_topic(safe, aws_profile, tmp_path, monkeypatch, cluster):
     monkeypatch.chdir(tmp_path)
     for name, secret in SECRETS.items():
         monkeypatch.setenv(name, secret)

@@ -157,7 +157,7 @@ def test_records_of_another_writer_are_detected(broker: str, monkeypatch: pytest
         target.write(batches, {})
 
 
-def test_topic_with_fewer_partitions_is_refused(run: Run, broker: str) -> None:
+def test_topic_with_fewer_partitions_is_rejected(run: Run, broker: str) -> None:
     create_with(broker, "copy-wide", 3)
     create_with(broker, "copy-narrow", 2)
     send(producer(broker), "copy-wide", numbered(5), 2)
@@ -175,7 +175,7 @@ def test_topic_with_fewer_partitions_is_refused(run: Run, broker: str) -> None:
     assert [row["partitions"] for row in rows if row["topic"] == "copy-missing"] == [4]
 
 
-def test_created_topic_has_the_settings_of_the_source(run: Run, broker: str, tmp_path: Path) -> None:
+def test_created_topic_has_source_settings(run: Run, broker: str, tmp_path: Path) -> None:
     own = {"retention.ms": "-1", "max.message.bytes": "5000000", "compression.type": "zstd"}
     timed = {"message_timestamp_type": "LogAppendTime"}
     create_with(broker, "copy-set", 3, **{name.replace(".", "_"): value for name, value in own.items()}, **timed)

@@ -87,7 +87,7 @@ def test_early_end_commits_completed_batches_and_used_rows(broker):
     assert committed(broker, "used", "groups-used", 2) == [batch["offset"][2].as_py() + 1, 0]
 
 
-def test_the_columns_of_positions_are_not_returned(broker):
+def test_position_columns_are_not_returned(broker):
     create_with(broker, "groups-columns", 1)
     send(producer(broker), "groups-columns", numbered(1))
     with lh.read.topic(
@@ -215,7 +215,7 @@ def test_stream_commits_batches_and_another_resumes_from_group(broker, spark, tm
         reader.option("startingOffsets", "group:nobody").load().count()
 
 
-def test_a_batch_query_cannot_commit(broker):
+def test_batch_query_cannot_commit(broker):
     source = KafkaSource({"kafka.bootstrap.servers": broker, "subscribe": "any", "commitGroup": "a"})
     with pytest.raises(ValueError, match=r"commitGroup needs a stream, spark\.readStream"):
         source.reader(source.schema())

@@ -225,7 +225,7 @@ def test_missing_credentials_or_region_raise_before_connecting(safe, keys, monke
             call()
 
 
-def test_an_identity_without_secrets_goes_to_executors(monkeypatch):
+def test_identity_without_secrets_goes_to_executors(monkeypatch):
     request = REQUESTS[0]
     identity = signed_at(monkeypatch, request, request["payload"]["x-amz-date"], f"{request['host']}:9098")
     assert identity.current() == Credentials(request["access_key"], request["secret_key"], None)

@@ -264,7 +264,7 @@ def test_password_is_in_no_plan_or_error(spark, capfd):
 
 
 @pytest.mark.full
-def test_the_page_lists_the_options_that_work(broker, spark, samples, tmp_path):
+def test_page_lists_working_options(broker, spark, samples, tmp_path):
     create(broker, "orders-page")
     produce(broker, "orders-page", orders(samples, 1_000))
     names: dict[str, Any] = {"spark": spark}

@@ -30,7 +30,7 @@ def test_broker_with_incomplete_response_times_out(begin: bytes, drips: bool, se
             reader.read_all()
 
 
-def test_a_broker_without_tls_times_out() -> None:
+def test_broker_without_tls_times_out() -> None:
     with SilentServer() as server:
         reader = lh.read.topic(
             "t",
@@ -43,7 +43,7 @@ def test_a_broker_without_tls_times_out() -> None:
 
 
 @pytest.mark.parametrize("silent_about", [0, 1, 2, 3])
-def test_a_broker_that_stops_answering_times_out(silent_about: int) -> None:
+def test_broker_that_stops_answering_times_out(silent_about: int) -> None:
     """After the handshake: without metadata, without offsets, or without records."""
     seen: list[int] = []
 
@@ -115,13 +115,13 @@ except TimeoutError as error:
         assert proxy.asked.is_set()
 
 
-def test_an_interrupt_ends_a_waiting_reader() -> None:
+def test_interrupt_ends_waiting_reader() -> None:
     program = "import sys, letterhead as lh; lh.read.topic('t', bootstrap_servers=sys.argv[1]).read_all()"
     with SilentServer() as server:
         assert interrupted(program, f"127.0.0.1:{server.port}", server=server) == "KeyboardInterrupt"
 
 
-def test_an_interrupt_ends_a_waiting_writer() -> None:
+def test_interrupt_ends_waiting_writer() -> None:
     program = """
 import sys, letterhead as lh, pyarrow as pa
 lh.write.topic(pa.table({"value": ["x"]}), "t", bootstrap_servers=sys.argv[1])

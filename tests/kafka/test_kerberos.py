@@ -226,5 +226,5 @@ def test_wrong_service_raises_with_remedy(settings, kerberos):
         read(settings)
 
 
-def test_a_ticket_writes_rows(settings):
+def test_ticket_writes_rows(settings):
     assert lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=settings).rows == 1

@@ -126,7 +126,7 @@ def test_reader_renews_expired_token(oauth_broker, provider):
     assert time.monotonic() - begun > 1.5 * identity.LIFETIME
 
 
-def test_a_token_for_another_audience_is_rejected_by_the_broker(oauth_broker, provider):
+def test_broker_rejects_token_for_another_audience(oauth_broker, provider):
     settings = bearer(oauth_broker, provider, **credentials(provider, "others"))
     with pytest.raises(
         PermissionError,
@@ -145,7 +145,7 @@ def test_expired_token_raises_before_connecting(oauth_broker, provider):
             call(bearer(oauth_broker, provider, **{"sasl.oauthbearer.token": token}))
 
 
-def test_a_provider_with_an_unknown_authority_is_not_trusted(oauth_broker, provider):
+def test_provider_with_unknown_authority_is_not_trusted(oauth_broker, provider):
     settings = bearer(oauth_broker, provider, **credentials(provider))
     del settings["https.ca.location"]
     with pytest.raises(
@@ -368,7 +368,7 @@ def failures(settings: dict[str, str], error: type[Exception], message: str, **o
         assert SECRET not in str(raised.value)
 
 
-def test_a_property_file_refers_to_a_password(safe, tmp_path):
+def test_property_file_refers_to_password(safe, tmp_path):
     (tmp_path / "password").write_text(secured.PASSWORD)
     file = tmp_path / "client.properties"
     file.write_text(
@@ -429,7 +429,7 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_the_first_rejection_of_a_password_is_reported(safe, counted, protocol, mechanism):
+def test_first_rejection_of_password_is_reported(safe, counted, protocol, mechanism):
     for _ in range(5):
         address, connections = counted(safe.open if protocol == "SASL_PLAINTEXT" else safe.secure)
         settings = password(safe, **{"security.protocol": protocol, "sasl.mechanism": mechanism})
@@ -468,14 +468,14 @@ def test_disabled_mechanism_is_rejected(safe):
     failures(settings, PermissionError, f"^{safe.secure} rejected the login by OAUTHBEARER: .* mechanisms.*; set sasl")
 
 
-def test_a_certificate_of_an_unknown_authority_is_rejected(safe):
+def test_certificate_of_unknown_authority_is_rejected(safe):
     settings = password(safe, **{"ssl.truststore.location": str(safe.stranger)})
     failures(
         settings, ConnectionError, f"certificate of {safe.secure} is not trusted: .*; name .*ssl.truststore.location"
     )
 
 
-def test_a_certificate_for_another_host_is_rejected(safe):
+def test_certificate_for_another_host_is_rejected(safe):
     host = safe.secure.replace("127.0.0.1", "localhost")
     failures(
         password(safe, **{"bootstrap.servers": host}), ConnectionError, f"certificate of {host} is (for another|not)"

@@ -54,7 +54,7 @@ def places(result: Result) -> list[tuple[int, int]]:
     return [(row["partition"], row["offset"]) for row in rows_of(result)]
 
 
-def test_a_topic_is_read_from_all_partitions(run: Run, orders: str) -> None:
+def test_topic_is_read_from_all_partitions(run: Run, orders: str) -> None:
     rows = rows_of(run("read", orders, "--json"))
     assert [(row["partition"], row["offset"]) for row in rows] == [(0, at) for at in range(40)] + [
         (1, at) for at in range(5)
@@ -188,7 +188,7 @@ def test_range_outside_every_partition_raises(run: Run, orders: str, options: li
 @pytest.mark.parametrize(
     "options", [["--start", "2100-01-01"], ["--start", "0", "--end", "0"], ["--end", "2000-01-01"]]
 )
-def test_an_empty_range_is_noted(run: Run, orders: str, options: list[str]) -> None:
+def test_empty_range_is_noted(run: Run, orders: str, options: list[str]) -> None:
     result = run("read", orders, *options, "--json")
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("no records from --start ")
@@ -209,7 +209,7 @@ def test_typed_headers_are_columns(run: Run, orders: str) -> None:
     assert (result.code, "unknown type 'strng'" in result.err) == (2, True)
 
 
-def test_a_table_shows_the_partition_of_each_record(run: Run, orders: str) -> None:
+def test_table_shows_partition_of_each_record(run: Run, orders: str) -> None:
     result = run("read", orders, "--last", "1")
     assert result.lines[0].split() == ["partition", "offset", "timestamp", "key", "headers", "value"]
     assert result.lines[-1] == "2 records"
@@ -332,7 +332,7 @@ def test_unresponsive_broker_exits_3(run: Run) -> None:
         ("http://h/t", "no source begins with http://"),
     ],
 )
-def test_an_invalid_address_is_wrong_usage(run: Run, address: str, message: str) -> None:
+def test_invalid_address_is_wrong_usage(run: Run, address: str, message: str) -> None:
     result = run("read", address)
     assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
 
@@ -456,12 +456,12 @@ def test_inspect_finds_a_record_in_a_compressed_batch(run: Run, broker: str, wri
     assert (result.code, bytes.fromhex(key)) == (0, b"key 42")
 
 
-def test_headers_of_a_topic_are_scanned(run: Run, orders: str) -> None:
+def test_topic_headers_are_scanned(run: Run, orders: str) -> None:
     document = json.loads(run("scan", orders, "--last", "5", "--json").out)
     assert (document["rows"], [key["key"] for key in document["keys"]]) == (10, ["tenant", "retry", "partition"])
 
 
-def test_a_column_of_a_topic_is_decoded(run: Run, broker: str) -> None:
+def test_topic_column_is_decoded(run: Run, broker: str) -> None:
     create_with(broker, "shell-changelog", 1)
     value = lh.encode(lh.Message(headers=[("tenant", b"acme")], timestamp=5, payload=b"v"), "streams-timestamped")
     send(producer(broker), "shell-changelog", [Record(b"k", value, [])])

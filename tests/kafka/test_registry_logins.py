@@ -33,7 +33,7 @@ def registered(guarded_apicurio: Apicurio, provider: Identity) -> Apicurio:
     return guarded_apicurio
 
 
-def test_a_token_and_a_password_are_accepted(registered: Apicurio, provider: Identity) -> None:
+def test_token_and_password_are_accepted(registered: Apicurio, provider: Identity) -> None:
     for settings in (bearer(provider.token()), basic(PASSWORD)):
         registry = pickle.loads(pickle.dumps(Registry(registered.url, settings)))
         found = registry.latest(SUBJECT)
@@ -43,7 +43,7 @@ def test_a_token_and_a_password_are_accepted(registered: Apicurio, provider: Ide
         assert secure.latest(SUBJECT) == found
 
 
-def test_the_own_api_of_apicurio_wants_credentials_too(registered: Apicurio) -> None:
+def test_apicurio_native_api_needs_credentials_too(registered: Apicurio) -> None:
     assert Registry(registered.own_url, basic(PASSWORD)).latest(SUBJECT) is not None
     with pytest.raises(PermissionError, match="401"):
         Registry(registered.own_url).latest(SUBJECT)
@@ -59,15 +59,13 @@ def test_wrong_credentials_are_rejected(registered: Apicurio, provider: Identity
     assert not any(secret in f"{caught.value}{registry!r}" for secret in own.values())
 
 
-def test_a_user_who_may_only_read_does_not_register(registered: Apicurio) -> None:
+def test_read_only_user_cannot_register(registered: Apicurio) -> None:
     with pytest.raises(PermissionError, match="403") as caught:
         Registry(registered.url, basic(PASSWORD)).find_version("other-value", TEXT, register=True)
     assert PASSWORD not in str(caught.value)
 
 
-def test_a_token_of_a_file_is_read_anew_for_each_request(
-    registered: Apicurio, provider: Identity, tmp_path: Path
-) -> None:
+def test_token_file_is_reread_for_each_request(registered: Apicurio, provider: Identity, tmp_path: Path) -> None:
     file = tmp_path / "token"
     registry = Registry(registered.url, bearer(f"${{file:{file}}}"))
     file.write_text(provider.token("others"))
@@ -77,7 +75,7 @@ def test_a_token_of_a_file_is_read_anew_for_each_request(
     assert registry.latest(SUBJECT) is not None
 
 
-def test_a_command_names_the_setting_and_no_secret(run: Any, registered: Apicurio, monkeypatch: Any) -> None:
+def test_command_names_setting_and_hides_secret(run: Any, registered: Apicurio, monkeypatch: Any) -> None:
     path = "tests/samples/orders-0"
     monkeypatch.setenv("REGISTRY_PASSWORD", "never-to-be-seen")
     options = ("--value", "avro", "--registry", registered.url, "--value-subject", SUBJECT, "--end", "4")
@@ -97,7 +95,7 @@ def gate(apicurio: Apicurio) -> Iterator[CertificateGate]:
     running.close()
 
 
-def test_a_certificate_of_a_client_is_presented(apicurio: Apicurio, gate: CertificateGate, tmp_path: Path) -> None:
+def test_client_certificate_is_presented(apicurio: Apicurio, gate: CertificateGate, tmp_path: Path) -> None:
     apicurio.register("certified", TEXT)
     trusted = {"ssl.ca.location": str(apicurio.authority)}
     whole = {**trusted, "ssl.certificate.location": str(apicurio.client)}

@@ -65,7 +65,7 @@ def log(tmp_path: Path) -> Path:
         [(struct.unpack(">q", b"\x7f" * 8)[0], 999)],
     ],
 )
-def test_wrong_times_in_an_index_hide_no_record(log: Path, entries: list[tuple[int, int]]) -> None:
+def test_wrong_times_in_index_hide_no_record(log: Path, entries: list[tuple[int, int]]) -> None:
     write_index(log, [(at * 10 + 9, at * len(timed(0))) for at in range(1, 100)])
     write_time_index(log, entries)
     for since in (0, 600, 49_005, 90_000):
@@ -74,7 +74,7 @@ def test_wrong_times_in_an_index_hide_no_record(log: Path, entries: list[tuple[i
         assert offsets(log, where=lh.col("timestamp") >= since) == expected
 
 
-def test_records_at_the_exact_bounds_of_a_batch_are_read(log: Path) -> None:
+def test_records_at_exact_batch_bounds_are_read(log: Path) -> None:
     write_index(log, [(at * 10 + 9, at * len(timed(0))) for at in range(1, 100)])
     # The largest timestamp of the batch of offset 500 is 50,009.
     assert offsets(log, start="@50009", end="@51001") == [509, 510]
@@ -90,7 +90,7 @@ def test_records_at_the_exact_bounds_of_a_batch_are_read(log: Path) -> None:
 # --- offsets ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_changed_byte_of_the_offset_index_hides_no_record(log: Path) -> None:
+def test_changed_byte_in_offset_index_hides_no_record(log: Path) -> None:
     write_index(log, [(at * 10 + 9, at * len(timed(0))) for at in range(9, 100, 10)], room=5)
     index = log.with_suffix(".index")
     data = index.read_bytes()
@@ -251,7 +251,7 @@ def growth(path: Path, format: str, start: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("format", ["record-batch", "iggy-batch"])
-def test_a_sparse_index_takes_no_memory(log: Path, iggy_log: Path, format: str) -> None:
+def test_sparse_index_takes_no_memory(log: Path, iggy_log: Path, format: str) -> None:
     file = log if format == "record-batch" else iggy_log
     with file.with_suffix(".index").open("wb") as index:
         index.truncate(3 << 30)
@@ -260,7 +260,7 @@ def test_a_sparse_index_takes_no_memory(log: Path, iggy_log: Path, format: str) 
     assert grown < 100
 
 
-def test_a_sparse_segment_takes_no_memory(log: Path) -> None:
+def test_sparse_segment_takes_no_memory(log: Path) -> None:
     with log.open("r+b") as file:
         file.truncate(1 << 30)
     rows, grown = growth(log, "record-batch", 1000)

@@ -173,7 +173,7 @@ def test_unfinished_compaction_is_rejected(folder: Callable[..., Path]) -> None:
     assert offsets(path) == list(range(20))
 
 
-def test_an_empty_log_has_no_rows(folder: Callable[..., Path]) -> None:
+def test_empty_log_has_no_rows(folder: Callable[..., Path]) -> None:
     assert offsets(folder(b"")) == []
     assert offsets(folder(batch())) == []
 
@@ -206,7 +206,7 @@ def test_offsets_bound_the_records(folder: Callable[..., Path], start: int, end:
 
 
 @pytest.mark.parametrize("tail", [b"", ten(30)[:50], bytes(20)])
-def test_a_negative_number_counts_offsets_from_the_end(folder: Callable[..., Path], tail: bytes) -> None:
+def test_negative_number_counts_offsets_from_end(folder: Callable[..., Path], tail: bytes) -> None:
     path = folder(ten(0) + ten(10), ten(20) + tail, bases=(0, 20))
     with warnings.catch_warnings(action="ignore"):
         assert offsets(path, start=-12) == list(range(18, 30))
@@ -293,14 +293,14 @@ def positions_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return places
 
 
-def test_an_offset_index_determines_the_first_byte(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offset_index_determines_first_byte(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = positions_read(monkeypatch)
     assert offsets(indexed, start=1295) == list(range(1295, 1500))
     size = (indexed / f"{500:020}.log").stat().st_size
     assert min(places) > size * 0.6
 
 
-def test_a_condition_on_offsets_uses_the_index_of_each_segment(
+def test_condition_on_offsets_uses_index_of_each_segment(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The batches of two segments, with an entry for every tenth; the headers of each record are broken.
@@ -373,7 +373,7 @@ def test_truncated_last_batch_warns_and_complete_ones_are_read(samples: Path, fo
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_a_tail_truncated_at_any_byte_is_reported(samples: Path, folder: Callable[..., Path]) -> None:
+def test_tail_truncated_at_any_byte_is_reported(samples: Path, folder: Callable[..., Path]) -> None:
     check_cut(samples, folder, full=True)
 
 
@@ -417,7 +417,7 @@ def test_every_changed_byte_in_middle_raises(samples: Path, folder: Callable[...
     check_flips(samples, folder, full=True)
 
 
-def test_an_error_names_the_file_the_offset_and_the_byte(folder: Callable[..., Path]) -> None:
+def test_error_names_file_offset_and_byte(folder: Callable[..., Path]) -> None:
     first, second, third = ten(0), ten(10), ten(20)
     bad = second[:-1] + b"\x01"
     path = folder(first + bad + third)
@@ -433,7 +433,7 @@ def test_an_error_names_the_file_the_offset_and_the_byte(folder: Callable[..., P
     assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
 
 
-def test_an_invalid_record_with_a_valid_checksum_follows_errors(folder: Callable[..., Path]) -> None:
+def test_invalid_record_with_valid_checksum_follows_errors(folder: Callable[..., Path]) -> None:
     first = ten(0)
     path = folder(first + batch(record(), record(1, block=b"\2\2"), record(2), base_offset=10))
     with pytest.raises(DecodeError, match="the batch at offset 10: message 1: ") as caught:
@@ -448,7 +448,7 @@ def test_an_invalid_record_with_a_valid_checksum_follows_errors(folder: Callable
     ]
 
 
-def test_the_error_column_has_the_given_name(folder: Callable[..., Path]) -> None:
+def test_error_column_has_given_name(folder: Callable[..., Path]) -> None:
     invalid_record = batch(record(), record(1, block=b"\2\2"), base_offset=10)
     path = folder(ten(0) + invalid_record + ten(20)[:-1] + b"\x01" + ten(30))
     selection = {"columns": ["offset"], "headers": {"error": "string", "topic": "string"}}
@@ -527,7 +527,7 @@ def test_truncated_last_segment_warns_once_or_raises_on_request(folder: Callable
         read(path)
 
 
-def test_an_empty_last_segment_is_valid(folder: Callable[..., Path]) -> None:
+def test_empty_last_segment_is_valid(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), b"", bases=(0, 10))
     with warnings.catch_warnings(action="error"):
         assert offsets(path) == list(range(10))
@@ -565,7 +565,7 @@ def test_unwritten_zeros_at_end_are_truncation(folder: Callable[..., Path]) -> N
 
 
 @pytest.mark.parametrize("name", ["orders-0.parquet", "README.md"])
-def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None:
+def test_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None:
     path = samples / name
     message = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
     with pytest.raises(DecodeError) as caught:
@@ -579,7 +579,7 @@ def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
-def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]) -> None:
+def test_truncated_first_batch_is_truncated_tail(folder: Callable[..., Path]) -> None:
     first = ten(0)
     ends = [first[:cut] for cut in range(17, len(first))]
     # Behind the place of its magic, zeros may stand where the rest was not written.
@@ -711,7 +711,7 @@ def test_marker_without_type_commits_nothing(folder: Callable[..., Path]) -> Non
     assert offsets(path, isolation_level="read_committed") == list(range(11, 21))
 
 
-def test_a_damaged_control_record_is_an_error(folder: Callable[..., Path]) -> None:
+def test_damaged_control_record_raises(folder: Callable[..., Path]) -> None:
     data = bytearray(log_of_transactions())
     at = len(ten(0)) + len(transactional(10, 7)) + len(transactional(20, 8))
     data[at + 61 + 9] ^= 1

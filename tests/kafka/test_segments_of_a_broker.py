@@ -116,7 +116,7 @@ def test_segment_files_match_broker_records(written: tuple[str, Path], level: An
     assert len(opened) == (level == "read_committed")
 
 
-def test_the_indexes_of_a_broker_locate_the_first_record(written: tuple[str, Path]) -> None:
+def test_broker_indexes_locate_first_record(written: tuple[str, Path]) -> None:
     _, folder = written
     [segments] = partitions(folder)
     assert len(segments) > 2

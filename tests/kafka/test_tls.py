@@ -70,7 +70,7 @@ def test_authorities_are_read_from_file_directory_or_text(store: Path, tmp_path:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_an_encrypted_key_is_read_with_its_password(store: Path, tmp_path: Path, as_text: bool) -> None:
+def test_encrypted_key_is_read_with_password(store: Path, tmp_path: Path, as_text: bool) -> None:
     key = serialization.load_pem_private_key((store / "own.pem").read_bytes(), None)
     encrypted = key.private_bytes(
         serialization.Encoding.PEM,

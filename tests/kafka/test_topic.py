@@ -177,7 +177,7 @@ def test_invalid_arguments_are_rejected_before_connecting(options, error, messag
     assert "hunter2" not in str(raised.value)
 
 
-def test_an_unreachable_broker_is_reported_in_time():
+def test_unreachable_broker_is_reported_in_time():
     reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", options=lh.ReadOptions(timeout_ms=300))
     with pytest.raises(TimeoutError, match=r"^no answer from 127\.0\.0\.1:1 in 0\.3 s: "):
         next(reader)
@@ -522,7 +522,7 @@ def test_untrusted_client_certificate_is_rejected_at_once(safe):
         lh.read.topic("numbered", **read_arguments(**settings)).read_all()
 
 
-def test_a_revoked_certificate_is_refused(safe):
+def test_revoked_certificate_is_rejected(safe):
     with lh.read.topic(
         "numbered", **read_arguments(**login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked)))
     ) as reader:

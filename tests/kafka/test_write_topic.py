@@ -87,7 +87,7 @@ def test_undelivered_rows_are_named(broker, topic):
     assert sorted(read(broker, topic)["value"].to_pylist()) == [b"a", b"d"]
 
 
-def test_an_unknown_column_is_rejected(broker, topic):
+def test_unknown_column_is_rejected(broker, topic):
     with pytest.raises(ValueError, match="unknown column 'tenant'"):
         lh.write.topic(pa.table({"value": ["a"], "tenant": ["b"]}), topic, bootstrap_servers=broker)
 
