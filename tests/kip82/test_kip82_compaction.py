@@ -76,7 +76,7 @@ def test_delete_without_a_timestamp_is_retained():
         assert not should_retain(message, {b"k": 8}, 0)
 
 
-def test_delete_of_the_first_millisecond_has_an_age():
+def test_delete_at_first_millisecond_has_age():
     message = read_back("typed", value=None, timestamp=0)
     assert should_retain(message, {b"k": 7}, -1)
     assert not should_retain(message, {b"k": 7}, 0)
@@ -212,7 +212,7 @@ def test_damaged_log_is_not_compacted(path):
         assert {segment.name: segment.read_bytes() for segment in path.glob("*.log")} == {file.name: bytes(data)}
 
 
-def test_any_changed_bit_of_a_compacted_file_is_reported(path):
+def test_any_changed_bit_of_compacted_file_is_reported(path):
     """Offsets have gaps there: a changed one is found where offsets no longer increase."""
     with MessageLog(path) as log:
         log.append([{"key": b"k%d" % (number % 3), "value": b"v", "timestamp": 1} for number in range(9)])
@@ -251,7 +251,7 @@ def state(path: Path) -> list[lh.Message]:
         return list(log.scan())
 
 
-def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
+def test_crash_at_any_compaction_step_loses_no_key(tmp_path, monkeypatch):
     """Stop after every change of a file that compaction makes: the value of each key is the same as before."""
     real = {name: getattr(os, name) for name in ("replace", "fsync", "ftruncate")}
     unlink = Path.unlink

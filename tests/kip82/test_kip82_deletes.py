@@ -98,7 +98,7 @@ def test_unmarked_message_without_a_list_of_headers_is_a_delete(ops: Any) -> Non
         assert value_of(ops.encode({**message, **fields}, FORMAT)) == value
 
 
-def test_message_marked_as_no_delete_is_none() -> None:
+def test_null_value_with_tombstone_false_gets_wrapper() -> None:
     for message in ({"key": b"k", "tombstone": False}, lh.Message(key=b"k", value=None, tombstone=False)):
         assert value_of(lh.encode(message, FORMAT) or b"") == WRAPPED_NULL
 
@@ -108,7 +108,7 @@ def test_dropped_headers_leave_wrapper() -> None:
     assert value_of(lh.encode(message, FORMAT, on_loss="drop") or b"") == WRAPPED_NULL
 
 
-def test_removing_all_headers_of_a_record_makes_no_delete() -> None:
+def test_removing_all_record_headers_makes_no_delete() -> None:
     [read] = ConsumerRecord.read(KEPT_WITH_HEADERS, topic="orders", header_format="wrapper")
     for changed in (read.without_headers(5), read.replace(headers=IntHeaders())):
         forwarded = changed.forward("copy")

@@ -177,7 +177,7 @@ def test_compaction_syncs_progress_and_file_before_replacing(path: Path, recorde
     assert outcomes == {"removed", "replaced", "kept"}
 
 
-def test_interrupted_append_is_cut_off_on_disk(path: Path, recorder: Recorder) -> None:
+def test_interrupted_append_is_truncated_on_disk(path: Path, recorder: Recorder) -> None:
     with MessageLog(path) as log:
         log.append(samples(2))
     whole = size(path / LOG)

@@ -169,7 +169,7 @@ def test_value_outside_its_type_is_rejected_and_not_added(name: str, value: Any,
     ("name", "value"),
     [("boolean", 1), ("byte", True), ("integer", 3.0), ("string", b"a"), ("bytes", "a"), ("double", "1"), ("char", 65)],
 )
-def test_value_of_a_wrong_python_type_is_a_type_error(name: str, value: Any) -> None:
+def test_value_of_wrong_python_type_raises_type_error(name: str, value: Any) -> None:
     with pytest.raises(TypeError):
         getattr(Headers(), f"put_{name}")("key", value)
 
@@ -205,7 +205,7 @@ def test_typed_values_are_equal_by_type_and_bits() -> None:
         Typed("integer", 3)
 
 
-def test_set_replaces_all_values_of_a_key() -> None:
+def test_set_replaces_all_values_of_key() -> None:
     headers = Headers([("route", "a"), ("tenant", "acme"), ("route", "b")])
     headers.set("route", "c")
     assert headers.items() == [("tenant", "acme"), ("route", "c")]

@@ -241,7 +241,7 @@ def test_up_to_agrees_with_reading_everything(pairs: list[tuple[int, bytes | Non
 
 
 @given(pairs_of_ints)
-def test_sorting_agrees_with_the_reference_and_adds_no_header(pairs: list[tuple[int, bytes | None]]) -> None:
+def test_sorting_agrees_with_reference_and_adds_no_header(pairs: list[tuple[int, bytes | None]]) -> None:
     block = IntHeaders(pairs).sorted().as_bytes()
     read = [(key, value) for key, _, value in reference.decode(block, "kip82-int")]
     assert read == sorted(pairs, key=lambda pair: pair[0])
@@ -275,7 +275,7 @@ def test_wrapper_distinguishes_null_from_empty() -> None:
     assert [MessageWrapper.from_bytes(wrapper.to_bytes()).value for wrapper in (null, empty)] == [None, b""]
 
 
-def test_unknown_version_of_the_wrapper_is_rejected() -> None:
+def test_unknown_wrapper_version_is_rejected() -> None:
     with pytest.raises(DecodeError, match="magic 1 is unknown: a wrapper has 0") as caught:
         MessageWrapper.from_bytes(b"\x01" + bytes(8))
     assert (caught.value.format, caught.value.code, caught.value.byte_offset) == ("kip82-wrapper", "bad_magic", 0)
@@ -289,13 +289,13 @@ def test_wrapper_value_can_be_an_object_with_a_serializer() -> None:
         wrapper.to_bytes()
 
 
-def test_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
+def test_wrapper_headers_are_parsed_on_first_access() -> None:
     read = MessageWrapper.from_bytes(MessageWrapper({5: b"acme"}, b"42").to_bytes())
     assert not read.headers.parsed
     assert (read.headers.get_all(5), read.headers.parsed) == ([b"acme"], True)
 
 
-def test_damaged_headers_leave_the_value_of_a_wrapper_readable() -> None:
+def test_damaged_wrapper_headers_leave_value_readable() -> None:
     read = MessageWrapper.from_bytes(bytes.fromhex("00 00000008 00000005 fffffffe 00000002 3432"))
     assert read.value == b"42"
     with pytest.raises(DecodeError, match="kip82-int: value length -2 is negative"):

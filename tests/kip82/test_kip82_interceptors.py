@@ -600,7 +600,7 @@ def test_record_keeps_its_transaction_id() -> None:
 
 
 @every_header_format
-def test_audit_of_a_mirror_keeps_the_message_id_and_the_origin(header_format: HeaderFormat) -> None:
+def test_mirror_audit_keeps_message_id_and_origin(header_format: HeaderFormat) -> None:
     keys = None if header_format == "typed" else AuditKeys(10_001, 10_002, 7)
     entries: list[AuditEntry] = []
     shop = Audit("shop-1", "cluster-a", keys=keys)

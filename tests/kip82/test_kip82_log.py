@@ -289,7 +289,7 @@ def test_scan_starts_at_any_offset(path):
         assert list(log.scan(12_000)) == []
 
 
-def test_scan_ends_at_the_end_of_the_log_when_it_began(path):
+def test_scan_ends_where_log_ended_when_it_began(path):
     with MessageLog(path) as log:
         log.append(samples(3))
         reading = log.scan()
@@ -441,7 +441,7 @@ def test_unknown_options_are_rejected(path, name):
     assert not path.exists()
 
 
-def test_a_log_needs_neither_pyarrow_nor_pyspark(path):
+def test_log_needs_neither_pyarrow_nor_pyspark(path):
     code = (
         "import sys; from letterhead.kip82 import MessageLog\n"
         "with MessageLog(sys.argv[1]) as log: log.append([{'key': b'k'}]); log.compact(); print(len(list(log.scan())))\n"

@@ -174,7 +174,7 @@ def unreadable(request) -> bytes:
 @pytest.mark.parametrize(
     "truncated", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"]
 )
-def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated):
+def test_message_with_valid_checksum_is_never_cut(path, unreadable, truncated):
     """It cannot be decoded here (another codec, another header format, above the limits), but is not damaged."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
@@ -221,7 +221,7 @@ def test_messages_after_a_damaged_set_are_found(path):
             assert log.next_offset == 2004
 
 
-def test_any_changed_bit_of_a_set_is_reported(path):
+def test_any_changed_bit_of_set_is_reported(path):
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
     first, middle, last = frame(0, 1), frame(1, 3, codec="snappy", value=b"v"), frame(4, 1)
@@ -326,7 +326,7 @@ def alike(header_format: str = "typed") -> list[lh.Message]:
 
 
 @pytest.mark.slow
-def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, header_format):
+def test_any_changed_bit_inside_log_is_reported(path, header_format):
     file = written(path, alike(header_format), header_format)
     size = len(encoded(alike(header_format), header_format)[0])
     at = 2
@@ -353,7 +353,7 @@ def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, header_for
         assert [message.value for message in read] == [b"%d" % number * 9 for number in (0, 1, 3, 4, 5)]
 
 
-def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
+def test_changed_bits_of_last_message_are_not_cut_silently(path):
     file = written(path, alike())
     size = len(encoded(alike())[0])
     last = COUNT - 1
@@ -371,7 +371,7 @@ def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
             assert [message.offset for message in log.scan(on_error=damages.append)] == list(range(last))
 
 
-def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
+def test_damaged_tail_cut_moves_damaged_end_to_file(path):
     file = written(path, alike())
     data = file.read_bytes()
     size = len(data) // COUNT
@@ -590,7 +590,7 @@ def test_compacted_file_offset_is_below_first_of_next_file(path, offset, damaged
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_record_batch_up_to_the_end_of_the_file_is_named(path, count):
+def test_record_batch_up_to_file_end_is_named(path, count):
     file = written(path, samples(2))
     whole = file.read_bytes()
     batches = b"".join(lh.batch([{"offset": 2 + number, "value": b"v"}]) for number in range(count))

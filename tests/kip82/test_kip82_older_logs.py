@@ -129,7 +129,7 @@ def test_record_batches_are_rejected_and_not_cut(path):
             assert on_disk(directory) == state
 
 
-def test_files_without_a_message_are_rejected_and_not_cut(path):
+def test_files_without_message_are_rejected_and_not_cut(path):
     written_by_kafka(path, {0: b"of somebody else, and much longer than any frame"})
     before = on_disk(path)
     for options in ({}, {"errors": "move"}, {"readonly": True}):
@@ -244,7 +244,7 @@ def test_headers_are_not_dropped_silently_by_an_older_version(path):
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_produced_messages_get_the_magic_of_the_log(path, version, magic):
+def test_produced_messages_get_magic_of_log(path, version, magic):
     """As in KIP-32: a message converted up has the timestamp -1, and one converted down to magic 0 loses it."""
     source = [{"key": b"k", "value": b"v", "timestamp": 7 if magic else None}, {"key": b"k", "value": None}]
     with MessageLog(path, message_format_version=version) as log:

@@ -158,7 +158,7 @@ def test_null_value_without_a_wrapper_is_a_delete() -> None:
 
 
 @every_header_format
-def test_consumer_reads_the_headers_of_the_producer(header_format: HeaderFormat) -> None:
+def test_consumer_reads_producer_headers(header_format: HeaderFormat) -> None:
     key = KEY[header_format]
     record = ProducerRecord("t", b"k", b"v", header_format=header_format)
     record.set_header(key, b"one")
@@ -187,7 +187,7 @@ def test_consumed_record_is_immutable(header_format: HeaderFormat) -> None:
         other.get_headers().remove(key)  # type: ignore[arg-type]
 
 
-def test_get_header_returns_the_last_value_of_a_repeated_key() -> None:
+def test_get_header_returns_last_value_of_repeated_key() -> None:
     record = ProducerRecord("t", headers=[(5, b"a"), (6, b""), (5, b"b")], header_format="int")
     read = read_one(record.to_bytes(), "int")
     assert (read.get_header(5), read.get_headers().get_all(5)) == (b"b", [b"a", b"b"])
@@ -220,7 +220,7 @@ def test_keys_of_another_layout_are_rejected(header_format: HeaderFormat, key: A
         )
 
 
-def test_keys_outside_the_range_of_the_writer_are_rejected() -> None:
+def test_keys_outside_writer_range_are_rejected() -> None:
     record = ProducerRecord("t", headers=IntHeaders(writes=RESERVED["in-house"]), header_format="int")
     record.set_header(1_000_000_001, b"ours")
     with pytest.raises(EncodeError, match="key 7 is outside the range of its writer"):
@@ -446,7 +446,7 @@ def test_lazy_headers_agree_with_the_reference(header_format: HeaderFormat, data
         ),
     ],
 )
-def test_field_of_a_wrong_type_is_a_type_error(make: Any, text: str) -> None:
+def test_field_of_wrong_type_raises_type_error(make: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         make()
 
@@ -456,7 +456,7 @@ def test_unknown_layout_is_rejected() -> None:
         ProducerRecord("t", header_format="wraper")  # type: ignore[arg-type]
 
 
-def test_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
+def test_record_wrapper_has_its_headers_and_value() -> None:
     headers = IntHeaders({5: b"a"})
     record = ProducerRecord("t", b"k", MessageWrapper(headers, b"v"), header_format="wrapper")
     record.set_header(6, b"b")

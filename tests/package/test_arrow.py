@@ -64,13 +64,13 @@ def test_select_is_equal_from_lists_and_from_messages(headers: pa.Array, rows: p
         assert lha.select(headers, columns).equals(lha.select(rows, columns))
 
 
-def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> None:
+def test_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> None:
     read = lha.decode(store, "streams-timestamped")
     assert read.type.names == ["headers", "timestamp", "payload"]
     assert lha.encode(read, "streams-timestamped").equals(store)
 
 
-def test_a_typed_list_is_written_by_the_types_option() -> None:
+def test_typed_list_is_written_as_types_option_selects() -> None:
     type = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
     typed = pa.array([[{"key": "retry", "type": "int32", "value": b"\0\0\0\3"}]], type)
     with pytest.raises(lh.ConversionError, match="kafka: kafka carries no types") as caught:
@@ -187,7 +187,7 @@ def exported(array: pa.Array | pa.ChunkedArray) -> Any:
     return SimpleNamespace(**{name: lambda requested_schema=None: capsules})
 
 
-def test_a_consumer_may_request_another_type(headers: pa.Array, rows: pa.Array) -> None:
+def test_consumer_may_request_another_type(headers: pa.Array, rows: pa.Array) -> None:
     wide = pa.large_binary()
     assert pa.array(lha.encode(exported(headers), "kafka"), type=wide).equals(rows.cast(wide))
     stream = lha.encode(exported(pa.chunked_array([headers[:9], headers[9:]])), "kafka")

@@ -191,7 +191,7 @@ SET = message("kip82-message", offset=7, headers=[("n", "int8", b"\1")]) + messa
 OFFSETS = {"columns": ["row", "offset"], "headers": {"n": "int8"}}
 
 
-def test_rows_are_counted_over_the_chunks_of_a_stream() -> None:
+def test_rows_are_counted_over_stream_chunks() -> None:
     chunked = pa.chunked_array([binary_column([SET, None]), binary_column([]), binary_column([SET])])
     result = lha.messages(chunked, "kip82-messages", **OFFSETS)
     assert isinstance(result, pa.ChunkedArray)
@@ -214,7 +214,7 @@ def test_slice_of_batches_has_their_messages() -> None:
 
 
 @every_batch
-def test_an_empty_column_of_messages_has_the_declared_type(format: str) -> None:
+def test_empty_message_column_has_declared_type(format: str) -> None:
     result = lha.messages(binary_column([]), format)
     assert (len(result), result.type) == (0, made("messages", format).result_type())
 

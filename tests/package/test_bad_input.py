@@ -270,7 +270,7 @@ def test_null_key_in_list_is_rejected(header: Any) -> None:
 @pytest.mark.parametrize(
     ("carried", "type", "code"), [("int64", "string", "wrong_type"), ("nonsense", "int32", "unknown_type")]
 )
-def test_a_type_other_than_the_requested_one_is_rejected(carried: str, type: str, code: str) -> None:
+def test_wrong_requested_type_is_rejected(carried: str, type: str, code: str) -> None:
     column = pa.array([[{"key": "a", "type": carried, "value": bytes(8)}]], headers_type(types=True))
     out = lha.select(column, {"a": type}, errors="column").to_pylist()[0]
     assert out["a"] is None
@@ -506,7 +506,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_misspelt_format_gets_a_suggestion(operation: str) -> None:
+def test_misspelt_format_gets_suggestion(operation: str) -> None:
     with pytest.raises(ValueError, match="unknown format 'kafak': did you mean 'kafka'") as caught:
         OPERATIONS[operation](format="kafak")
     assert str(caught.value).endswith(f"(formats: {', '.join(FORMATS)})")
@@ -561,7 +561,7 @@ def test_duplicate_column_names_are_rejected() -> None:
     assert lha.select(values, columns, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
-def test_the_error_column_has_the_requested_name() -> None:
+def test_error_column_has_requested_name() -> None:
     values, batches = pa.array([b"\1", b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
     options: Any = {"errors": "column", "error_column": "problem"}
     for result in (
@@ -621,7 +621,7 @@ def test_the_error_column_has_the_requested_name() -> None:
         ("reference.encode", {"nulls": "skipp"}, "skip"),
     ],
 )
-def test_a_misspelt_option_gets_a_suggestion(operation: str, options: dict[str, Any], near: str) -> None:
+def test_misspelt_option_gets_suggestion(operation: str, options: dict[str, Any], near: str) -> None:
     with pytest.raises(ValueError, match=f"did you mean '{near}'"):
         OPERATIONS[operation](**options)
 

@@ -249,7 +249,7 @@ def test_messages_that_no_compressed_set_can_hold_are_rejected(messages, code, r
     assert (caught.value.code, caught.value.row) == (code, row)
 
 
-def test_a_set_of_single_messages_may_mix_magics():
+def test_set_of_single_messages_may_mix_magics():
     source = [{"magic": magic, "value": b"v"} for magic in (2, 0, 1)]
     read = list(lh.messages(lh.batch(source, "kip82-messages"), "kip82-messages"))
     assert [(message.offset, message.magic) for message in read] == [(0, 2), (1, 0), (2, 1)]

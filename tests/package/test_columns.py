@@ -66,7 +66,7 @@ def test_every_key_form_has_one_plain_form(key: Any, plain: Any) -> None:
 
 
 @pytest.mark.parametrize("key", [2**31, -(2**31) - 1])
-def test_an_integer_key_has_32_bits(key: int) -> None:
+def test_integer_key_has_32_bits(key: int) -> None:
     with pytest.raises(ValueError, match="an integer key has 32 bits"):
         lh.field("string", key=key)
     with pytest.raises(ValueError, match="column 'a': an integer key has 32 bits"):
@@ -106,7 +106,7 @@ def test_reference_has_same_types() -> None:
         ("", "unknown type ''"),
     ],
 )
-def test_a_misspelt_type_gets_a_suggestion_and_names_its_column(type: str, message: str) -> None:
+def test_misspelt_type_gets_suggestion_and_names_column(type: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         normalise({"amount": type})
     assert str(caught.value).startswith("column 'amount': ")

@@ -215,7 +215,7 @@ def scaled(time: int, from_micros: bool, to_micros: bool) -> int:
 
 
 @every_batch
-def test_messages_of_a_batch_are_converted_one_by_one(format: str) -> None:
+def test_batch_messages_are_converted_one_by_one(format: str) -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", format, target="kafka"),
         lambda: lha.convert(binary_column([b""]), format, target="kafka"),

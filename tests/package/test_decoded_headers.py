@@ -174,7 +174,7 @@ def test_cached_keys_and_headers_are_bounded() -> None:
     assert same_objects([("k" * 65, b"")], key) == same_objects([("k", b"v" * 64)], header) == 0
 
 
-def test_headers_that_differ_in_one_part_are_not_equal() -> None:
+def test_headers_differing_in_one_part_are_not_equal() -> None:
     pairs = [("a", b"b"), ("ab", b""), ("", b"ab"), ("a", None), ("a", b""), ("ab", None), ("", None), ("", b"")]
     for _ in range(4):
         for pair in pairs:

@@ -47,7 +47,7 @@ def package(directory: Path) -> Path:
     return location
 
 
-def test_the_report_lists_installed_components(run) -> None:
+def test_report_lists_installed_components(run) -> None:
     result: Result = run("doctor")
     assert result.code == 0
     rows = {line.split(maxsplit=1)[0]: line.split()[1:] for line in result.lines if line.strip()}

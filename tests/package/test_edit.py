@@ -52,7 +52,7 @@ def test_replace_keeps_position_repeats_and_nulls() -> None:
     ]  # fmt: skip
 
 
-def test_drop_removes_all_headers_of_a_key() -> None:
+def test_drop_removes_all_headers_of_key() -> None:
     assert edited(HEADERS, drop=["route"]) == [("ssn", b"078-05-1120"), ("note", None), ("ssn", None)]
 
 
@@ -65,11 +65,11 @@ def test_renames_happen_at_once() -> None:
     assert [key for key, _ in swapped] == ["route", "ssn", "note", "ssn", "route"]
 
 
-def test_a_header_is_renamed_and_replaced() -> None:
+def test_header_is_renamed_and_replaced() -> None:
     assert edited([("ssn", b"x")], rename={"ssn": "id"}, replace={"ssn": "redact"}) == [("id", b"***")]
 
 
-def test_set_leaves_one_header_at_the_position_of_the_first() -> None:
+def test_set_leaves_one_header_at_first_position() -> None:
     assert edited(HEADERS, set={"route": "c", "new": None}) == [
         ("ssn", b"078-05-1120"), ("route", b"c"), ("note", None), ("ssn", None), ("new", None)
     ]  # fmt: skip
@@ -104,7 +104,7 @@ def test_hash_is_sha256_in_hexadecimal() -> None:
         (b"1234567\xff", b"****"), (b"12345\n78", b"****"),
     ],
 )  # fmt: skip
-def test_last4_shows_at_most_half_of_a_value(value: bytes, shown: bytes) -> None:
+def test_last4_shows_at_most_half_of_value(value: bytes, shown: bytes) -> None:
     assert edited([("a", value)], replace={"a": "last4"}) == [("a", shown)]
 
 
@@ -129,7 +129,7 @@ def test_other_headers_keep_their_bytes() -> None:
     assert set(lha.edit(long, "kafka", drop=["b"]).to_pylist()) == {b"\x02" + other}
 
 
-def test_a_function_gets_the_values_that_are_replaced() -> None:
+def test_function_gets_replaced_values() -> None:
     rows = pa.array([kafka(*HEADERS), None, kafka(("a", b"1")), kafka(("ssn", b"x"))])
     seen = []
 
@@ -161,7 +161,7 @@ def test_each_function_gets_the_values_of_its_key() -> None:
     assert lh.decode(edited[0].as_py(), "kip82-int").values() == [b"a1", b"b2", None]
 
 
-def test_a_function_is_applied_to_each_chunk() -> None:
+def test_function_is_applied_to_each_chunk() -> None:
     chunks = pa.chunked_array([[kafka(("a", b"1"))], [kafka(("b", b"1")), kafka(("a", b"2"))]])
     result = lha.edit(chunks, "kafka", replace={"a": lambda values: pa.array(["new"] * len(values))})
     assert result.to_pylist() == [kafka(("a", b"new")), kafka(("b", b"1")), kafka(("a", b"new"))]
@@ -174,7 +174,7 @@ def test_function_may_return_views() -> None:
     assert edited.to_pylist() == [kafka(("a", b"new"))]
 
 
-def test_a_function_in_a_typed_format_keeps_types_of_bytes() -> None:
+def test_function_in_typed_format_keeps_types_of_bytes() -> None:
     data = lh.encode([("n", lh.Int32(5)), ("n", lh.String("x"))], "iggy")
     swap = lambda values: pa.array([value[::-1] for value in values.to_pylist()], pa.binary())  # noqa: E731
     [result] = lha.edit(pa.array([data]), "iggy", replace={"n": swap}).to_pylist()

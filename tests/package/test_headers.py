@@ -94,7 +94,7 @@ def test_headers_are_a_sequence(headers: lh.Headers) -> None:
     assert list(headers) == PAIRS
 
 
-def test_a_list_of_items_is_a_copy(headers: lh.Headers) -> None:
+def test_list_of_items_is_copy(headers: lh.Headers) -> None:
     headers.items().clear()
     assert len(headers) == 5
 
@@ -144,7 +144,7 @@ def test_integer_keys_are_read_by_name_and_positions_in_brackets() -> None:
 
 
 @pytest.mark.parametrize("key", [1 << 31, -(1 << 31) - 1])
-def test_an_integer_key_has_32_bits(key: int) -> None:
+def test_integer_key_has_32_bits(key: int) -> None:
     with pytest.raises(lh.EncodeError) as caught:
         lh.Headers([(key, b"")])
     assert caught.value.code == "out_of_range"
@@ -268,7 +268,7 @@ def header(request: pytest.FixtureRequest) -> lh.Header:
     return lh.decode(lh.encode([("tenant", b"acme")], "kafka"), "kafka")[0]
 
 
-def test_a_header_is_a_tuple(header: lh.Header) -> None:
+def test_header_is_tuple(header: lh.Header) -> None:
     pair = ("tenant", b"acme")
     assert type(header) is lh.Header
     assert isinstance(header, tuple)
@@ -298,7 +298,7 @@ def test_header_has_named_tuple_methods(header: lh.Header) -> None:
         header.key = "other"  # type: ignore[misc]
 
 
-def test_a_copy_of_a_header_is_a_header(header: lh.Header) -> None:
+def test_copied_header_is_header(header: lh.Header) -> None:
     copies = [pickle.loads(pickle.dumps(header, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     for result in (*copies, copy.copy(header), copy.deepcopy(header)):
         assert type(result) is lh.Header
@@ -319,7 +319,7 @@ any_value = st.sampled_from(
 
 
 @given(st.dictionaries(any_key, any_value, max_size=4), st.sampled_from(["kafka", "kip82-int", "kip82-typed", "iggy"]))
-def test_a_dict_is_encoded_as_its_items_are(headers: dict[Any, Any], format: str) -> None:
+def test_dict_is_encoded_like_its_items(headers: dict[Any, Any], format: str) -> None:
     def outcome(headers: Any) -> Any:
         try:
             return lh.encode(headers, format)

@@ -379,7 +379,7 @@ def test_chunks_changed_before_their_turn_are_checked_again(threads: int, offset
         next(results)
 
 
-def test_a_stream_may_be_released_twice() -> None:
+def test_stream_may_be_released_twice() -> None:
     results = apply("decode", pa.chunked_array([[b"\0"]], pa.binary()), "kafka")
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -231,7 +231,7 @@ def test_null_values_of_every_type_are_null() -> None:
 
 
 @given(st.lists(some_bytes, min_size=1), st.data())
-def test_a_slice_has_its_own_rows(values: list[bytes | None], data: st.DataObject) -> None:
+def test_slice_has_own_rows(values: list[bytes | None], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(values)))
     column = pa.array([[{"key": "k", "value": value}] for value in values], HEADERS)
     assert lines(column.slice(start)) == lines(column)[start:]
@@ -242,6 +242,6 @@ def test_type_without_json_form_is_rejected_by_name() -> None:
         lines(pa.array([1], pa.duration("s")))
 
 
-def test_a_stream_is_refused() -> None:
+def test_stream_is_rejected() -> None:
     with pytest.raises(TypeError, match="an array is needed, not a stream"):
         _native.json_lines(pa.table({"x": [1]}))

@@ -171,7 +171,7 @@ def test_message_bytes_at_limit_are_read_and_above_rejected(format: str) -> None
         ("iggy", 2 * 13, 2),
     ],
 )
-def test_the_error_is_at_the_byte_where_the_limit_is_exceeded(format: str, byte: int, header: int | None) -> None:
+def test_error_has_byte_where_limit_is_exceeded(format: str, byte: int, header: int | None) -> None:
     [detail] = details(message_of(format), format, Limits(headers=2))
     assert (detail.byte_offset, detail.header) == (byte, header)
 
@@ -259,7 +259,7 @@ def test_row_over_limit_is_handled_like_bad_row(format: str, limits: Limits, err
 
 @pytest.mark.parametrize("format", ["kafka", "streams", "streams-timestamped", "iggy"])
 @pytest.mark.parametrize("limited", ["headers", "message_bytes"])
-def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> None:
+def test_row_over_limit_is_found_among_many(format: str, limited: str) -> None:
     # In the middle of many rows nearly all of a column is read by the fastest way there is.
     small, big = message_of(format, 2), message_of(format, 3)
     rows = [small] * 300
@@ -347,7 +347,7 @@ def test_decompressed_set_may_reach_limit(codec: int, magic: int) -> None:
 
 
 @pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
-def test_all_compressed_batches_of_a_value_count_together(format: Any) -> None:
+def test_all_compressed_batches_of_value_count_together(format: Any) -> None:
     given_messages = [{"value": bytes(CONTENT_LEN), "headers": []}]
     [plain, squeezed] = [lh.batch(given_messages, format, codec=codec) for codec in ("none", "gzip")]
     become = len(plain) - (61 if format == "record-batch" else 0)
@@ -761,7 +761,7 @@ def test_command_rejects_value_with_too_many_records(run: Any, tmp_path: Path) -
             assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
-def test_the_command_applies_limits_to_columns_and_segments(run: Any, tmp_path: Path, samples: Path) -> None:
+def test_command_applies_limits_to_columns_and_segments(run: Any, tmp_path: Path, samples: Path) -> None:
     pq.write_table(
         pa.table({"headers": [message_of("kafka", 1), message_of("kafka", 3)]}), tmp_path / "messages.parquet"
     )
@@ -795,7 +795,7 @@ STATE = [["get", "order-03", "--json"], ["read", "--json"], ["verify"]]
 
 
 @pytest.mark.parametrize("command", STATE, ids=lambda command: command[0])
-def test_the_command_applies_limits_to_rows_of_a_store(command: list[str], run: Any, tmp_path: Path) -> None:
+def test_command_applies_limits_to_store_rows(command: list[str], run: Any, tmp_path: Path) -> None:
     from letterhead.state.rocksdb import RocksDBKeyValueStore
 
     value = lh.encode(lh.Message(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""

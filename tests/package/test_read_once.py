@@ -60,7 +60,7 @@ EXPORTS: list[Any] = [
 @pytest.mark.parametrize("again", [*EXPORTS, pytest.param(lambda reader: reader.read_all(), id="read_all")])
 @pytest.mark.parametrize("first", [*EXPORTS, pytest.param(lambda reader: reader.read_all(), id="read_all")])
 @pytest.mark.parametrize("make", STREAMS)
-def test_second_read_of_a_reader_raises(
+def test_second_read_of_reader_raises(
     make: Callable[[], Reader], first: Callable[[Any], Any], again: Callable[[Any], Any]
 ) -> None:
     reader = make()
@@ -74,14 +74,14 @@ COLUMN_EXPORTS = [EXPORTS[0], pytest.param(pl.Series, id="polars"), pytest.param
 
 @pytest.mark.parametrize("again", COLUMN_EXPORTS)
 @pytest.mark.parametrize("first", COLUMN_EXPORTS)
-def test_second_read_of_a_column_stream_raises(first: Callable[[Any], Any], again: Callable[[Any], Any]) -> None:
+def test_second_read_of_column_stream_raises(first: Callable[[Any], Any], again: Callable[[Any], Any]) -> None:
     stream = decoded()
     assert len(first(stream)) > 0
     with pytest.raises(ValueError, match=r"the stream was (read to its end|exported)"):
         again(stream)
 
 
-def test_duckdb_relation_of_a_reader_cannot_be_read_twice() -> None:
+def test_duckdb_relation_of_reader_cannot_be_read_twice() -> None:
     duckdb = pytest.importorskip("duckdb")
     relation = duckdb.from_arrow(segments())
     assert len(relation.fetchall()) == ROWS
@@ -89,7 +89,7 @@ def test_duckdb_relation_of_a_reader_cannot_be_read_twice() -> None:
         relation.fetchall()
 
 
-def test_schema_of_a_reader_can_be_exported_at_any_time() -> None:
+def test_reader_schema_can_be_exported_at_any_time() -> None:
     reader = segments()
     reader.read_all()
     assert pa.schema(reader).equals(reader.schema)
@@ -203,14 +203,14 @@ def test_interrupt_makes_reader_fail() -> None:
         next(reader)
 
 
-def test_scan_of_a_consumed_stream_raises() -> None:
+def test_scan_of_consumed_stream_raises() -> None:
     stream = decoded()
     assert lha.scan(stream, "kafka").to_dict()["rows"] == 6
     with pytest.raises(ValueError, match="read to its end"):
         lha.scan(stream, "kafka")
 
 
-def test_conventions_of_a_consumed_stream_raise() -> None:
+def test_conventions_of_consumed_stream_raise() -> None:
     from letterhead.conventions import columns
 
     stream = lha.select(OfOtherLibrary(blocks()), {"traceparent": "string"})
@@ -260,7 +260,7 @@ def test_messages_after_error_do_not_end_silently(iterator_of: Callable[[bytes],
         list(messages)
 
 
-def test_second_iteration_over_a_scan_of_a_log_raises(tmp_path: Path) -> None:
+def test_second_iteration_over_log_scan_raises(tmp_path: Path) -> None:
     with MessageLog(tmp_path / "orders-0") as log:
         log.append([lh.Message(key=b"k", value=b"v")])
         messages = log.scan()
@@ -269,7 +269,7 @@ def test_second_iteration_over_a_scan_of_a_log_raises(tmp_path: Path) -> None:
             list(messages)
 
 
-def test_second_iteration_over_rows_of_a_store_raises() -> None:
+def test_second_iteration_over_store_rows_raises() -> None:
     rows = StoreIterator(iter([(b"a", b"1")]), "latest")
     assert list(rows) == [(b"a", b"1")]
     assert not rows.has_next()

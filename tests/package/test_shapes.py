@@ -114,7 +114,7 @@ def test_headers_are_read_in_every_shape(shape: str) -> None:
     assert str(lha.scan(column, "kafka")) == str(lha.scan(CANONICAL, "kafka"))
 
 
-def test_lists_of_a_fixed_size_are_read() -> None:
+def test_lists_of_fixed_size_are_read() -> None:
     assert lha.select(FIXED, {"tenant": "string"}).field(0).to_pylist() == ["a", None, None]
     assert lha.select(FIXED[1:], {"b": "string"}).field(0).to_pylist() == [None, None]
 

@@ -70,7 +70,7 @@ def test_threads_sharing_segment_reader_read_each_batch_once(samples: Path) -> N
         assert rows.sort_by("offset").equals(whole.combine_chunks().sort_by("offset"))
 
 
-def test_a_reader_may_be_closed_while_threads_read_it(samples: Path) -> None:
+def test_reader_may_be_closed_while_threads_read_it(samples: Path) -> None:
     reader = lh.read.segments(samples / LOG, columns=["offset"])
 
     def read(thread: int) -> str:
@@ -91,7 +91,7 @@ def test_each_thread_reads_segments_with_own_reader(samples: Path) -> None:
     assert all(table.equals(whole) for table in in_threads(lambda _: lh.read.segments(samples / LOG).read_all()))
 
 
-def test_threads_read_ranges_of_a_store_in_memory() -> None:
+def test_threads_read_ranges_of_memory_store() -> None:
     for _ in range(5):
         store = InMemoryKeyValueStore("latest")
         store.open()
@@ -112,7 +112,7 @@ def test_each_thread_writes_own_store() -> None:
     assert in_threads(write) == [ROWS] * THREADS
 
 
-def test_threads_read_ranges_of_a_store_in_rocksdb(tmp_path: Path) -> None:
+def test_threads_read_ranges_of_rocksdb_store(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     from letterhead.state.rocksdb import RocksDBKeyValueStore
 

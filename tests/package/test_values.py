@@ -195,7 +195,7 @@ def test_unknown_type_raises_value_error(type: str) -> None:
         lh.Value(type, b"")
 
 
-def test_a_misspelt_type_gets_a_suggestion() -> None:
+def test_misspelt_type_gets_suggestion() -> None:
     with pytest.raises(ValueError, match="did you mean 'int32'"):
         lh.Value("itn32", 3)
 

@@ -186,7 +186,7 @@ def test_damaged_messages_are_counted_or_raised():
 
 
 @pytest.mark.parametrize("form", ["bytes", "list", "batch"])
-def test_errors_name_the_row_of_the_column(form):
+def test_errors_name_column_row(form):
     good = lh.encode([("k", b"v")], "kafka")
     if form == "bytes":
         column, format = pa.array([good] * 10_007 + [b"\x01"], pa.binary()), "kafka"
@@ -481,7 +481,7 @@ def test_one_distinct_number_is_never_strong(value):
 @pytest.mark.parametrize(
     ("good", "type"), [(big(0, 4, 4), "int32"), (lambda draw: draw.choice([b"acme", b"globex"]), "string")]
 )
-def test_damaged_values_do_not_hide_the_type_of_the_others(good, type):
+def test_damaged_values_do_not_hide_type_of_others(good, type):
     draw = random.Random(9)
     values = [draw.randbytes(draw.randrange(1, 12)) if n % 50 == 0 else good(draw) for n in range(3000)]
     first = scan_of(values).guesses[0]
@@ -678,7 +678,7 @@ def test_json_has_all_counts(topic_scan):
     assert result["code"] == topic_scan.code()
 
 
-def test_the_text_is_a_table(topic_scan):
+def test_text_is_table(topic_scan):
     lines = repr(topic_scan).splitlines()
     assert lines[0] == "Scan of 10,000 rows in kafka: 15 keys"
     assert lines[1].split() == ["key", "rows", "null", "repeated", "bytes", "position", "type"]

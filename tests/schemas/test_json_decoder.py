@@ -69,7 +69,7 @@ def test_examples_run() -> None:
         ),
     ],
 )  # fmt: skip
-def test_types_of_a_schema_are_types_of_arrow(schema: Any, type: pa.DataType, text: str, value: Any) -> None:
+def test_schema_types_map_to_arrow_types(schema: Any, type: pa.DataType, text: str, value: Any) -> None:
     rows = decode(objects(a=schema), f'{{"a": {text}}}')
     assert (rows.type.field("a").type, rows.to_pylist()) == (type, [{"a": value}])
 

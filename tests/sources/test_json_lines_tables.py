@@ -130,7 +130,7 @@ def test_integer_keys_are_read(tmp_path: Path) -> None:
     assert table["headers"].to_pylist() == [[{"key": 7, "value": b"x"}]]
 
 
-def test_a_byte_order_mark_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+def test_byte_order_mark_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b'\xef\xbb\xbf\n  \r\n{"a": 1}\r\n\n' + b"\n" * 3_000_000 + b'{"a": "x"}')
     with pytest.raises(DamagedTableError, match="line 3000005: column 'a'"):
         lh.open(tmp_path / "rows.jsonl").read_all()

@@ -460,7 +460,7 @@ def test_worker_returning_other_columns_raises(spark, batch, monkeypatch, result
         run_on(transform, batch)
 
 
-def test_the_error_column_has_the_requested_name(messages):
+def test_error_column_has_requested_name(messages):
     transforms = [
         lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
         lhs.select_headers("value", {"error": "int8"}, errors="column", error_column="problem"),

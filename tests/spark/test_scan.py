@@ -20,7 +20,7 @@ def orders(spark, samples) -> Any:
     return spark.read.parquet(str(samples / "orders-0.parquet"))
 
 
-def test_the_examples_run(orders):
+def test_scan_examples_run(orders):
     result = doctest.testmod(scan, extraglobs={"orders": orders})
     assert result.attempted > 0
     assert result.failed == 0

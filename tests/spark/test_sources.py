@@ -124,7 +124,7 @@ def test_damage_raises_with_file_name_or_is_error_row(sources: Any, samples: Pat
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
 
 
-def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_error_column_has_requested_name(sources: Any, samples: Path, tmp_path: Path) -> None:
     from letterhead.spark.sources.kafka import KafkaSource
 
     headers = {"error": "int64", "tenant": "string"}

@@ -374,7 +374,7 @@ def test_paged_rows_are_sorted_map():
         assert [row for first in firsts for row in kept[first]] == sorted(model.items())
 
 
-def test_removing_from_an_empty_store_creates_no_page():
+def test_removing_from_empty_store_creates_no_page():
     rows = PagedRows([], {}.__getitem__)
     rows.put(b"k", None)
     assert (list(rows.changes()), rows.firsts, rows.get(b"k")) == ([], [], None)

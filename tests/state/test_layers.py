@@ -574,7 +574,7 @@ def cached(**source: Any) -> Opened:
     return Opened(KV.builder().with_caching_enabled(), **source)
 
 
-def test_only_the_last_write_of_a_key_leaves_the_cache() -> None:
+def test_only_last_write_of_key_leaves_cache() -> None:
     opened = cached()
     for n in range(3):
         opened.store.put(b"k", value(b"%d" % n))

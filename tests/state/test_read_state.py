@@ -494,7 +494,7 @@ def test_columns_follow_requested_order(task):
     assert table.to_pylist()[1] == {"value": b"v1", "key": b"b", "n": 1}
 
 
-def test_header_columns_of_a_store_without_headers_are_rejected(tmp_path):
+def test_header_columns_of_store_without_headers_are_rejected(tmp_path):
     make(tmp_path, "key-value", "timestamped")
     with pytest.raises(
         ValueError, match="store store is key-value, with timestamps: it has no headers to make columns"
@@ -633,7 +633,7 @@ def test_value_errors_are_column_with_errors_column(task, headers):
 
 
 @pytest.mark.parametrize("headers", [None, {"error": lh.field("int32", key="n")}])
-def test_the_error_column_has_the_given_name(task, headers):
+def test_error_column_has_given_name(task, headers):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, columns=["key"] if headers else None, headers=headers, errors="column", error_column="task")
     assert table.schema.names[-1] == "task"
@@ -875,7 +875,7 @@ def test_missing_dependency_is_named(missing, message):
     assert result.stdout == f"{spelled_out(message)} {missing}\n"
 
 
-def test_the_examples_run(monkeypatch):
+def test_read_state_examples_run(monkeypatch):
     monkeypatch.chdir(SAMPLES.parents[1])
     # The package has the function by the name of its module, which is found by the function.
     module = importlib.import_module(lh.read.state.__module__)

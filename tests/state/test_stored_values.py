@@ -51,7 +51,7 @@ def lines(vectors: Path, name: str) -> list[dict[str, Any]]:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def test_make_returns_none_for_a_null_value() -> None:
+def test_make_returns_none_for_null_value() -> None:
     assert ValueTimestampHeaders.make(None, 5, NONE) is None
     assert AggregationWithHeaders.make(None, None) is None
     assert ValueAndTimestamp.make(None, 5) is None

@@ -374,7 +374,7 @@ def test_stream_returns_chunk_for_each_chunk() -> None:
     assert [len(chunk) for chunk in got.chunks] == [1, 0, 1]
 
 
-def test_name_of_a_field_and_a_header_is_ambiguous() -> None:
+def test_name_of_field_and_header_is_ambiguous() -> None:
     data = lh.encode(lh.Message(headers={"timestamp": b"1"}, timestamp=5, payload=b""), "streams-timestamped")
     with pytest.raises(ValueError, match="'timestamp' is a record field and a column of headers=: pass col"):
         lha.select(pa.array([data]), {"timestamp": "string"}, "streams-timestamped", where="timestamp = 5")
