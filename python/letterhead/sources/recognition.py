@@ -58,23 +58,32 @@ def _topic(name: str, logins: Logins) -> Source:
 
 
 def _directory(path: Path) -> Source:
+    if _has_stores(path):
+        from letterhead.sources.stores import StateStores
+
+        return StateStores(path)
+    if next(path.rglob("*.log"), None) is not None:
+        return _segments([path])
+    if tables_of(path):
+        return TableFile(str(path))
+    raise FileNotFoundError(
+        f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
+        "orders-0), no state store, and no Parquet files (.parquet)"
+    )
+
+
+def _has_stores(path: Path) -> bool:
+    # Each database of RocksDB has this file: to import the stores takes longer than to look for it.
+    if next(path.rglob("CURRENT"), None) is None:
+        return False
     from letterhead.errors import StoreNotFoundError
     from letterhead.state.reading.directory import find_stores
 
     try:
         find_stores(path)
     except StoreNotFoundError:
-        if next(path.rglob("*.log"), None) is not None:
-            return _segments([path])
-        if tables_of(path):
-            return TableFile(str(path))
-        raise FileNotFoundError(
-            f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
-            "orders-0), no state store, and no Parquet files (.parquet)"
-        ) from None
-    from letterhead.sources.stores import StateStores
-
-    return StateStores(path)
+        return False
+    return True
 
 
 def _segments(paths: list[Path]) -> Source:
