@@ -15,6 +15,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.copies.iggy_target import IggyTarget
+from letterhead.copies.offset_map import read_runs
 from tests.helpers.command import Result
 from tests.iggy.server import Server
 
@@ -129,6 +130,8 @@ def test_records_of_kafka_are_copied_without_loss_and_back(
     back = ["--mapping", "kafka-gateway-lossless"]
     assert run("copy", url(server, odd), directory, *back, "--verify").code == 0
     assert run("diff", file, directory, "--by", "position").lines == ["no record differs; 12 equal"]
+    shown = run("read", url(server, odd), *back, "--partition", "0", "--limit", "1")
+    assert (shown.code, shown.lines[0].split()) == (0, ["offset", "timestamp", "key", "headers", "value"])
 
 
 def test_lossy_mapping_is_optional_and_rejects_unmappable(
@@ -156,6 +159,16 @@ def test_messages_are_not_records_without_mapping(server: Server, create: Create
         assert (refused.code, "for copies between Kafka and Iggy" in refused.err) == (2, True)
     refused = run("copy", samples / "orders-0", url(server, source), "--create")
     assert (refused.code, "create stream and topic by a client of Iggy" in refused.err) == (2, True)
+
+
+def test_offsets_of_copied_messages_are_noted(server: Server, create: Create, run: Run, tmp_path: Path) -> None:
+    source, target, file = create(2), create(2), tmp_path / "offsets.jsonl"
+    for turn in (0, 1):
+        for partition in (0, 1):
+            messages(server, source, 10, partition, 10 * turn)
+        command = ["copy", url(server, source), url(server, target), "--where", "retry::int32 >= 5", "--offsets", file]
+        assert run(*command, "--verify").code == 0
+        assert read_runs(file) == {number: [(5, 0, 5 + 10 * turn)] for number in (0, 1)}
 
 
 def test_topic_that_is_not_a_copy_is_rejected(server: Server, create: Create, run: Run) -> None:

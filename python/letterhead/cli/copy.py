@@ -58,6 +58,10 @@ def copy_command(
     append: Annotated[
         bool, flag("--append", "Write after the records that the topic has; called again, it copies again.")
     ] = False,
+    offsets: Annotated[
+        Path | None,
+        option("--offsets", "To a topic: a file for the offsets of the records in it, for `group translate`.", "FILE"),
+    ] = None,
     follow: Annotated[
         bool, flag("--follow -F", "Of a topic: copy new records, too, until Ctrl-C; a directory gets files every 30 s.")
     ] = False,
@@ -80,7 +84,8 @@ def copy_command(
     A directory is a table for `read`, Spark, DuckDB and others, with the offset
     of each record; --headers adds typed columns. It is copied to a topic again
     by the same command. With --follow new records are copied until Ctrl-C, and
-    the same command continues later.
+    the same command continues later. With --offsets, it does not read the source
+    from its beginning to find the records that a topic has.
 
     \b
     Examples:
@@ -114,7 +119,15 @@ def copy_command(
         change = _edit_of(edit, opened, request)
         applied = None if change is None else Edit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
         copying = Copying(
-            opened, request, target, edit=applied, append=append, mapping=mapping, settings=own, logins=AskedLogins()
+            opened,
+            request,
+            target,
+            edit=applied,
+            append=append,
+            mapping=mapping,
+            offsets=offsets,
+            settings=own,
+            logins=AskedLogins(),
         )
     with print_remarks():
         if create:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
+from letterhead.copies.offset_map import OffsetMap
 from letterhead.copies.part_directory import PartDirectory, describe_topic
 from letterhead.copies.topic_target import TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
@@ -75,6 +77,7 @@ class Copying:
 
     ``target`` is a directory, or the address of a topic. With ``append``, records are written after those that a topic has.
     ``mapping`` says how records of Kafka become messages of Iggy, and these become records again.
+    ``offsets`` is a file for the offsets that records of the source have in the topic.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Copying:
         edit: Edit | None = None,
         append: bool = False,
         mapping: str | None = None,
+        offsets: str | os.PathLike[str] | None = None,
         settings: Mapping[str, Any] | None = None,
         logins: Logins | None = None,
     ) -> None:
@@ -96,6 +100,9 @@ class Copying:
         self._source = source
         self._edit = edit
         self._append = append
+        self._offsets = None if offsets is None else Path(offsets)
+        if append and offsets is not None:
+            raise ValueError("append= and offsets= exclude each other: where such a copy began is not known again")
         self._location = target
         self._target: TopicTarget | IggyTarget | Path | ObjectPath
         # Records of internal topics are copied as they are, not decoded.
@@ -131,6 +138,8 @@ class Copying:
         else:
             self._target = _directory(target, source, append=append)
         columns = tuple(whole)
+        if isinstance(self._target, Path | ObjectPath) and offsets is not None:
+            raise ValueError("offsets= is for topics: a directory has the offsets as a column")
         if not isinstance(self._target, Path | ObjectPath):
             columns = tuple(name for name in whole if name in (*self._target.written, "offset"))
         if not {"key", "value", "headers", "payload"} & {*columns}:
@@ -192,6 +201,27 @@ class Copying:
         except TopicNotFoundError as error:
             raise TopicNotFoundError(f"{error}; or pass create= to create it") from None
         last = {} if self._append else target.last_records()
+        with ExitStack() as closing:
+            offset_map = None if self._offsets is None else closing.enter_context(OffsetMap(self._offsets))
+            return self._append_to_topic(target, partitions, last, offset_map, advance)
+
+    def _append_to_topic(
+        self,
+        target: TopicTarget | IggyTarget,
+        partitions: int,
+        last: dict[int, dict[str, Any]],
+        offset_map: OffsetMap | None,
+        advance: Callable[[int], None],
+    ) -> Copied:
+        first: dict[int, int] = {}
+        request = self._request
+        if offset_map is not None:
+            _check_map(offset_map, last, target.name)
+            if isinstance(self._source, LogSource) and offset_map.runs:
+                # The last noted record is read again, so that it is compared.
+                first = {number: offset_map.target_end(number) - 1 for number in offset_map.runs}
+                starts = {number: own[-1].end - 1 for number, own in offset_map.runs.items()}
+                request = replace(request, start=self._start(self._source, starts))
         ends: dict[int, int] = {}
         rows = 0
 
@@ -202,7 +232,9 @@ class Copying:
                 rows += len(batch)
                 advance(len(batch))
 
-        with self._source.reader(self._request) as reader:
+        with self._source.reader(request) as reader:
+            if offset_map is not None and not {"partition", "offset"} <= {*reader.schema.names}:
+                raise ValueError("offsets= needs a source with the columns partition and offset")
             if last and "partition" not in reader.schema.names:
                 raise ValueError(
                     f"{target.name} has records already, and the source has no column partition by which a copy "
@@ -210,7 +242,10 @@ class Copying:
                 )
             records = self._checked(_noting_ends(self._edited(reader), ends), partitions, target.required)
             target.write(
-                counted(after_last(records, last)), None if self._append else last, at_once=self._request.follow
+                counted(after_last(records, last, offset_map, first)),
+                None if self._append else last,
+                at_once=self._request.follow,
+                **({} if offset_map is None else {"note": offset_map.note_rows}),
             )
         return Copied(rows, ends, [])
 
@@ -302,6 +337,17 @@ class Copying:
         }
 
 
+def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], name: str) -> None:
+    """Raise ValueError if a file has offsets that a topic lacks."""
+    for number in offset_map.runs:
+        end = last[number]["offset"] + 1 if number in last else 0
+        if end < offset_map.target_end(number):
+            raise ValueError(
+                f"{offset_map.path} is of another copy: partition {number} of {name} ends at offset {end}, and not after "
+                f"{offset_map.target_end(number) - 1}"
+            )
+
+
 def source_request(source: Source, request: RowRequest) -> RowRequest:
     """Return a request without the mapping that is for the target."""
     return request if "mapping" in source.options else replace(request, mapping=None)
@@ -360,6 +406,7 @@ def copy(
     append: bool = False,
     settings: SettingsLike | None = None,
     target_settings: SettingsLike | None = None,
+    offsets: str | os.PathLike[str] | None = None,
     options: ReadOptions | None = None,
 ) -> Copied:
     """Copy a topic or a log to a directory of Parquet files, or any records to a topic, each once.
@@ -390,6 +437,10 @@ def copy(
         Settings of the connection, as in :func:`letterhead.read.topic`.
     target_settings : mapping of str to str, or path, optional
         Settings of the connection to the target; by default the same.
+    offsets : str or path, optional
+        Of topics as targets: a file of JSON lines that tells which offset each record of the source has in the topic. Each
+        line has a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. A copy that is called again
+        reads the source from the end of the file, not from its beginning.
     options : ReadOptions, optional
         What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`. Its ``mapping`` says how records of
         Kafka become messages of Iggy (by default without loss) or these become records. With ``follow`` the call copies new
@@ -426,7 +477,9 @@ def copy(
     mapping, request = request.mapping, source_request(opened[0], request)
     check_options(opened, request)
     own = None if target_settings is None else reader_values(target_settings)
-    copying = Copying(opened[0], request, os.fspath(target), append=append, mapping=mapping, settings=own)
+    copying = Copying(
+        opened[0], request, os.fspath(target), append=append, mapping=mapping, offsets=offsets, settings=own
+    )
     if create is not False:
         copying.create(None if create is True else create)
     return copying.run()

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
-from letterhead.copies.topic_target import check_alone, refusal_error
+from letterhead.copies.topic_target import NoteAppended, check_alone, refusal_error
 from letterhead.errors import HeaderError
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient
 from letterhead.offsets.partition_log import TopicPartition
@@ -75,7 +75,12 @@ class IggyTarget:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
     def write(
-        self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None, *, at_once: bool = False
+        self,
+        batches: Iterable[pa.RecordBatch],
+        last: Mapping[int, Mapping[str, Any]] | None,
+        *,
+        at_once: bool = False,
+        note: NoteAppended = lambda rows, appended: None,
     ) -> None:
         """Append messages after the last ones, if these are known. Each batch is acknowledged before the next is read.
 
@@ -108,8 +113,10 @@ class IggyTarget:
                     if error.row is None:
                         raise
                     raise refusal_error(batch, error.row - before, error.message) from error
+                appended = sink.written.batches[count:]
                 if last is not None:
-                    check_alone(sink.written.batches[count:], ends)
+                    check_alone(appended, ends)
+                note(batch, appended)
 
     def _check_ends(self, ends: Mapping[int, int]) -> None:
         """Notice messages that a copy sent before it was killed, and that the server appended after the last ones were read."""

@@ -6,10 +6,10 @@ is compared with the record of the source at the same position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import rows_by_partition
@@ -22,8 +22,11 @@ from letterhead.written import Appended, DeliveryError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.copies.offset_map import OffsetMap
     from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_writer import TopicWriter
+
+NoteAppended: TypeAlias = "Callable[[pa.Table | pa.RecordBatch, Iterable[Appended]], object]"
 
 __all__ = ["TopicTarget", "after_last", "check_alone", "refusal_error"]
 
@@ -91,9 +94,16 @@ class TopicTarget:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
     def write(
-        self, batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]] | None, *, at_once: bool = False
+        self,
+        batches: Iterable[pa.RecordBatch],
+        last: Mapping[int, Mapping[str, Any]] | None,
+        *,
+        at_once: bool = False,
+        note: NoteAppended = lambda rows, appended: None,
     ) -> None:
         """Append records after the last ones, if these are known; with ``at_once`` each batch before the next is read.
+
+        ``note`` is called with rows that the brokers have, and their offsets.
 
         Raises
         ------
@@ -122,6 +132,7 @@ class TopicTarget:
                     raise refusal_error(chunk, row - before, reason) from error
                 if last is not None:
                     check_alone(appended, ends)
+                note(chunk, appended)
 
     def _writer(self, settings: Settings, partition: str | None) -> TopicWriter:
         from letterhead.kafka.topic_writer import TopicWriter
@@ -162,15 +173,24 @@ def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+def after_last(
+    batches: Iterable[pa.RecordBatch],
+    last: Mapping[int, Mapping[str, Any]],
+    offset_map: OffsetMap | None = None,
+    first: Mapping[int, int] | None = None,
+) -> Iterator[pa.RecordBatch]:
     """Yield the records of a source that a target lacks, whose last records are known.
+
+    ``offset_map`` gets the offsets of the others. ``first`` has the offset in the target of the first record of each
+    partition, by default 0.
 
     Raises
     ------
     ValueError
         If the target has other records than the source.
     """
-    present = {partition: record["offset"] + 1 for partition, record in last.items()}
+    ends = {partition: record["offset"] + 1 for partition, record in last.items()}
+    present = {partition: end - (first or {}).get(partition, 0) for partition, end in ends.items()}
     for batch in batches:
         if not any(present.values()):
             yield batch
@@ -180,6 +200,8 @@ def after_last(batches: Iterable[pa.RecordBatch], last: Mapping[int, Mapping[str
             skipped = min(count, len(rows))
             if count and skipped == count:
                 _check_same(rows.slice(count - 1, 1).to_pylist()[0], last[number])
+            if skipped and offset_map is not None:
+                offset_map.note(number, rows.column("offset").slice(0, skipped), ends[number] - count)
             present[number] = count - skipped
             if skipped < len(rows):
                 yield rows.slice(skipped)

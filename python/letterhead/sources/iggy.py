@@ -68,6 +68,14 @@ class IggyTopicSource(TopicSource, IggyLog):
 
         return WHERE_FIELDS
 
+    def default_columns(self, request: RowRequest) -> tuple[str, ...]:
+        """Return all columns, or those for a screen: a mapped message has a key and a value instead of a payload."""
+        columns = super().default_columns(request)
+        if request.mapping is None or "payload" not in columns:
+            return columns
+        others = [name for name in columns if name not in ("headers", "payload")]
+        return (*others, "key", *request.without_headers(["headers"]), "value")
+
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         if request.mapping is None:
             return super()._view_columns(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,11 +10,13 @@ import typer
 from letterhead.cli.exits import EXIT_CODES, Failure
 from letterhead.cli.group.options import Cluster, cluster
 from letterhead.cli.options import Json, flag, group_options, option
+from letterhead.cli.render import TIMEOUT_MS
+from letterhead.cli.sources.options import Timeout, milliseconds
 
 group = typer.Typer(
     name="group",
-    help="List consumer groups of Kafka, show how far they are, and reset their offsets.\n\n"
-    "Only `reset` with --execute changes a group.\n\n"
+    help="List consumer groups of Kafka, show how far they are, and reset their offsets or move them to a copy.\n\n"
+    "Only `reset` and `translate` with --execute change a group.\n\n"
     "\b\nExamples:\n  letterhead group list -b broker:9092\n  letterhead group describe etl -b broker:9092",
     epilog=EXIT_CODES,
     rich_markup_mode="rich",
@@ -53,6 +56,44 @@ def describe_command(*, name: Name, cluster: Cluster, json: Json = False) -> int
     from letterhead.cli.group.describe import run_describe
 
     return run_describe(cluster, name, json=json)
+
+
+@group.command("translate", epilog=EXIT_CODES)
+def translate_command(
+    *,
+    name: Name,
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="The topic that was copied, kafka://host:port/topic.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its copy, kafka://host:port/topic.")],
+    offsets: Annotated[Path, option("--offsets", "The file that `copy --offsets` wrote.", "FILE")],
+    to: Annotated[str | None, option("--to", "The group to commit to; by default the same name.", "GROUP")] = None,
+    config: Annotated[Path | None, option("--config", "A property file for the source.", "FILE")] = None,
+    target_config: Annotated[
+        Path | None, option("--target-config", "A property file for the target; by default as for the source.", "FILE")
+    ] = None,
+    execute: Annotated[bool, flag("--execute", "Commit the offsets.")] = False,
+    timeout: Timeout = None,
+    json: Json = False,
+) -> int:
+    """Show where a group continues in the copy of a topic, and commit it with --execute.
+
+    It continues at the first copied record that it has not read. Records that are
+    copied later come after this offset. A group with active consumers is refused.
+
+    \b
+    Examples:
+      letterhead copy kafka://old:9092/orders kafka://new:9092/orders --offsets map.jsonl
+      letterhead group translate etl kafka://old:9092/orders kafka://new:9092/orders \\
+                 --offsets map.jsonl --execute
+    """
+    from letterhead.cli.group.translate import run_translate
+
+    own = None if config is None else str(config)
+    clusters = [(source, own), (target, own if target_config is None else str(target_config))]
+    return run_translate(
+        name, to or name, clusters, offsets, timeout_ms=milliseconds(timeout) or TIMEOUT_MS, execute=execute, json=json
+    )
 
 
 @group.command("reset", epilog=EXIT_CODES)

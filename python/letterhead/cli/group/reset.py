@@ -31,27 +31,37 @@ def run_reset(
             if not chosen:
                 raise
             group = GroupDescription(name, "Empty", "", [], [])
-        if group.has_members:
-            raise Failure(
-                f"group {name!r} is {group.state} with {count_noun(len(group.members), 'member')}, which commit offsets "
-                "themselves: stop them first",
-                BAD_DATA,
-            )
+        check_no_members(group)
         changes = plan_reset(client, group, point, shift=shift, partitions=chosen)
         if execute:
             GroupOffsets(client, name).commit({change.partition: change.new for change in changes})
     for change in changes:
         if change.requested != change.new:
             warn(f"{change.partition} has no offset {change.requested}: {change.new} is the nearest")
+    print_changes(name, changes, execute=execute, json=json)
+    return OK
+
+
+def check_no_members(group: GroupDescription) -> None:
+    """Refuse a group with active consumers."""
+    if group.has_members:
+        raise Failure(
+            f"group {group.name!r} is {group.state} with {count_noun(len(group.members), 'member')}, which commit offsets "
+            "themselves: stop them first",
+            BAD_DATA,
+        )
+
+
+def print_changes(name: str, changes: Sequence[OffsetChange], *, execute: bool, json: bool) -> None:
+    """Print the offsets that a group gets, or has got."""
     if json:
         print_json({"group": name, "committed": execute, "offsets": [_document(change) for change in changes]})
+        return
+    _show(changes)
+    if execute:
+        note(f"committed to group {name}")
     else:
-        _show(changes)
-        if execute:
-            note(f"committed to group {name}")
-        else:
-            note("nothing was committed: --execute commits these offsets")
-    return OK
+        note("nothing was committed: --execute commits these offsets")
 
 
 def _partitions_of(text: str) -> tuple[str, frozenset[int] | None]:
