@@ -235,6 +235,14 @@ target/registry/.built: docs/versions.toml
 	rm $(@D)/apicurio-registry-app-all.tar.gz
 	touch $@
 
+# What Java programs read values with.
+target/serdes/.built: tests/jvm/serdes/pom.xml docs/versions.toml
+	$(NEED_MAVEN)
+	rm -rf $(@D)
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) \
+	  -Dapicurio.version=$(call version,registry.apicurio)
+	touch $@
+
 # A directory without a version in its name, target/kafka, has the reference version of docs/versions.toml; target/kafka-4.3.1
 # has that one. Jars of an earlier build are removed first, because programs run with all jars of a directory.
 version = $(shell $(PYTHON) tools/versions $1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import shlex
+import shutil
+import subprocess
 import urllib.request
 from typing import Any
 
@@ -34,6 +36,7 @@ from tests.helpers import pages
 from tests.helpers.memory_registry import avro
 from tests.kafka.registry import Apicurio
 from tests.kafka.written import create_with
+from tests.versions import ROOT
 
 pytestmark = pytest.mark.broker
 
@@ -377,6 +380,20 @@ def test_confluent_protobuf_classes_and_ours_read_each_other(apicurio: Apicurio,
     assert [deserializer(row["value"], context_of(topic, row)) for row in stored.to_pylist()] == messages * 2
     again = decode_values(stored, decoder).read_all()["value"].to_pylist()
     assert again == decoded["value"].to_pylist() * 2
+
+
+def test_apicurio_java_deserializer_reads_encoded_values(apicurio: Apicurio) -> None:
+    jars = ROOT / "target" / "serdes"
+    if not (jars / ".built").exists():
+        pytest.skip("Apicurio's deserializers for Java are missing: run `make target/serdes/.built`")
+    encoder = AvroEncoder(Registry(apicurio.url), "java-value", V2, schema_id="prefix", register=True)
+    table = pa.table({"value": [{"id": 1 << 40, "city": "Berlin"}, {"id": 2, "city": "Ü"}]})
+    values = encode_values(table, encoder).read_all()["value"].to_pylist()
+    program = [shutil.which("java") or "java", "-cp", f"{jars}/*", str(ROOT / "tests/jvm/serdes/ReadAvro.java")]
+    lines = "".join(f"{value.hex()}\n" for value in values)
+    done = subprocess.run([*program, apicurio.own_url, "java"], input=lines.encode(), capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    assert [json.loads(line) for line in done.stdout.splitlines()] == table["value"].to_pylist()
 
 
 def test_unwritable_value_ends_write_before_it(apicurio: Apicurio, broker: str) -> None:
