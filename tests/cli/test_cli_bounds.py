@@ -52,7 +52,7 @@ def message(payload: bytes) -> bytes:
     return lh.encode(lh.Message(headers=[], timestamp=1, payload=payload), "streams-timestamped")
 
 
-def test_get_excludes_windows_of_longer_keys(tmp_path: Path, run: Any) -> None:
+def test_get_of_duplicates_excludes_windows_of_longer_keys(tmp_path: Path, run: Any) -> None:
     store = RocksDBWindowStore("store", retention=DAY, window_size=1000, retain_duplicates=True)
     store.open(tmp_path / "0_0")
     # The stored key of the longer one lies between two windows of the other, which differ in their numbers.

@@ -52,7 +52,7 @@ def test_connection_is_encrypted_only_on_request() -> None:
         Address.parse("iggy://u:p@h?tls=yes")
 
 
-def test_tls_before_1_2_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minimum_tls_version_is_1_2_on_lenient_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interpreters that are built for the suites of their system have other defaults."""
     contexts = []
 

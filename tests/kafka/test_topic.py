@@ -533,7 +533,7 @@ def test_revoked_certificate_is_rejected(safe):
         ).read_all()
 
 
-def test_tls_before_1_2_is_rejected(safe, monkeypatch):
+def test_minimum_tls_version_is_1_2_on_lenient_interpreters(safe, monkeypatch):
     """Interpreters that are built for the suites of their system have other defaults."""
     contexts = []
 

@@ -69,7 +69,7 @@ fn check(code: &str, name: &str) -> Option<String> {
 
 #[test]
 #[cfg_attr(any(miri, address_sanitizer), ignore = "a compiler is called")]
-fn safe_code_does_not_reach_what_kernels_trust() {
+fn safe_code_cannot_change_what_kernels_trust() {
     let errors = check(ACCEPTED, "accepted").expect("a build of this crate and its compiler");
     assert!(!errors.contains("error"), "{errors}");
     let lines: Vec<_> = REFUSED.iter().map(|(line, _)| *line).collect();

@@ -241,7 +241,7 @@ def test_row_written_while_moving_is_not_overwritten(tmp_path: Path) -> None:
     store.close()
 
 
-def test_unclosed_store_is_flushed_in_order(tmp_path: Path) -> None:
+def test_unclosed_store_keeps_upgraded_rows_and_offset(tmp_path: Path) -> None:
     older = RocksDBKeyValueStore("s", format="plain")
     older.open(tmp_path)
     older.put_all((b"%04d" % n, b"v") for n in range(500))

@@ -31,7 +31,7 @@ const FIRST: [usize; 4] = [0, 8, 16, 32];
 const SECOND: [usize; 6] = [0, 8, 9, 17, 33, 37];
 
 #[test]
-fn whole_polls_of_both_eras_are_read() {
+fn complete_polls_of_both_layouts_are_read() {
     for serialized in [first_era(OLDER, b"p"), second_era(1, OLDER, b"p"), second_era(30, b"", b"")] {
         for serialized in [serialized.clone(), [&serialized[..], &serialized].concat()] {
             assert_eq!(first_fault(IggyPolled2023, &serialized), None);

@@ -21,7 +21,7 @@ use crate::common::{LENIENT, STRICT};
 const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";
 
 #[test]
-fn a_whole_block_is_read() {
+fn complete_headers_are_read() {
     assert_eq!(first_fault(Kafka, BLOCK), None);
 }
 

@@ -21,7 +21,7 @@ fn a_whole_header_is_read() {
 }
 
 #[test]
-fn typed_key_length_cut_is_rejected() {
+fn truncated_typed_key_length_is_rejected() {
     assert_eq!(rejected_in_header(Kip82Typed, b"\0\0\0"), (Code::Truncated, 0));
 }
 
@@ -43,7 +43,7 @@ fn non_utf8_typed_key_is_rejected() {
 }
 
 #[test]
-fn typed_value_length_cut_is_rejected() {
+fn truncated_typed_value_length_is_rejected() {
     assert_eq!(rejected_in_header(Kip82Typed, &typed(b"")[..8]), (Code::Truncated, 5));
 }
 
@@ -107,12 +107,12 @@ fn error_in_later_typed_header_names_it() {
 }
 
 #[test]
-fn int_key_cut_is_rejected() {
+fn truncated_int_key_is_rejected() {
     assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0"), (Code::Truncated, 0));
 }
 
 #[test]
-fn int_value_length_cut_is_rejected() {
+fn truncated_int_value_length_is_rejected() {
     assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0\x01\0\0\0"), (Code::Truncated, 4));
 }
 

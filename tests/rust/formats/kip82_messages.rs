@@ -55,7 +55,7 @@ fn wrapper_of_another_magic_is_rejected() {
 }
 
 #[test]
-fn wrapper_headers_length_cut_is_rejected() {
+fn truncated_wrapper_headers_length_is_rejected() {
     assert_eq!(rejected_at(Kip82Wrapper, b"\0\0\0\0"), (Code::Truncated, 1));
 }
 
@@ -70,7 +70,7 @@ fn wrapper_headers_longer_than_the_bytes_are_rejected() {
 }
 
 #[test]
-fn wrapper_value_length_cut_is_rejected() {
+fn truncated_wrapper_value_length_is_rejected() {
     assert_eq!(rejected_at(Kip82Wrapper, b"\0\0\0\0\0\0\0\0"), (Code::Truncated, 5));
 }
 
@@ -97,7 +97,7 @@ fn bad_wrapper_header_is_rejected_at_its_offset_in_value() {
 }
 
 #[test]
-fn message_cut_in_its_frame_is_rejected() {
+fn truncated_message_frame_is_rejected() {
     for format in MESSAGES {
         let serialized = message(0, &NULL);
         for len in 0..serialized.len() {

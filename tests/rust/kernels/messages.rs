@@ -145,7 +145,7 @@ fn bad_messages_are_null_rows_among_whole_ones() {
 }
 
 #[test]
-fn errors_are_beside_what_could_be_read() {
+fn errors_are_returned_beside_readable_values() {
     let operation = Messages { on_error: OnError::Column, ..Messages::default() };
     let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));

@@ -77,7 +77,7 @@ fn every_layout_of_bytes_gives_the_same() {
 }
 
 #[test]
-fn a_slice_gives_the_rows_of_the_whole() {
+fn slice_returns_rows_of_whole_column() {
     let operation = Decode { on_error: OnError::Null, ..Decode::default() };
     let whole = apply(&operation, &serialized_rows()).unwrap();
     for start in 0..serialized_rows().len() {
@@ -230,7 +230,7 @@ fn a_null_payload_is_a_null_value_and_its_headers_are_a_loss() {
 }
 
 #[test]
-fn a_typed_value_needs_an_encoding_where_there_are_no_types() {
+fn typed_value_needs_encoding_in_untyped_format() {
     let key: ArrayRef = Arc::new(StringArray::from(vec!["retry"]));
     let value_type: ArrayRef = Arc::new(StringArray::from(vec!["int16"]));
     let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[1, 2]]));

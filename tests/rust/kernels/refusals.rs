@@ -32,7 +32,7 @@ fn batches() -> impl Iterator<Item = Format> {
 }
 
 #[test]
-fn operations_of_one_message_refuse_a_batch() {
+fn single_message_operations_reject_batch() {
     for format in batches() {
         let name = format.info().name;
         let said = format!("{name} is a batch: read it with messages");
@@ -61,7 +61,7 @@ fn convert_refuses_a_batch_at_either_end() {
 }
 
 #[test]
-fn messages_refuses_what_is_no_batch() {
+fn messages_operation_rejects_non_batch() {
     assert_eq!(refused(Kafka, &Messages::default()), "kafka is not a batch: read it with decode");
 }
 
@@ -139,7 +139,7 @@ fn attribute_bits_that_are_not_defined_are_not_written() {
 }
 
 #[test]
-fn headers_in_a_message_that_has_none_are_a_loss() {
+fn headers_in_message_without_headers_are_loss() {
     let head = Head { key: HeldKey::Int(1), value_type: None, value: None };
     for (magic, name) in [(0, "magic 0 has no headers"), (1, "magic 1 has no headers")] {
         let message = Message { headers: Some(vec![head.clone()]), fields: kip82_fields(magic, 0) };
@@ -170,7 +170,7 @@ fn negative_numbers_are_not_written_where_there_is_no_sign() {
 }
 
 #[test]
-fn a_null_payload_is_a_loss_and_written_as_none() {
+fn null_payload_is_loss_and_written_as_none() {
     for (format, count) in [(IggyMessage2023, 2), (IggyMessage, 6)] {
         let message = |payload| {
             let mut fields = vec![Held::Null; count - 1];
@@ -188,7 +188,7 @@ fn a_null_payload_is_a_loss_and_written_as_none() {
 }
 
 #[test]
-fn null_headers_are_none_or_refused() {
+fn null_headers_become_none_or_are_rejected() {
     let refusing = || WriteOptions { refuse_null_headers: true, ..WriteOptions::default() };
     let empty = Message { headers: None, fields: vec![] };
     for format in [Kafka, Kip82Typed, Kip82Int, Iggy, Iggy2023] {

@@ -36,7 +36,7 @@ fn two() -> [Head; 2] {
 }
 
 #[test]
-fn every_format_has_the_type_that_its_table_says() {
+fn every_format_has_type_from_its_table() {
     let headers = |key: &str, value_type: &str| format!("list<element: struct<{key}{value_type}value: binary>>");
     let (text, int) = ("key: string, ", "key: int32, ");
     let (typed, value_type) = ("key_type: string, key: binary, ", "type: string, ");
@@ -225,7 +225,7 @@ fn values_without_types_get_the_requested_ones() {
 }
 
 #[test]
-fn a_type_can_be_requested_for_each_occurrence_of_a_key() {
+fn type_can_be_requested_for_each_occurrence_of_key() {
     let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
     let bare = heads.clone().map(|head| Head { value_type: None, ..head });
     let nth = ["int32", "string"].map(|text| EncodedType::parse(text).unwrap()).to_vec();

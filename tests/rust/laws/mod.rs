@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn a_column_names_the_same_first_fault_as_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn column_names_same_first_error_as_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
             let serialized_rows = near_values(&recipes, *format);
             let error = |(row, serialized): (usize, &Vec<u8>)| Some((row, read(*format, serialized, STRICT).err()?));
@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(cases(128))]
 
     #[test]
-    fn what_is_selected_from_bytes_is_selected_from_lists(
+    fn selection_from_bytes_equals_selection_from_lists(
         recipes in prop::collection::vec(recipe(), 1..4),
         of in prop::sample::select(TYPES.to_vec()),
     ) {
@@ -265,7 +265,7 @@ proptest! {
     #![proptest_config(cases(48))]
 
     #[test]
-    fn a_value_cut_anywhere_is_an_error_or_a_shorter_message(recipe in recipe()) {
+    fn truncated_value_is_error_or_shorter_message(recipe in recipe()) {
         for format in Format::ALL {
             let serialized = recipe.whole(*format);
             let Ok(whole) = read(*format, &serialized, STRICT) else { continue };

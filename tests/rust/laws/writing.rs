@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(cases(128))]
 
     #[test]
-    fn what_is_read_is_written_and_read_again(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn decoded_values_are_written_and_decoded_again(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in targets() {
             let serialized_rows = whole_values(&recipes, format);
             for serialized in &serialized_rows {
@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(cases(512))]
 
     #[test]
-    fn what_is_written_without_loss_is_read_as_it_was(
+    fn values_written_without_loss_round_trip(
         heads in prop::collection::vec(any_head(), 1..4),
         parts in parts(),
     ) {
@@ -98,11 +98,11 @@ fn refused_key(value_type: Scalar, bits: &[u8]) -> Option<Code> {
 }
 
 #[test]
-fn a_key_of_another_size_than_its_kind_is_not_written() {
+fn key_size_that_contradicts_its_kind_is_not_written() {
     assert_eq!(refused_key(Scalar::Int32, &[1, 2, 3]), Some(Code::WrongSize));
 }
 
 #[test]
-fn a_key_of_a_kind_that_the_format_has_not_is_not_written() {
+fn key_of_kind_unknown_to_format_is_not_written() {
     assert_eq!(refused_key(Scalar::Char, &[0, 65]), Some(Code::KeyNotCarried));
 }

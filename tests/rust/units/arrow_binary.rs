@@ -8,7 +8,7 @@ use crate::kernel::buffer::Values as _;
 
 #[test]
 #[cfg_attr(target_endian = "big", ignore = "arrow-array reads short views as little-endian memory")]
-fn views_refer_to_the_part_of_a_buffer_that_has_the_whole_value() {
+fn views_refer_to_buffer_part_with_whole_value() {
     let bytes = Buffer::from_vec((0..=255).collect::<Vec<u8>>());
     let other = Buffer::from_vec(vec![7u8; 64]);
     let input = ViewInput::in_parts(&[bytes.clone(), other.clone()], 16, 48);

@@ -5,7 +5,7 @@ use super::*;
 const READABLE: FailedRow = FailedRow { is_broken: false, is_damaged: false, is_appended: true, keeps_parts: true };
 
 #[test]
-fn a_policy_decides_what_happens_to_a_row_with_errors() {
+fn error_policy_decides_about_row_with_errors() {
     let single = FailedRow { keeps_parts: false, ..READABLE };
     let broken = FailedRow { is_broken: true, ..READABLE };
     let unwritten = FailedRow { is_appended: false, ..READABLE };

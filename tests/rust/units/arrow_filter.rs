@@ -173,7 +173,7 @@ fn a_value_of_another_type_is_never_lost_in_silence() {
 }
 
 #[test]
-fn a_list_of_literals_has_values_of_their_own_kind_only() {
+fn literal_list_has_values_of_own_type_only() {
     let nan = f64::NAN;
     let literals = Literals::new([
         Literal::Int(7),

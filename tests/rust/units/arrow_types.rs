@@ -10,7 +10,7 @@ fn ddl_quotes_names_that_need_it() {
 }
 
 #[test]
-fn a_column_of_several_types_of_integers_holds_all_of_them() {
+fn column_of_several_integer_types_fits_all() {
     let common = |text: &str| {
         let (of, others) = parse_alternatives(text).expect("the types have a column");
         common_type(&[&[of], &others[..]].concat(), Dialect::Arrow).expect("it is known")

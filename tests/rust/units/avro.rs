@@ -69,7 +69,7 @@ fn another_boolean_is_rejected() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_rejected() {
+fn non_utf8_text_is_rejected() {
     assert_eq!(code(r#""string""#, b"\x02\xff"), Some(Code::ValueNotUtf8));
     assert_eq!(code(r#"{"type": "map", "values": "int"}"#, b"\x02\x02\xff\x02\x00"), Some(Code::KeyNotUtf8));
 }
@@ -85,12 +85,12 @@ fn an_unknown_branch_or_symbol_is_rejected() {
 }
 
 #[test]
-fn a_block_of_another_size_is_rejected() {
+fn block_of_wrong_size_is_rejected() {
     assert_eq!(code(r#"{"type": "array", "items": "int"}"#, b"\x01\x04\x02\x00"), Some(Code::WrongSize));
 }
 
 #[test]
-fn a_time_outside_of_a_day_is_rejected() {
+fn time_outside_day_is_rejected() {
     let times = r#"{"type": "int", "logicalType": "time-millis"}"#;
     for (time, expected) in
         [(0, None), (86_399_999, None), (86_400_000, Some(Code::OutOfRange)), (-1, Some(Code::OutOfRange))]
@@ -125,7 +125,7 @@ fn a_duration_that_arrow_cannot_hold_is_rejected() {
 }
 
 #[test]
-fn text_that_is_not_a_uuid_is_rejected() {
+fn non_uuid_text_is_rejected() {
     for value in
         [&b"\x4889791762_2336-4186-9674-299b90a802e2"[..], b"\x48x9791762-2336-4186-9674-299b90a802e2", b"\x00"]
     {
@@ -189,7 +189,7 @@ const LISTS: &str = r#"{"type": "record", "name": "R", "fields": [
     {"name": "a", "type": ["null", {"type": "array", "items": "int"}]}]}"#;
 
 #[test]
-fn rows_of_a_slice_are_written() {
+fn rows_of_slice_are_written() {
     let rows = lists(vec![None, Some(vec![Some(1)]), None, Some(vec![Some(-1), Some(2)])]);
     let expected = vec![b"\x00".to_vec(), b"\x02\x04\x01\x04\x00".to_vec()];
     assert_eq!(written(&rows.slice(2, 2), LISTS), Ok(expected));

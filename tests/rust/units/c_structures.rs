@@ -76,7 +76,7 @@ fn buffers_without_rows_may_be_null() {
 }
 
 #[test]
-fn nulls_are_counted_whatever_their_number_is_said_to_be() {
+fn nulls_are_counted_whatever_null_count_claims() {
     let array = Int8Array::from(vec![Some(1), None, None]);
     for count in [-1, 0, 1, 3] {
         let mut exported = FFI_ArrowArray::new(&array.to_data());

@@ -3,7 +3,7 @@
 use letterhead::error::{Code, ErrorDetail, Located, suggestion, unknown_name};
 
 #[test]
-fn a_located_fault_says_what_then_where() {
+fn located_error_names_problem_then_position() {
     let error = ErrorDetail {
         code: Code::NegativeLength,
         message: "key length -1 is negative".into(),

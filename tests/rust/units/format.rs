@@ -11,7 +11,7 @@ fn every_format_is_found_by_its_name() {
 }
 
 #[test]
-fn every_envelope_has_one_headers_field() {
+fn every_message_format_has_one_headers_field() {
     for format in Format::ALL {
         let fields = format.info().fields;
         assert_eq!(fields.iter().filter(|field| field.field_type == FieldType::Headers).count(), 1);

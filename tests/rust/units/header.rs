@@ -14,7 +14,7 @@ fn typed_keys_are_equal_by_type_and_value_in_any_byte_order() {
 }
 
 #[test]
-fn the_short_check_agrees_with_the_general_one() {
+fn short_check_agrees_with_general_one() {
     for len in 0..40 {
         let plain = vec![b'a'; len];
         assert!(Text::new(&plain).is_ok());

@@ -10,7 +10,7 @@ use letterhead::op::values::ParseMessage;
 use letterhead::traits::{GatheredMessage, HeadersFormat, ReadOptions};
 
 #[test]
-fn an_encoded_surrogate_is_one_replacement() {
+fn encoded_surrogate_is_one_replacement_character() {
     let options = ReadOptions { lenient: true, ..ReadOptions::default() };
     let cases: [(&[u8], &str); 5] = [
         (b"a\xed\xa0\x80b", "a\u{fffd}b"),

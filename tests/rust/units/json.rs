@@ -19,7 +19,7 @@ fn escapes_in_a_string_are_replaced() {
 }
 
 #[test]
-fn text_that_is_no_string_of_json_is_the_value_itself() {
+fn invalid_json_string_is_value_itself() {
     for plain in [
         "a",
         "\"",

@@ -185,7 +185,7 @@ fn a_row_with_too_many_headers_is_left() {
 }
 
 #[test]
-fn a_key_that_is_not_text_is_found_wherever_its_bytes_are_cut() {
+fn non_utf8_key_is_found_at_any_split() {
     let row = |keys: &[&[u8]]| written(&keys.iter().map(|key| (key.to_vec(), None)).collect::<Vec<_>>());
     let long = [&text(40)[..], "é".as_bytes()].concat();
     let good = row(&["é".as_bytes(), b"k", &long, "\u{10ffff}".as_bytes(), &text(100)]);
@@ -433,7 +433,7 @@ fn typed_headers_that_are_not_regular_are_left() {
 }
 
 #[test]
-fn a_block_is_written_in_another_layout() {
+fn headers_are_written_in_another_layout() {
     let headers = [(text(3), Some(text(70))), (text(70), None), (text(0), Some(vec![]))];
     let rows = Rows::of(&[written(&headers), vec![], written(&headers[1..]), vec![1], written(&headers)]);
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
@@ -473,7 +473,7 @@ fn a_rejected_header_ends_its_row() {
 }
 
 #[test]
-fn a_block_loses_its_types() {
+fn headers_lose_their_types() {
     let (int32, bool, other) =
         (ValueType::Named(Scalar::Int32), ValueType::Named(Scalar::Bool), ValueType::Unnamed(200));
     let header = |of, value: &[u8]| (TEXT, text(70), of, value.to_vec());
@@ -537,7 +537,7 @@ fn a_row_counts_with_all_of_its_bytes() {
 }
 
 #[test]
-fn a_block_keeps_the_rows_whose_bits_are_set() {
+fn headers_of_rows_with_set_bits_are_kept() {
     let rows = Rows::of(&(0..ROWS).map(|len| vec![0; len]).collect::<Vec<_>>());
     for selected in [0, 1, 1 << (ROWS - 1), 0b1010, 0xf0f0_1234_5678_9abc, u64::MAX] {
         let mut block = rows.block();
@@ -635,14 +635,14 @@ fn kernels_for_the_baseline_pass_the_same_tests() {
     truncated_or_long_row_is_left_and_earlier_ones_stay();
     lengths_of_any_spelling_are_read_and_lost_bits_are_not();
     a_row_with_too_many_headers_is_left();
-    a_key_that_is_not_text_is_found_wherever_its_bytes_are_cut();
+    non_utf8_key_is_found_at_any_split();
     select_finds_the_values_of_wanted_keys();
     headers_of_all_lengths_are_encoded();
     typed_headers_are_decoded_and_written_back();
     typed_headers_that_are_not_regular_are_left();
-    a_block_is_written_in_another_layout();
+    headers_are_written_in_another_layout();
     a_rejected_header_ends_its_row();
-    a_block_loses_its_types();
+    headers_lose_their_types();
     random_rows_are_read_as_by_a_naive_loop();
     ONLY_BASELINE.set(false);
 }
@@ -751,7 +751,7 @@ proptest! {
     }
 
     #[test]
-    fn validity_is_that_of_a_list_of_booleans(steps in proptest::collection::vec((0..6u8, 0..200usize, any::<u64>()), 0..40)) {
+    fn validity_matches_list_of_booleans(steps in proptest::collection::vec((0..6u8, 0..200usize, any::<u64>()), 0..40)) {
         let (mut validity, mut expected) = (Validity::default(), Vec::new());
         for (step, count, word) in steps {
             match step {

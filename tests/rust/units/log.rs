@@ -4,7 +4,7 @@ use letterhead::error::{Code, Direction, Error};
 use letterhead::log::{CollectErrors, Log, Stop};
 
 #[test]
-fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
+fn interrupted_decoding_is_error_even_without_noted_one() {
     let mut log = CollectErrors::default();
     let ended = log.finish_parse::<()>(Err(Stop), Direction::Decode, "kafka");
     assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
@@ -12,7 +12,7 @@ fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
 }
 
 #[test]
-fn a_walk_with_faults_ends_with_the_first_of_them() {
+fn decoding_with_errors_ends_with_first_one() {
     for parsed in [Ok(()), Err(Stop)] {
         let mut log = CollectErrors::default();
         for code in [Code::BadCrc, Code::Truncated] {

@@ -40,7 +40,7 @@ fn heads_in(log: &[u8], start: usize, most: usize) -> Heads {
 }
 
 #[test]
-fn a_header_says_where_its_batch_ends_and_what_is_in_it() {
+fn header_locates_end_of_batch_and_describes_it() {
     let log = log();
     let old = Head {
         position: HEADER_LEN,

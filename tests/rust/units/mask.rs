@@ -4,7 +4,7 @@ use super::*;
 
 /// RFC 4231, test cases 1, 2 and 6: the last key is longer than a block.
 #[test]
-fn hmac_is_that_of_the_specification() {
+fn hmac_matches_specification() {
     for (key, value, code) in [
         (vec![0x0b; 20], &b"Hi There"[..], "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
         (

@@ -37,7 +37,7 @@ fn a_form_is_parsed_from_its_name_and_from_no_other() {
 }
 
 #[test]
-fn an_offset_is_subtracted_and_digits_past_the_unit_are_cut_off() {
+fn offset_is_subtracted_and_excess_digits_are_truncated() {
     let micros = |text| read("timestamp", "iso", text);
     assert_eq!(micros("1970-01-01T01:00:00.0000019+01:00"), Ok(Value::Int(1)));
     assert_eq!(micros("1969-12-31 23:59:59.9999999z"), Ok(Value::Int(-1)));
@@ -59,7 +59,7 @@ fn seconds_that_are_left_out_are_zero() {
 }
 
 #[test]
-fn a_leap_second_is_the_first_second_of_the_next_day_in_utc() {
+fn leap_second_is_first_second_of_next_utc_day() {
     let iso = |text| read("timestamp", "iso", text);
     for text in
         ["1970-01-01T23:59:60Z", "1970-01-01T23:59:60.000z", "1970-01-02T00:29:60+00:30", "1970-01-01T22:59:60-01:00"]

@@ -3,7 +3,7 @@
 use letterhead::type_option::EncodedType;
 
 #[test]
-fn a_kind_with_its_spelling_is_named_and_read_back() {
+fn type_with_encoding_is_named_and_read_back() {
     for name in ["int32", "int32:le", "int32:text", "char:text", "string", "binary", "type-200", "bool"] {
         assert_eq!(EncodedType::parse(name).unwrap().name(), name);
     }

@@ -102,7 +102,7 @@ fn spark_counts_microseconds() {
 }
 
 #[test]
-fn the_kind_decides_but_bytes_may_be_amqp() {
+fn kind_decides_type_but_bytes_may_be_amqp() {
     let amqp = Type::parse("int64:amqp").unwrap();
     let (long, binary) = (ValueType::Named(Scalar::Int64), ValueType::Named(Scalar::Binary));
     assert!(amqp.accepts(long) && amqp.accepts(binary) && !amqp.accepts(ValueType::Named(Scalar::Int32)));

@@ -3,7 +3,7 @@
 use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 
 #[test]
-fn kinds_are_named_and_read_back() {
+fn value_types_are_named_and_read_back() {
     for scalar in Scalar::ALL {
         assert_eq!(ValueType::parse(scalar.name()).is_some(), scalar.is_wire_type(), "{}", scalar.name());
     }
@@ -42,7 +42,7 @@ fn ten_kip82_and_fifteen_iggy_codes() {
 }
 
 #[test]
-fn codes_and_kinds_are_each_others_inverse() {
+fn codes_and_kinds_map_both_ways() {
     for types in [TypeCodes::Kip82, TypeCodes::Iggy, TypeCodes::IggyNamed] {
         let known: Vec<_> =
             (0..=u8::MAX).filter_map(|code| types.value_type(code).map(|value_type| (code, value_type))).collect();

@@ -21,7 +21,7 @@ fn every_boundary_round_trips() {
 }
 
 #[test]
-fn bits_shifted_out_of_the_last_byte_are_reported() {
+fn bits_shifted_out_of_last_byte_are_reported() {
     assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x70]), ParsedVarint::Read { bits: 0, len: 5, lost: true });
     let mut long = [0x80; 10];
     long[9] = 0x02;
@@ -31,7 +31,7 @@ fn bits_shifted_out_of_the_last_byte_are_reported() {
 }
 
 #[test]
-fn a_last_byte_that_goes_on_is_too_long() {
+fn continuation_bit_in_last_byte_is_too_long() {
     assert_eq!(read(&[0x80; 5]), ParsedVarint::TooLong);
     assert_eq!(read(&[0xff; 9]), ParsedVarint::TooLong);
     assert_eq!(read_64(&[0xff; 10]), ParsedVarint::TooLong);

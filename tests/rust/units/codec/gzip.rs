@@ -25,7 +25,7 @@ fn members_in_a_row_are_one_content() {
 }
 
 #[test]
-fn members_are_cut_nowhere_but_between_them() {
+fn truncated_members_are_rejected() {
     let (first, second) = (compress(b"one, ").unwrap(), compress(b"two").unwrap());
     let both = [&first[..], &second].concat();
     for cut in (0..both.len()).filter(|cut| *cut != first.len()) {

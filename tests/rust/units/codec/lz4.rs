@@ -55,7 +55,7 @@ fn headed(flags: u8, size: u8, after: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_kind_of_frame_is_read() {
+fn every_type_of_frame_is_read() {
     let long = [noise(70_000), b"over and over ".repeat(20_000), noise(70_000)].concat();
     for content in [&b""[..], SAMPLE, &long] {
         for frame in frames(content.len()) {
@@ -69,7 +69,7 @@ fn every_kind_of_frame_is_read() {
 }
 
 #[test]
-fn no_kind_of_frame_may_be_cut() {
+fn truncated_frames_of_every_type_are_rejected() {
     for frame in frames(SAMPLE.len()) {
         let bytes = written(SAMPLE, frame.clone());
         for cut in 0..bytes.len() {
@@ -79,7 +79,7 @@ fn no_kind_of_frame_may_be_cut() {
 }
 
 #[test]
-fn a_cut_between_two_blocks_is_seen() {
+fn truncation_between_two_blocks_is_detected() {
     let bytes = compress(&noise(100_000)).unwrap();
     let first = 7 + 4 + 65_536;
     assert_eq!(text(&bytes[..first]), "the lz4 data is corrupt: it ends too early");
@@ -133,7 +133,7 @@ fn wrong_checksums_and_lengths_are_rejected() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn lz4_errors_name_cause() {
     let end = [0; 4];
     assert_eq!(read(&headed(0x60, 0x40, &end), LIMIT).unwrap(), b"");
     let error = |flags, size, after: &[u8]| text(&headed(flags, size, after));
@@ -170,7 +170,7 @@ fn empty_blocks_do_not_end_a_frame() {
 }
 
 #[test]
-fn a_block_that_makes_more_than_the_header_allows_is_refused() {
+fn block_larger_than_header_allows_is_rejected() {
     let large = written(&[0; 65_537], FrameInfo::new().block_size(BlockSize::Max256KB));
     let lying = headed(0x60, 0x40, &large[7..]);
     assert_eq!(text(&lying), "the lz4 data is corrupt: a block is wrong");

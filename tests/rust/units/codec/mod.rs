@@ -49,7 +49,7 @@ fn contents() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_goes_in_comes_out() {
+fn compressed_content_round_trips() {
     for codec in Codec::ALL {
         for content in contents() {
             let bytes = compress(codec, &content).unwrap();
@@ -123,7 +123,7 @@ fn codecs_have_numbers_and_names() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn codec_errors_name_cause() {
     assert_eq!(CodecError::TooLarge { limit: 9 }.to_string(), "decompressed data would pass 9 bytes");
     let truncated = decompress(Codec::Lz4, b"", false, LIMIT).unwrap_err();
     assert_eq!(truncated.to_string(), "the lz4 data is corrupt: it ends too early");

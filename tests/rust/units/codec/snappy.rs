@@ -47,7 +47,7 @@ fn bare_data_are_read() {
 }
 
 #[test]
-fn bare_data_are_cut_nowhere() {
+fn truncated_bare_data_is_rejected() {
     let bytes = bare(b"a sample, a sample, a sample, and something else");
     for cut in 0..bytes.len() {
         assert!(is_corrupt(&read(&bytes[..cut], LIMIT)), "cut at {cut}");
@@ -64,7 +64,7 @@ fn the_framing_is_that_of_snappy_java() {
 }
 
 #[test]
-fn framed_data_are_cut_nowhere_but_between_blocks() {
+fn truncated_framed_data_is_rejected_except_between_blocks() {
     let (first, second) = (bare(b"a block, a block, a block"), bare(b"another"));
     let bytes = framed(&[&first, &second]);
     let between = [16, 16 + 4 + first.len()];
@@ -84,7 +84,7 @@ fn framing_of_later_versions_is_read() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn snappy_errors_name_cause() {
     let header = compress(b"").unwrap();
     let mut version = header.clone();
     version[11] = 0;

@@ -34,7 +34,7 @@ fn frames_in_a_row_are_one_content() {
 }
 
 #[test]
-fn streamed_frames_are_cut_nowhere() {
+fn truncated_streamed_frames_are_rejected() {
     for checksum in [false, true] {
         let bytes = streamed(b"a sample, a sample, a sample, and something else", checksum, 17);
         assert_eq!(read(&bytes, LIMIT).unwrap(), b"a sample, a sample, a sample, and something else");
@@ -65,7 +65,7 @@ fn windows_up_to_highest_level_are_read_and_no_larger() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn zstd_errors_name_cause() {
     let good = compress(b"some content").unwrap();
     let text = |bytes: &[u8]| read(bytes, LIMIT).unwrap_err().to_string();
     assert_eq!(text(&[]), "the zstd data is corrupt: it ends too early");
