@@ -161,6 +161,15 @@ def test_messages_are_not_records_without_mapping(server: Server, create: Create
     assert (refused.code, "create stream and topic by a client of Iggy" in refused.err) == (2, True)
 
 
+def test_password_in_the_address_of_a_target_is_warned_of(server: Server, create: Create, run: Run) -> None:
+    source, target = create(1), create(1)
+    messages(server, source, 3, 0)
+    result = run("copy", url(server, source), f"{server.address}/tests/{target}")
+    assert (result.code, "visible to other users" in result.err) == (0, True)
+    assert "p%40ss" not in result.out + result.err
+    assert "visible" not in run("copy", url(server, source), url(server, target)).err
+
+
 def test_offsets_of_copied_messages_are_noted(server: Server, create: Create, run: Run, tmp_path: Path) -> None:
     source, target, file = create(2), create(2), tmp_path / "offsets.jsonl"
     for turn in (0, 1):

@@ -19,7 +19,14 @@ from letterhead.cli.render import count_noun, note, print_json, warn
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import AskedLogins, check_request, open_sources, print_remarks, report_findings
+from letterhead.cli.sources.opening import (
+    AskedLogins,
+    check_request,
+    open_sources,
+    print_remarks,
+    report_findings,
+    warn_of_password,
+)
 from letterhead.cli.sources.options import header_columns, selection
 from letterhead.limits import Limits
 from letterhead.sources.base import Source
@@ -129,6 +136,8 @@ def copy_command(
             settings=own,
             logins=AskedLogins(),
         )
+    if copying.target_has_password:
+        warn_of_password()
     with print_remarks():
         if create:
             copying.create(partitions)

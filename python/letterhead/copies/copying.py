@@ -151,6 +151,11 @@ class Copying:
         """The name of the target, without a login."""
         return str(self._target) if isinstance(self._target, Path | ObjectPath) else self._target.name
 
+    @property
+    def target_has_password(self) -> bool:
+        """Whether the address of the target has a password."""
+        return not isinstance(self._target, TopicTarget | Path | ObjectPath) and self._target.has_password
+
     def create(self, partitions: int | None) -> None:
         """Create the topic, with as many partitions as the source has if none are named."""
         if isinstance(self._target, Path | ObjectPath):

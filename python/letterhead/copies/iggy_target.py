@@ -51,6 +51,7 @@ class IggyTarget:
         if self._source.partition is not None:
             raise ValueError(f"a copy is written to a whole topic, {FORM}, not to {self._source.name}")
         self.name = self._source.name
+        self.has_password = self._source.has_password
         self._mapping: Any = mapping
         self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
         self._request = RowRequest(timeout_ms=timeout_ms, mapping=mapping)

@@ -36,6 +36,7 @@ __all__ = [
     "open_sources",
     "print_remarks",
     "report_findings",
+    "warn_of_password",
 ]
 
 CONFIG_VARIABLE, KCAT_VARIABLE = "LETTERHEAD_CONFIG", "KCAT_CONFIG"
@@ -55,11 +56,16 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
         if request.servers is not None and source.name.startswith(f"{SCHEME}/"):
             source.name = f"{SCHEME}{request.servers}{source.name.removeprefix(SCHEME)}"
     if any(isinstance(source, IggyTopicSource) and source.has_password for source in sources):
-        warn(
-            "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
-            "IGGY_PASSWORD, or be asked for it"
-        )
+        warn_of_password()
     return sources
+
+
+def warn_of_password() -> None:
+    """Warn of a password in the address of a topic of Iggy."""
+    warn(
+        "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
+        "IGGY_PASSWORD, or be asked for it"
+    )
 
 
 def _topic_address(name: str) -> str:
