@@ -14,7 +14,7 @@ from letterhead._formats import format_table
 from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
-from letterhead.fields import Columns, normalise
+from letterhead.fields import Columns, ColumnSpec, normalise
 from letterhead.limits import Limits
 from letterhead.operations import (
     ColumnOperation,
@@ -163,11 +163,7 @@ def select_headers(
         specs = tuple(normalise(headers, sql=True))
         return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
 
-    if engine == "spark":
-        return Transform((_lists_input(column, format),), by_expressions())
-    transform = _transform(select, _headers_input(column, format), keep, identify)
-    is_fast = engine is None and not identify and reads_fast(normalise(headers, sql=True))
-    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
+    return _by_engine(engine, select, column, keep, identify, normalise(headers, sql=True), by_expressions)
 
 
 @documented
@@ -383,11 +379,7 @@ def where_headers(
         error_type = ddl(output_schema(errors_of_rows).spark[-1].dataType)
         return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
 
-    if engine == "spark":
-        return Transform((_lists_input(column, format),), by_expressions())
-    transform = _transform(operation, _headers_input(column, format), keep, identify)
-    is_fast = engine is None and not identify and reads_fast(condition_filter.headers)
-    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
+    return _by_engine(engine, operation, column, keep, identify, condition_filter.headers, by_expressions)
 
 
 def _transform(
@@ -399,6 +391,23 @@ def _transform(
 ) -> Transform:
     """Return the transform that runs an operation on a column."""
     return Transform((source,), _step(operation, keep, identify, result_name))
+
+
+def _by_engine(
+    engine: Literal["spark", "arrow"] | None,
+    operation: ColumnOperation,
+    column: str | Column,
+    keep: Sequence[str] | None,
+    identify: Sequence[str],
+    specs: Sequence[ColumnSpec],
+    by_expressions: Callable[[], Any],
+) -> Transform:
+    """Return the transform of an engine; without one, expressions of Spark where they are fast and the column is a list."""
+    if engine == "spark":
+        return Transform((_lists_input(column, operation.format),), by_expressions())
+    transform = _transform(operation, _headers_input(column, operation.format), keep, identify)
+    is_fast = engine is None and not identify and reads_fast(specs)
+    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
 
 
 def _step(
