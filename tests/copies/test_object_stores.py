@@ -137,14 +137,14 @@ def test_repeatedly_killed_copy_has_every_record_once(
         command = [sys.executable, "-c", KILLED, samples / "orders-0", target]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        for _ in range(chance.randrange(40 // kills, 120 // kills) if kill else 1 << 30):
+        for _ in range(chance.randrange(5, 20) if kill else 1 << 30):
             if not process.stdout.readline():
                 break
         else:
             process.send_signal(signal.SIGKILL)
         process.communicate()
     assert process.returncode == 0
-    assert len(parts(store, f"killed-{kills}")) > kills
+    assert len(parts(store, f"killed-{kills}")) > 4
     assert offsets(f"killed-{kills}") == list(range(10_000))
     assert run("diff", samples / "orders-0", target).code == 0
 
