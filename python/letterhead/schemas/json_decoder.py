@@ -61,15 +61,18 @@ class JsonDecoder(RowDecoder):
         self, schema: RegisteredSchema, message_indexes: list[int] | None
     ) -> Callable[[pa.Schema], ReadRow]:
         """Return what makes a reader of values for columns."""
-        from letterhead.schemas.json_schemas import converter, open_schema, parse_value, validate
+        import pyarrow as pa
+
+        from letterhead.schemas.json_schemas import converter, keeps_json, open_schema, parse_value, validate
 
         opened = open_schema(schema)
 
         def make(columns: pa.Schema) -> ReadRow:
             members = [(field.name, converter(field, field.name)) for field in columns]
+            exact = keeps_json(pa.struct(columns))
 
             def read(value: bytes) -> dict[str, Any]:
-                document = parse_value(value)
+                document = parse_value(value, exact=exact)
                 validate(opened.validator, document)
                 if not opened.is_object:
                     document = {VALUE: document}

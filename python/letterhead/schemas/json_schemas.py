@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from letterhead._optional_dependencies import install_hint
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.row_decoders import RefusedValue
 
-__all__ = ["converter", "document_maker", "open_schema", "parse_value", "validate"]
+__all__ = ["converter", "document_maker", "keeps_json", "open_schema", "parse_value", "validate"]
 
 BASE = "json-schema:///schema"
 """Address of a schema, to which those of its references are relative."""
@@ -85,10 +86,12 @@ def _refuse_address(address: str) -> Any:
     raise ValueError("the registry does not have it")
 
 
-def parse_value(value: bytes | str) -> Any:
-    """Return the document of a value; raise RefusedValue if it is none."""
+def parse_value(value: bytes | str, *, exact: bool = False) -> Any:
+    """Return the document of a value; raise RefusedValue if it is none, or if ``exact`` and a double rounds a number."""
     try:
-        document = parse_json(value)
+        document = parse_json(value, _exact_float if exact else float)
+    except _RoundedNumber:
+        raise RefusedValue("out_of_range", "JSON has a number that a double cannot hold") from None
     except UnicodeDecodeError as error:
         raise RefusedValue("value_not_utf8", "the value is not UTF-8", error.start) from None
     except json.JSONDecodeError as error:
@@ -112,11 +115,24 @@ def validate(validator: Any, document: Any) -> None:
         raise RefusedValue("bad_text", "the value has text or a number that cannot be validated") from None
 
 
-def parse_json(data: bytes | str) -> Any:
+class _RoundedNumber(ValueError):
+    """A number of which a double does not have all digits."""
+
+
+def _exact_float(text: str) -> float:
+    number = float(text)
+    # A double keeps any 15 digits.
+    is_long = len(text) > 16
+    if math.isinf(number) or (is_long and Decimal(text) != Decimal(repr(number))):
+        raise _RoundedNumber
+    return number
+
+
+def parse_json(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any:
     """Return a JSON document; raise ValueError if it is none, or names a member twice."""
     text = data if isinstance(data, str) else data.decode("utf-8")
     try:
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_members, parse_float=parse_float, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is too deep") from None
 
@@ -238,6 +254,12 @@ def converter(field: pa.Field, path: str) -> Convert:
     return _of(str, "a string", path, lambda value: _text(value, path))
 
 
+def keeps_json(type: pa.DataType) -> bool:
+    """Return whether a part of a column is JSON text."""
+    fields = [type.field(index) for index in range(type.num_fields)]
+    return any(_is_marked(field, _JSON) or keeps_json(field.type) for field in fields)
+
+
 def _text(value: str, path: str) -> str:
     if not value.isascii():
         try:
@@ -312,9 +334,9 @@ def _is_marked(field: pa.Field, mark: Mapping[bytes, bytes]) -> bool:
 
 def _parse_text(text: str, path: str) -> Any:
     try:
-        return parse_value(text)
+        return parse_value(text, exact=True)
     except RefusedValue as refused:
-        raise RefusedValue("bad_text", f"field {path}: {refused}") from None
+        raise RefusedValue(refused.detail.code, f"field {path}: {refused}") from None
 
 
 def _present_members(
