@@ -21,9 +21,9 @@ BROKEN_PIPE = 141
 
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
-# A parameter in an error, as in "pass retention=, as the application does", or "start is after the end".
+# A parameter in an error, as in "pass retention=, as the application does", "use mapping='lossless'", or "start is after the end".
 _PARAMETER = re.compile(
-    r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
+    r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|([a-z][a-z_]+)='(?P<value>[\w-]+)'|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
 )
 
 # Options with other names than parameters.
@@ -70,8 +70,10 @@ def as_options(message: str) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    name = next(filter(None, match.groups()))
-    return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+    value = match["value"]
+    name = next(group for group in match.groups() if group)
+    option = f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+    return option if value is None else f"{option} {value}"
 
 
 def reason(error: OSError) -> str:

@@ -43,7 +43,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except Failure as failure:
         return _fail(str(failure), failure.exit_code)
     except ConversionError as error:
-        return _fail(f"{error}; {_lossless(error)}or leave it out with --on-loss drop ({error.code})", BAD_DATA)
+        return _fail(f"{as_options(str(error))}{_drop(error, command, args)}", BAD_DATA)
     except HeaderError as error:
         return _fail(f"{as_options(str(error))}{_keep_rows(error, command, args)}", BAD_DATA)
     except UsageError as error:
@@ -63,6 +63,20 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
 
 
+def _called(app: Any, args: Sequence[str]) -> tuple[str, set[str]]:
+    """Return the name of the command that was called, and the names of its options."""
+    name = next((word for word in args if word in app.commands), "")
+    options = app.commands[name].params if name else ()
+    return name, {text for option in options for text in option.opts}
+
+
+def _drop(error: ConversionError, app: Any, args: Sequence[str]) -> str:
+    """Return the remedies for a value that the target cannot carry, if the command can leave it out."""
+    if "--on-loss" not in _called(app, args)[1]:
+        return f" ({error.code})"
+    return f"; {_lossless(error)}or leave it out with --on-loss drop ({error.code})"
+
+
 def _lossless(error: ConversionError) -> str:
     """Return the remedy that keeps the value unchanged."""
     if error.code == "unknown_type":
@@ -76,8 +90,8 @@ def _lossless(error: ConversionError) -> str:
 def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
     """Return the option that shows all rows after an error in one of them, if the command has that option."""
     is_one_of_many = isinstance(error, DecodeError) and (error.row, error.offset, error.column) != (None,) * 3
-    name = next((word for word in args if word in app.commands), None)
-    if not is_one_of_many or name is None or all("--errors" not in option.opts for option in app.commands[name].params):
+    name, options = _called(app, args)
+    if not is_one_of_many or "--errors" not in options:
         return ""
     if name == "copy" and error.column is None:  # its option is for typed columns: no record is left out
         return ""

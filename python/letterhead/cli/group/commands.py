@@ -83,9 +83,10 @@ def translate_command(
 
     \b
     Examples:
-      letterhead copy kafka://old:9092/orders kafka://new:9092/orders --offsets map.jsonl
-      letterhead group translate etl kafka://old:9092/orders kafka://new:9092/orders \\
-                 --offsets map.jsonl --execute
+      letterhead copy kafka://old:9092/orders kafka://new:9092/orders \\
+                 --offsets map.jsonl
+      letterhead group translate etl kafka://old:9092/orders \\
+                 kafka://new:9092/orders --offsets map.jsonl --execute
     """
     from letterhead.cli.group.translate import run_translate
 
