@@ -754,8 +754,12 @@ def test_damaged_file_raises(task):
     data = bytearray(tables[-1].read_bytes())
     data[40_000:40_200] = b"x" * 200
     tables[-1].write_bytes(data)
-    with pytest.raises(ProcessorStateError, match="Error while iterating over store latest: Corruption"):
-        read(task)
+    for errors in ("raise", "null", "column"):
+        with pytest.raises(ProcessorStateError, match="Error while iterating over store latest: Corruption"):
+            read(task, errors=errors)
+        # Rows that cannot be reached would otherwise be missing without a word.
+        with pytest.raises(ProcessorStateError, match="Error while iterating over store latest: Corruption"):
+            lh.open(task, store="latest", errors=errors).read_all()
 
 
 # The reader -----------------------------------------------------------------------------------------------------------

@@ -124,6 +124,9 @@ class Source(ABC):
         """How much has been read."""
         return 0
 
+    reports_findings = False
+    """Whether the caller reports :meth:`findings`. Otherwise rows that cannot be reached are an error of the reader."""
+
     def findings(self) -> Findings:
         """Return what was noticed while the rows were read."""
         return Findings()

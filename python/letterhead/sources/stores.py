@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letterhead._row_request import STORE_OPTIONS, RowRequest, StoreOptions
+from letterhead._warnings import warn
 from letterhead.errors import ProcessorStateError
 from letterhead.sources.base import Findings, Source
 
@@ -76,7 +76,7 @@ class StateStores(Source):
                     try:
                         yield from rows.batches(store, segment, options.keys, backward=options.backward)
                     except ProcessorStateError as error:
-                        if request.errors == "raise":
+                        if request.errors == "raise" or not self.reports_findings:
                             raise
                         self._unread.append(error)
 
@@ -99,7 +99,7 @@ class StateStores(Source):
             self._directory, options.name, options.store_type, options.value_format, request.limits
         )
         for remark in remarks(self._stores):
-            warnings.warn(remark, stacklevel=4)
+            warn(remark)
         return self._stores
 
 

@@ -52,6 +52,7 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
     with reading_errors():
         sources = recognition.open_sources(names, AskedLogins())
     for source in sources:
+        source.reports_findings = True
         # Messages name the brokers of --bootstrap-server.
         if request.servers is not None and source.name.startswith(f"{SCHEME}/"):
             source.name = f"{SCHEME}{request.servers}{source.name.removeprefix(SCHEME)}"
