@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
+
 DOCS = Path(__file__).parent
 ROOT_FILES = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 BOOSTS = {
@@ -35,7 +37,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         "\n\n```\n", "\n```\n"
     )  # the empty line that ends an example of doctest
     markdown = re.sub(
-        r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE
+        r"^(```\w+)(?: \w+)+$", r"\1", markdown, flags=re.MULTILINE
     )  # the test that runs a block
     markdown = re.sub(r"  # doctest: .*$", "", markdown, flags=re.MULTILINE)
     if page.file.src_uri in ROOT_FILES:
@@ -44,7 +46,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Put SVG images into the page itself, and turn the roles of docstrings into links."""
+    """Put SVG images into the page itself, turn the roles of docstrings into links, and refuse an unread code block."""
+    if "```" in content:
+        raise PluginError(f"{page.file.src_uri}: a code block is not recognized")
     folder = Path(page.url).parent
 
     def inline(match: re.Match[str]) -> str:
