@@ -723,7 +723,7 @@ def drawn_plots() -> dict[str, str]:
     record = limits()
     result = {
         "speed.svg": plots.speeds(
-            [(f"{line.job}: {line.side}", line.ratio, summary.speed(line.ratio)) for line in compared()]
+            [(line.job, line.ratio, summary.speed_beside(line), line.spread) for line in compared()]
         ),
         "memcpy.svg": plots.lines(
             "Time as a multiple of memcpy of the same bytes",

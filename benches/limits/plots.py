@@ -74,20 +74,24 @@ def bars(title: str, across: str, groups: Sequence[tuple[str, str, float, str]],
     return _svg(figure)
 
 
-def speeds(comparisons: Sequence[tuple[str, float, str]]) -> str:
-    """Draw how many times faster or slower we are, from (job, time of the alternative where ours is 1, note).
+def speeds(comparisons: Sequence[tuple[str, float, str, tuple[float, float] | None]]) -> str:
+    """Draw how many times faster or slower we are, from (job, time of the alternative where ours is 1, note, spread).
 
-    Labels stand above their bars, so that the text is large enough on narrow screens.
+    A thin line spans the least and the greatest ratio of a round, where the spread is known. Labels stand above their bars, so that the text is large enough on narrow screens.
     """
     figure = Figure(figsize=(3.7, 0.3 + 0.4 * len(comparisons)), layout="constrained")
     axes = figure.subplots()
-    for at, (name, ratio, note) in enumerate(comparisons):
+    for at, (name, ratio, note, spread) in enumerate(comparisons):
         width = math.log10(ratio)
         axes.barh(at, width, height=0.32, color=COLOURS[0] if width > 0 else COLOURS[1])
         axes.text(0.03, at - 0.36, name, fontsize=8, va="center")
-        axes.text(max(width, 0) + 0.04, at, note, fontsize=8, va="center", fontweight="bold")
+        ends = [width, *map(math.log10, spread or ())]
+        if spread is not None:
+            axes.plot(ends[1:], (at, at), color="#333", linewidth=1, marker="|", markersize=5)
+        axes.text(max(*ends, 0) + 0.04, at, note, fontsize=8, va="center", fontweight="bold")
     axes.axvline(0, color="#333", linewidth=1)
-    axes.set_xlim(min(0, *(math.log10(ratio) for _, ratio, _ in comparisons)) - 0.02, 3.3)
+    least = min(min((ratio, *(spread or ()))) for _, ratio, _, spread in comparisons)
+    axes.set_xlim(min(0, math.log10(least)) - 0.02, 3.3)
     axes.set_ylim(len(comparisons) - 0.6, -0.7)
     axes.axis("off")
     return _svg(figure)

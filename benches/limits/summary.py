@@ -51,6 +51,7 @@ class Comparison(NamedTuple):
     seconds: float  # ours, for a million messages
     condition: str  # number of cores and, after a comma, the data: a key of `conditions`, or their description
     part: str  # of tools/bench, which repeats it
+    spread: tuple[float, float] | None = None  # the least and the greatest ratio of a round, where rounds are recorded
 
 
 def speed(ratio: float) -> str:
@@ -59,6 +60,12 @@ def speed(ratio: float) -> str:
         return "as fast"
     times = max(ratio, 1 / ratio)
     return f"{times:.{0 if times >= 10 else 1}f} times {'faster' if ratio > 1 else 'slower'}"
+
+
+def speed_beside(comparison: Comparison) -> str:
+    """Return how fast letterhead is, and compared with what."""
+    text = speed(comparison.ratio)
+    return f"{text} {'as' if text.startswith('as') else 'than'} {comparison.side}"
 
 
 def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Comparison]:
@@ -136,6 +143,7 @@ def directly(record: Any) -> Iterator[Comparison]:
             seconds,
             f"{cores}, topic",
             "direct",
+            (min(ratios[job, side]), max(ratios[job, side])),
         )
 
 
@@ -149,9 +157,14 @@ def in_spark(record: Any) -> Iterator[Comparison]:
         if (result["job"], result["source"], result["side"]) == ("select 3 in Spark", SPARK_SOURCE, "letterhead")
     )
     seconds = statistics.median(ours["seconds"]) * 1e6 / ours["rows"]
+    spreads = {
+        result["side"]: spread(result["seconds"], result["ours_beside"])
+        for result in record["results"]
+        if (result["job"], result["source"]) == (ours["job"], SPARK_SOURCE)
+    }
     for row in run.read_spark(run.RECORD / "spark.json"):
         if (row.job, row.source) == (ours["job"], SPARK_SOURCE) and row.side.endswith("UDF") and row.ratio is not None:
-            yield Comparison(SPARK_BYTES, row.side, row.ratio, seconds, "two cores, store", "spark")
+            yield Comparison(SPARK_BYTES, row.side, row.ratio, seconds, "two cores, store", "spark", spreads[row.side])
 
 
 def of_lists(record: Any) -> Iterator[Comparison]:
@@ -161,13 +174,25 @@ def of_lists(record: Any) -> Iterator[Comparison]:
     results = {result["side"]: result for result in record["results"]}
     seconds = cpu_seconds(results["letterhead"])
     for side, title in LIST_SIDES.items():
-        yield Comparison(SPARK_LISTS, title, results[side]["cpu_ratio"], seconds, "CPU time, list column", "spark")
+        ratios = spread(cpu_times(results[side]), cpu_times(results["letterhead"]))
+        ratio = results[side]["cpu_ratio"]
+        yield Comparison(SPARK_LISTS, title, ratio, seconds, "CPU time, list column", "spark", ratios)
+
+
+def spread(theirs: Sequence[float], ours: Sequence[float]) -> tuple[float, float]:
+    """Return the least and the greatest ratio of the rounds that both sides have."""
+    ratios = [their / our for their, our in zip(theirs, ours, strict=False)]
+    return min(ratios), max(ratios)
+
+
+def cpu_times(result: Any) -> list[float]:
+    """Return the CPU time of all processes, for each round."""
+    return [sum(times) for times in zip(*result["cpu_seconds"].values(), strict=True)]
 
 
 def cpu_seconds(result: Any) -> float:
     """Return the CPU time of all processes for a million messages."""
-    times = zip(*result["cpu_seconds"].values(), strict=True)
-    return statistics.median(map(sum, times)) * 1e6 / int(result["rows"])
+    return statistics.median(cpu_times(result)) * 1e6 / int(result["rows"])
 
 
 def compared(title: str, ours: float, side: str, theirs: float, condition: str, part: str, headers: int) -> Comparison:
