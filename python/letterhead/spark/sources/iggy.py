@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
-    DataSource,
     DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
@@ -24,7 +23,8 @@ from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.offsets.ranges import choose_partitions
 from letterhead.offsets.specs import OffsetPoint
-from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.schemas import check_schema
+from letterhead.spark.sources.base import ArrowSource
 from letterhead.spark.sources.offset_queries import (
     OffsetBatchReader,
     OffsetQuery,
@@ -91,7 +91,7 @@ OPTIONS = {
 }
 
 
-class IggySource(DataSource):  # type: ignore[misc]
+class IggySource(ArrowSource):
     """Read and write topics of Apache Iggy: ``spark.read.format("letterhead-iggy")``.
 
     Columns are those of :func:`letterhead.read.iggy`. A streaming query keeps its offsets in its checkpoint: after a
@@ -113,14 +113,7 @@ class IggySource(DataSource):  # type: ignore[misc]
     ... )  # doctest: +SKIP
     """
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return "letterhead-iggy"
-
-    def schema(self) -> StructType:
-        """Return the columns that the options select."""
-        return spark_schema(self.arrow_schema())
+    format_name = "letterhead-iggy"
 
     def arrow_schema(self) -> pa.Schema:
         """Return the columns in Arrow's types."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from letterhead._names import check_name
@@ -17,7 +17,7 @@ from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
 from letterhead.kafka.settings import spark_settings
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint, check_group, group_of
-from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import ReadOnly
 from letterhead.spark.sources.offset_queries import (
     OffsetBatchReader,
@@ -122,7 +122,7 @@ _OF_SPARK = {
 """Options of Spark's own source that are accepted without effect, or rejected."""
 
 
-class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
+class KafkaSource(ReadOnly):
     """Read topics in batch and streaming queries: ``spark.read.format("letterhead-kafka")``.
 
     Options, columns and types are those of Spark's source ``kafka``, so that only the name of the format changes in a
@@ -140,16 +140,8 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
     ... )  # doctest: +SKIP
     """
 
+    format_name = "letterhead-kafka"
     instead = "write to Kafka by Spark's own format kafka"
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return "letterhead-kafka"
-
-    def schema(self) -> StructType:
-        """Return the columns that the options select."""
-        return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
         """Return the columns in Arrow's types."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead._row_request import RowRequest, is_committed
@@ -17,7 +17,7 @@ from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.offsets.segments import SegmentLog, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
-from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, row_request, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
@@ -51,7 +51,7 @@ _SPLIT_LEN = 128 << 20
 """Approximate size in bytes of the parts into which a segment with an index is split."""
 
 
-class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
+class SegmentsSource(BatchOnly):
     """Read log segments without their broker: ``spark.read.format("letterhead-segments")``.
 
     The files have to exist on the driver and on every worker. Each segment is a partition; a large one with an index is
@@ -69,16 +69,8 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
     10000
     """
 
+    format_name = "letterhead-segments"
     instead = "only brokers write segments; write to a topic, by Spark's format kafka or by letterhead-iggy"
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return "letterhead-segments"
-
-    def schema(self) -> StructType:
-        """Return the columns that the options select."""
-        return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
         """Return the columns in Arrow's types."""

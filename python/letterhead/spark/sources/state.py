@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead._row_request import RowRequest
 from letterhead._warnings import warn
-from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, row_request, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
@@ -36,7 +36,7 @@ OPTIONS = {
 }
 
 
-class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
+class StateSource(BatchOnly):
     """Read RocksDB stores of Kafka Streams or letterhead: ``spark.read.format("letterhead-state")``.
 
     The directory has to exist on the driver and on every worker. Each store of a task is a partition; of window and
@@ -53,16 +53,8 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
     6643
     """
 
+    format_name = "letterhead-state"
     instead = "lhs.restore_stores writes stores from their changelogs"
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return "letterhead-state"
-
-    def schema(self) -> StructType:
-        """Return the columns that the options select."""
-        return spark_schema(self.arrow_schema())
 
     def arrow_schema(self) -> pa.Schema:
         """Return the columns in Arrow's types."""
