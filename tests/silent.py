@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 from tests.sockets import LoopbackServer
 
@@ -68,5 +67,5 @@ def patched(host, *arguments, flags=0, **options):
 socket.getaddrinfo = patched
 """
     command = [sys.executable, "-c", before + program]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True, cwd=Path(__file__).parent)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True)
     return ran.stdout

@@ -69,9 +69,9 @@ print(json.dumps([done, said]))
 @pytest.mark.parametrize("store_type", STORE_TYPES)
 def test_full_disk_raises_and_loses_no_written_row(tmp_path: Path, store_type: str) -> None:
     # A limit of the size of files stands in for the disk: what is beyond it is refused in the same way.
-    task, here = tmp_path / "task", Path(__file__).parent
+    task = tmp_path / "task"
     command = [sys.executable, "-c", FILLING, store_type, str(task)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     done, output = json.loads(ran.stdout)
     assert 10 < done < 5000
