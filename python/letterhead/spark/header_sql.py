@@ -46,8 +46,9 @@ def header_columns(
 ) -> Column:
     """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
 
-    :func:`select_headers` returns the same columns of a frame. From a list of headers this is an expression of Spark SQL,
-    as :func:`header` is; in the condition of a join use that one, where Spark accepts no subquery.
+    :func:`select_headers` returns the same columns of a frame, and Spark plans it in less time: use it for dozens of
+    columns. From a list of headers this is an expression of Spark SQL, as :func:`header` is; in the condition of a join use
+    that one, where Spark accepts no subquery.
 
     Parameters
     ----------
