@@ -41,7 +41,9 @@ def answers_of(pythons: dict[str, Path], samples: Path) -> Any:
         python = pythons[engine]
         done = subprocess.run(
             [python, engines.__file__, engine, str(samples)],
-            env=environments.clean(PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1"),
+            env=environments.clean(
+                PYTHONPATH=str(Path(__file__).parents[2]), PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1"
+            ),
             capture_output=True, text=True, timeout=540, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-4000:]

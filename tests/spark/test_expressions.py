@@ -30,9 +30,9 @@ def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list,
 def read_columns(type: str):
     from letterhead.spark.checks import value_unless_failed
     from letterhead.spark.expressions import parser
-    from letterhead.spark.sql_text import F, quoted_column
+    from letterhead.spark.sql_text import F, column_by_name
 
-    read = parser(type)(quoted_column(type))
+    read = parser(type)(column_by_name(type))
     value = value_unless_failed(read.checks, read.value, lambda check: F.lit(None))
     error = value_unless_failed(
         read.checks, F.lit(None), lambda check: F.concat(F.lit(f"{check.code}: "), check.message)

@@ -144,7 +144,7 @@ def test_columns_are_written_like_pack(spark: Any, settings: dict[str, Any], tru
 def write_columns(df: Any, type: str, truncate: bool) -> tuple[Any, Any]:
     column_type = df.schema[type].dataType
     assert written_from(type, column_type) is None
-    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(sql_text.quoted_column(type))
+    write = writer(type, scale=getattr(column_type, "scale", 0), truncate=truncate)(sql_text.column_by_name(type))
     value = value_unless_failed(write.checks, write.value, lambda check: sql_text.literal(None))
     error = value_unless_failed(write.checks, sql_text.literal(None), lambda check: check.message)
     return value.column.alias(f"value {type}"), error.cast("string").column.alias(f"error {type}")

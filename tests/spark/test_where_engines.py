@@ -104,9 +104,9 @@ def truths_of_spark(df: Any, conditions: list[Any]) -> dict[str, list[bool | Non
     from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
     from letterhead.spark.header_column import HeaderLists
     from letterhead.spark.selection import _project
-    from letterhead.spark.sql_text import quoted_column
+    from letterhead.spark.sql_text import column_by_name
 
-    lists, columns = HeaderLists(quoted_column("headers"), "kafka", "null", is_tested=True), {}
+    lists, columns = HeaderLists(column_by_name("headers"), "kafka", "null", is_tested=True), {}
     for number, condition in enumerate(conditions):
         resolved = filter_of(condition, "kafka")
         check_tested_by_spark(resolved, "")
