@@ -18,6 +18,7 @@ from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.offset_map import OffsetMap
 from letterhead.copies.part_directory import PartDirectory, describe_topic
+from letterhead.copies.target import CopyTarget
 from letterhead.copies.topic_target import TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.offsets.specs import OffsetBounds, check_follow
@@ -33,7 +34,6 @@ from letterhead.sources.tables import TableFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.copies.iggy_target import IggyTarget
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
@@ -104,44 +104,29 @@ class Copying:
         if append and offsets is not None:
             raise ValueError("append= and offsets= exclude each other: where such a copy began is not known again")
         self._location = target
-        self._target: TopicTarget | IggyTarget | Path | ObjectPath
+        self._target: CopyTarget[Any] | Path | ObjectPath
         # Records of internal topics are copied as they are, not decoded.
         if isinstance(source, LogSource) and source.internal is not None:
             whole = source.record_columns
         else:
             whole = source.default_columns(replace(request, headers=None))
-        has_messages = "payload" in whole
         is_iggy = target.lower().startswith(SCHEMES)
         if mapping is not None and is_iggy == (request.mapping is not None):
             raise ValueError("mapping= is for copies between Kafka and Iggy")
-        if request.headers and (is_iggy or target.lower().startswith(SCHEME)):
-            raise ValueError("headers= adds columns to a directory: a topic has none")
-        if is_iggy:
-            from letterhead.copies.iggy_target import LOSSLESS, IggyTarget
-
-            if mapping is not None and has_messages:
-                raise ValueError("mapping= is for records of Kafka: the source has messages of Iggy")
-            own = None if has_messages else mapping or LOSSLESS
-            self._target = IggyTarget(target, logins or Logins(), request.timeout_ms, own)
-        elif target.lower().startswith(SCHEME):
-            if has_messages:
-                raise ValueError(
-                    "the source has messages of Iggy, and Kafka has no types of headers: pass mapping= for a topic of "
-                    "records that were copied from Kafka (kafka-gateway-lossless)"
-                )
-            self._target = TopicTarget(
-                target,
-                (request.settings if settings is None else settings) or {},
-                logins or Logins(),
-                request.timeout_ms,
+        if is_iggy or target.lower().startswith(SCHEME):
+            if request.headers:
+                raise ValueError("headers= adds columns to a directory: a topic has none")
+            own = (request.settings if settings is None else settings) or {}
+            self._target = _topic(
+                target, own, logins or Logins(), request.timeout_ms, mapping, has_messages="payload" in whole
             )
         else:
             self._target = _directory(target, source, append=append)
         columns = tuple(whole)
-        if isinstance(self._target, Path | ObjectPath) and offsets is not None:
-            raise ValueError("offsets= is for topics: a directory has the offsets as a column")
-        if not isinstance(self._target, Path | ObjectPath):
+        if isinstance(self._target, CopyTarget):
             columns = tuple(name for name in whole if name in (*self._target.written, "offset"))
+        elif offsets is not None:
+            raise ValueError("offsets= is for topics: a directory has the offsets as a column")
         if not {"key", "value", "headers", "payload"} & {*columns}:
             raise ValueError(f"{source.name} has no records: it has neither a column key, nor value or headers")
         self._request = replace(request, columns=columns)
@@ -149,16 +134,16 @@ class Copying:
     @property
     def target_name(self) -> str:
         """The name of the target, without a login."""
-        return str(self._target) if isinstance(self._target, Path | ObjectPath) else self._target.name
+        return self._target.name if isinstance(self._target, CopyTarget) else str(self._target)
 
     @property
     def target_has_password(self) -> bool:
         """Whether the address of the target has a password."""
-        return not isinstance(self._target, TopicTarget | Path | ObjectPath) and self._target.has_password
+        return isinstance(self._target, CopyTarget) and self._target.has_password
 
     def create(self, partitions: int | None) -> None:
         """Create the topic, with as many partitions as the source has if none are named."""
-        if isinstance(self._target, Path | ObjectPath):
+        if not isinstance(self._target, CopyTarget):
             raise ValueError("create= is for topics: a directory is made")
         known = self._described_topic()
         if partitions is None:
@@ -180,7 +165,7 @@ class Copying:
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
         """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
-        if not isinstance(self._target, Path | ObjectPath):
+        if isinstance(self._target, CopyTarget):
             return self._run_to_topic(self._target, advance)
         while True:
             copied = self._run_to_directory(self._target, advance)
@@ -200,7 +185,7 @@ class Copying:
             directory.finish(reader.schema)
             return Copied(directory.rows, directory.ends, directory.remarks)
 
-    def _run_to_topic(self, target: TopicTarget | IggyTarget, advance: Callable[[int], None]) -> Copied:
+    def _run_to_topic(self, target: CopyTarget[Any], advance: Callable[[int], None]) -> Copied:
         try:
             partitions = target.partitions()
         except TopicNotFoundError as error:
@@ -212,7 +197,7 @@ class Copying:
 
     def _append_to_topic(
         self,
-        target: TopicTarget | IggyTarget,
+        target: CopyTarget[Any],
         partitions: int,
         last: dict[int, dict[str, Any]],
         offset_map: OffsetMap | None,
@@ -262,7 +247,7 @@ class Copying:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
         reader = self._reopened().reader(self._request)
         first = Reader(reader.schema, lambda: _read_until(self._edited(reader), copied.ends))
-        if isinstance(self._target, Path | ObjectPath):
+        if not isinstance(self._target, CopyTarget):
             request = RowRequest(limits=self._request.limits)
             return compare(first, TableFile(self._location).reader(request), order="offset")
         second = self._target.reader()
@@ -270,7 +255,7 @@ class Copying:
         return compare(first, second, columns=columns, order="position")
 
     def _reopened(self) -> Source:
-        """Return the source for a reader beside that of the copy: a table is a stream, which is read once."""
+        """Return the source for a second reader: an open table can be read only once."""
         if not isinstance(self._source, TableFile):
             return self._source
         if self._source.location == STANDARD_INPUT:
@@ -364,6 +349,29 @@ def _noting_ends(batches: Iterable[pa.RecordBatch], ends: dict[int, int]) -> Ite
         if {"partition", "offset"} <= {*batch.schema.names}:
             ends.update({number: rows.column("offset")[-1].as_py() + 1 for number, rows in rows_by_partition(batch)})
         yield batch
+
+
+def _topic(
+    target: str,
+    settings: Mapping[str, Any],
+    logins: Logins,
+    timeout_ms: int | None,
+    mapping: str | None,
+    *,
+    has_messages: bool,
+) -> CopyTarget[Any]:
+    if target.lower().startswith(SCHEMES):
+        from letterhead.copies.iggy_target import LOSSLESS, IggyTarget
+
+        if mapping is not None and has_messages:
+            raise ValueError("mapping= is for records of Kafka: the source has messages of Iggy")
+        return IggyTarget(target, logins, timeout_ms, None if has_messages else mapping or LOSSLESS)
+    if has_messages:
+        raise ValueError(
+            "the source has messages of Iggy, and Kafka has no types of headers: pass mapping= for a topic of records that "
+            "were copied from Kafka (kafka-gateway-lossless)"
+        )
+    return TopicTarget(target, settings, logins, timeout_ms)
 
 
 def _directory(target: str, source: Source, *, append: bool) -> Path | ObjectPath:

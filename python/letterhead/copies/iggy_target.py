@@ -7,16 +7,14 @@ mapped to messages (:mod:`letterhead.iggy.kafka_gateway`), by default without lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
-from letterhead.copies.topic_target import NoteAppended, check_alone, refusal_error
+from letterhead.copies.target import CopyTarget, NoteAppended, check_alone, ends_of, refusal_error
 from letterhead.errors import HeaderError
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient
 from letterhead.offsets.partition_log import TopicPartition
-from letterhead.reader import Reader
 from letterhead.sources.base import Logins
 from letterhead.sources.iggy import FORM, IggyTopicSource
 
@@ -31,8 +29,8 @@ _MESSAGE = ("partition", "id", "origin_timestamp", "headers", "payload")
 _RECORD = ("partition", "timestamp", "key", "value", "headers")
 
 
-class IggyTarget:
-    """Appends messages to a topic, each to its own partition.
+class IggyTarget(CopyTarget[IggyTopicSource]):
+    """Appends messages to a topic of Iggy. Each batch is acknowledged before the next one is read.
 
     Parameters
     ----------
@@ -47,33 +45,19 @@ class IggyTarget:
     """
 
     def __init__(self, name: str, logins: Logins, timeout_ms: int | None, mapping: str | None) -> None:
-        self._source = IggyTopicSource(name, logins)
-        if self._source.partition is not None:
-            raise ValueError(f"a copy is written to a whole topic, {FORM}, not to {self._source.name}")
-        self.name = self._source.name
-        self.has_password = self._source.has_password
-        self._mapping: Any = mapping
-        self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
-        self._request = RowRequest(timeout_ms=timeout_ms, mapping=mapping)
+        source = IggyTopicSource(name, logins)
+        if source.partition is not None:
+            raise ValueError(f"a copy is written to a whole topic, {FORM}, not to {source.name}")
         self.written = _MESSAGE if mapping is None else _RECORD
         self.required = ("id", "origin_timestamp") if mapping is None else ()
-
-    def partitions(self) -> int:
-        """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""
-        return len(self._source.partition_numbers(self._request))
+        super().__init__(source, (*self.written, "offset"), RowRequest(timeout_ms=timeout_ms, mapping=mapping))
+        self.has_password = source.has_password
+        self._mapping: Any = mapping
+        self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
         """Refuse to create the topic."""
         raise ValueError("create= is for topics of Kafka: create stream and topic by a client of Iggy")
-
-    def reader(self) -> Reader:
-        """Return a stream of the messages, as they are compared."""
-        return self._source.reader(replace(self._request, columns=(*self.written, "offset")))
-
-    def last_records(self) -> dict[int, dict[str, Any]]:
-        """Return the last message of each partition that has one."""
-        with self._source.reader(replace(self._request, columns=(*self.written, "offset"), last=1)) as reader:
-            return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
     def write(
         self,
@@ -83,20 +67,14 @@ class IggyTarget:
         at_once: bool = False,
         note: NoteAppended = lambda rows, appended: None,
     ) -> None:
-        """Append messages after the last ones, if these are known. Each batch is acknowledged before the next is read.
-
-        Raises
-        ------
-        ValueError
-            If Iggy cannot hold a record, or messages of another writer came in between.
-        """
+        """Append messages after the last ones; raise ValueError for a record that Iggy cannot hold."""
         from letterhead.iggy.topic_writer import IggySink
 
         batches = iter(batches)
         first = next(batches, None)
         if first is None:
             return
-        ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
+        ends = ends_of(last)
         if last is not None:
             self._check_ends(ends)
         columns = [name for name in self.written if name in first.schema.names]

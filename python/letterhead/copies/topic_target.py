@@ -6,18 +6,17 @@ is compared with the record of the source at the same position.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import rows_by_partition
+from letterhead.copies.target import CopyTarget, NoteAppended, check_alone, ends_of, refusal_error
 from letterhead.errors import TopicNotFoundError
-from letterhead.reader import Reader
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
-from letterhead.written import Appended, DeliveryError
+from letterhead.written import DeliveryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_writer import TopicWriter
 
-NoteAppended: TypeAlias = "Callable[[pa.Table | pa.RecordBatch, Iterable[Appended]], object]"
-
-__all__ = ["TopicTarget", "after_last", "check_alone", "refusal_error"]
+__all__ = ["TopicTarget", "after_last"]
 
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
 """Columns by which a copied record is compared with its source."""
@@ -42,8 +39,8 @@ _EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
 """Settings with which nothing is sent after a record that failed, and brokers decide which records are too large."""
 
 
-class TopicTarget:
-    """Appends records to a topic, each to its own partition.
+class TopicTarget(CopyTarget[KafkaTopicSource]):
+    """Appends records to a topic of Kafka.
 
     Parameters
     ----------
@@ -57,27 +54,19 @@ class TopicTarget:
         How long a request may take.
     """
 
+    written = WRITTEN
+    required = ("timestamp",)
+
     def __init__(self, name: str, settings: Mapping[str, Any], logins: Logins, timeout_ms: int | None) -> None:
         address = KafkaAddress.parse(name)
         if address.topic is None or address.partition is not None:
             raise ValueError(f"a copy is written to a whole topic, kafka://host:port/topic, not to {name}")
-        self.name = name
         self.topic = address.topic
         self._servers = address.servers
         self._settings = logins.kafka_settings(settings, has_servers=address.servers is not None)
         self._timeout_ms = timeout_ms
-        self._request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
-        self._source = KafkaTopicSource(name, address, Logins())
-        self.written = WRITTEN
-        self.required = ("timestamp",)
-
-    def partitions(self) -> int:
-        """Return the number of partitions; raise TopicNotFoundError if there is no such topic."""
-        return len(self._source.partition_numbers(self._request))
-
-    def reader(self) -> Reader:
-        """Return a stream of the records."""
-        return self._source.reader(replace(self._request, columns=COLUMNS))
+        request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
+        super().__init__(KafkaTopicSource(name, address, Logins()), COLUMNS, request)
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
         """Create the topic, if it does not exist, with settings of its own."""
@@ -87,12 +76,6 @@ class TopicTarget:
             with self._source.admin(self._request) as admin:
                 admin.create(self.topic, partitions, select_settings(settings))
 
-    def last_records(self) -> dict[int, dict[str, Any]]:
-        """Return the last record of each partition that has one."""
-        request = replace(self._request, columns=COLUMNS, last=1)
-        with self._source.reader(request) as reader:
-            return {record["partition"]: record for record in reader.read_all().to_pylist()}
-
     def write(
         self,
         batches: Iterable[pa.RecordBatch],
@@ -101,19 +84,10 @@ class TopicTarget:
         at_once: bool = False,
         note: NoteAppended = lambda rows, appended: None,
     ) -> None:
-        """Append records after the last ones, if these are known; with ``at_once`` each batch before the next is read.
-
-        ``note`` is called with rows that the brokers have, and their offsets.
-
-        Raises
-        ------
-        ValueError
-            If a broker refuses a record, after which nothing is sent to its partition; or if records of another writer came in
-            between.
-        """
+        """Append records after the last ones. Nothing is sent after a record that was refused."""
         from letterhead.kafka.settings import writer_settings
 
-        ends = {} if last is None else {partition: record["offset"] + 1 for partition, record in last.items()}
+        ends = ends_of(last)
         settings = writer_settings(self._servers, {**self._settings, **_EXACT}, timeout_ms=self._timeout_ms)
         chunks = _chunks(batches, 1 if at_once else _CHUNK_ROWS)
         first = next(chunks, None)
@@ -138,30 +112,6 @@ class TopicTarget:
         from letterhead.kafka.topic_writer import TopicWriter
 
         return TopicWriter(self.topic, settings, partition=partition)
-
-
-def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
-    """Raise ValueError if records of another writer interrupt the copy; update the ends of partitions."""
-    for appended in batches:
-        if appended.offset < 0 or ends.get(appended.partition, 0) < 0:  # a broker recognized a repeated request
-            ends[appended.partition] = -1
-            continue
-        if appended.offset != ends.get(appended.partition, 0):
-            raise ValueError(
-                f"records of another writer came between those of the copy, before offset {appended.offset} of "
-                f"partition {appended.partition}: stop it, and copy to a new topic"
-            )
-        ends[appended.partition] = appended.offset + appended.rows
-
-
-def refusal_error(rows: pa.Table | pa.RecordBatch, row: int, reason: str) -> ValueError:
-    """Return the error for a record that was not written; it names partition and offset of the source."""
-    record = rows.slice(row, 1).select([name for name in ("partition", "offset") if name in rows.schema.names])
-    location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
-    return ValueError(
-        f"the record at {location or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
-        "to continue with it"
-    )
 
 
 def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -189,7 +139,7 @@ def after_last(
     ValueError
         If the target has other records than the source.
     """
-    ends = {partition: record["offset"] + 1 for partition, record in last.items()}
+    ends = ends_of(last)
     present = {partition: end - (first or {}).get(partition, 0) for partition, end in ends.items()}
     for batch in batches:
         if not any(present.values()):
