@@ -221,7 +221,7 @@ columns_schema : str or mapping, optional
 
 columns_subject : str, optional
     Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema`` and
-    ``subject``, the columns are those of all schemas that occur.
+    ``subject``, the columns of all schemas in the data.
 
 written_subject : str
     Subject of the schema, such as ``orders-value``.

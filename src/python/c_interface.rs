@@ -34,7 +34,7 @@ pub enum ImportedColumn {
     Stream(ImportedStream),
 }
 
-/// Imports a single array and refuses a stream.
+/// Imports one array; a stream is an error.
 pub fn import_one(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     match import(column)? {
         ImportedColumn::Array(array) => Ok(array),
@@ -42,7 +42,7 @@ pub fn import_one(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     }
 }
 
-/// Imports a record batch, or a column of structs, and refuses a stream.
+/// Imports a record batch or a struct array; a stream is an error.
 pub fn import_batch(rows: &Bound<'_, PyAny>) -> PyResult<StructArray> {
     let structs = import_one(rows)?.as_struct_opt().cloned();
     structs.ok_or_else(|| PyTypeError::new_err("a record batch is needed"))

@@ -88,7 +88,7 @@ class OffsetMap(Closing):
         self._file = path.open("a")
 
     def target_end(self, partition: int) -> int:
-        """Return the offset after the last noted record of the copy."""
+        """Return the offset after the last record of a partition in the copy that the file knows."""
         runs = self.runs.get(partition)
         return runs[-1].target_end if runs else 0
 
@@ -104,7 +104,7 @@ class OffsetMap(Closing):
         for number, own in rows_by_partition(table.to_batches()[0]):
             start = 0
             for batch in ranges.get(number, ()):
-                # A broker that recognizes a repeated request can leave out the offset: it is the next one.
+                # A broker may omit the offset of a repeated request: its records follow those before.
                 offset = self.target_end(number) if batch.offset < 0 else batch.offset
                 self.note(number, own.column("offset").slice(start, batch.rows), offset)
                 start += batch.rows

@@ -7,7 +7,7 @@ from typing import NamedTuple
 __all__ = ["VALUE", "RegisteredSchema", "SchemaVersion"]
 
 VALUE = "value"
-"""The column of a schema that is not a record, or an object."""
+"""Name of the column for schemas that are not records or objects."""
 
 
 class RegisteredSchema(NamedTuple):

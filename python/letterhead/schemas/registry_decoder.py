@@ -1,4 +1,4 @@
-"""What decoders by the schemas of a registry share: :class:`RegistryDecoder`."""
+"""Base class of decoders that use a schema registry: :class:`RegistryDecoder`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RegistryDecoder(ABC):
         return decoder
 
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
-        """Return the columns of values with these schemas, and a decoder for them.
+        """Return the output columns for values of these schemas, and their decoder.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class RegistryDecoder(ABC):
 
     @abstractmethod
     def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
-        """Bind to the columns of a schema, or by default to those of the values."""
+        """Bind to the columns of the target schema, or without one to the columns of all schemas of values."""
 
     def _refuse(self, group: SchemaGroup, error: ErrorDetail) -> DecodedGroup:
         """Return a group whose rows all have the error of their schema."""

@@ -136,7 +136,7 @@ def check_options(sources: Sequence[Source], request: RowRequest) -> None:
     """Raise if one of these sources does not support an option of a request."""
     # Stores of a directory are chosen; other sources beside it are read as a whole.
     of_others = STORE_OPTIONS if any(source.options >= STORE_OPTIONS for source in sources) else frozenset()
-    if any("mapping" in source.options for source in sources):  # what is mapped is compared with records of Kafka
+    if any("mapping" in source.options for source in sources):  # mapped messages can be compared with records
         of_others |= {"mapping"}
     for source in sources:
         check_supported(source.name, source.options | of_others, request)

@@ -18,7 +18,7 @@ FORM = "iggy://user@host:port/stream/topic"
 
 
 class IggyLog(LogSource):
-    """Messages of Iggy: of a topic, or of log files."""
+    """Iggy messages, from a topic or from log files."""
 
     noun = "message"
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "headers", "payload")

@@ -108,7 +108,7 @@ class KafkaTopics(Source):
 
 
 class KafkaLog(LogSource):
-    """Records of Kafka: of a topic, or of log segments."""
+    """Kafka records, from a topic or from log segments."""
 
     noun = "record"
     screen_columns: tuple[str, ...] = ("offset", "timestamp", "key", "headers", "value")

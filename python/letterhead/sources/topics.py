@@ -1,4 +1,4 @@
-"""Topics as sources: what those of Kafka and Iggy have in common."""
+"""Base class of topics as sources: :class:`TopicSource`."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     ----------
     columns : mapping of str to type or Field
         Column, or SQL that names one, ``t.tenant``, to the type in which its values are written, or to a
-        :func:`letterhead.field` with another key; the types are those of :func:`pack_headers`, except ``split=``.
+        :func:`letterhead.field` with another key; the types are as in :func:`pack_headers`, without ``split=``.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
 

@@ -255,5 +255,5 @@ _REMEDIES = {
 
 
 def row_error(code: str, message: str, byte: int | None = None) -> DecodeError:
-    """Return the error of a row whose bytes are not those of its store."""
+    """Return an error for malformed bytes of a stored row."""
     return DecodeError(message, format=None, code=code, byte_offset=byte)
