@@ -34,7 +34,7 @@ def public_name(name: str) -> str:
 
 
 def path_of(name: str) -> Path | ObjectPath:
-    """Return the path that a name or the URL of an object store refers to.
+    """Return the path for a local name, or for the URL of an object store.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def path_of(name: str) -> Path | ObjectPath:
     try:
         filesystem, path = fs.FileSystem.from_uri(name)
     except pa.ArrowInvalid:
-        # pyarrow's message has the URL, which can have a secret.
+        # pyarrow's message contains the URL, which may contain a secret.
         raise ValueError(f"the {name.partition('://')[0]}:// URL cannot be read: pass s3://bucket/path") from None
     return ObjectPath(filesystem, path.rstrip("/"), name.partition("://")[0])
 
@@ -85,7 +85,7 @@ class ObjectPath:
 
     @property
     def suffix(self) -> str:
-        """The end of the name, from its last dot."""
+        """The file extension, with its dot."""
         return Path(self.name).suffix
 
     def __str__(self) -> str:
@@ -118,8 +118,9 @@ class ObjectPath:
                 yield from path.glob(rest) if rest else [path]
 
     def _type(self) -> fs.FileType:
+        # One request answers all questions about a path.
         if self._info is None:
-            return self.filesystem.get_file_info(self.path).type
+            self._info = self.filesystem.get_file_info(self.path)
         return self._info.type
 
     def exists(self) -> bool:
@@ -129,7 +130,7 @@ class ObjectPath:
         return bool(self._type() != fs.FileType.NotFound)
 
     def is_dir(self) -> bool:
-        """Return whether objects lie below."""
+        """Return whether the path is a directory."""
         from pyarrow import fs
 
         return bool(self._type() == fs.FileType.Directory)

@@ -64,7 +64,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _called(app: Any, args: Sequence[str]) -> tuple[str, set[str]]:
-    """Return the name of the command that was called, and the names of its options."""
+    """Return the name of the invoked command, and its options."""
     name = next((word for word in args if word in app.commands), "")
     options = app.commands[name].params if name else ()
     return name, {text for option in options for text in option.opts}

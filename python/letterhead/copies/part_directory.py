@@ -184,7 +184,7 @@ class PartDirectory(Closing):
             if writer is None:
                 writer = self._writers[number] = _PartWriter(self._files, number)
             writer.add(rows)
-            if writer.rows >= _PART_ROWS or writer.bytes >= _PART_BYTES:
+            if writer.rows >= _PART_ROWS or writer.size >= _PART_BYTES:
                 self._finish(number)
         while sum(writer.held for writer in self._writers.values()) > _HELD_BYTES:
             max(self._writers.values(), key=lambda writer: writer.held).flush()
@@ -238,7 +238,7 @@ class _PartWriter:
         self._first = self._last = -1
         self.held = 0
         self.rows = 0
-        self.bytes = 0
+        self.size = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records."""
@@ -248,8 +248,9 @@ class _PartWriter:
         self._last = offsets[-1].as_py()
         self.rows += len(rows)
         self._batches.append(rows)
-        self.held += rows.nbytes
-        self.bytes += rows.nbytes
+        size = rows.nbytes
+        self.held += size
+        self.size += size
         if self.held >= _GROUP_BYTES:
             self.flush()
 

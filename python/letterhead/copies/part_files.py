@@ -78,7 +78,7 @@ class LocalFiles:
 
 
 class ObjectFiles:
-    """A directory of an object store. Objects are complete when they appear; until then, files are local and temporary.
+    """A directory in an object store. A file is written locally, and uploaded once it is complete.
 
     Stores lack locks. The process that wrote the object ``_copy.lock`` last may write: one that was killed leaves nothing to
     wait for, and one that still runs stops before its next file.

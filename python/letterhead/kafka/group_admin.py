@@ -67,6 +67,11 @@ class GroupDescription(NamedTuple):
     members: list[Member]
     positions: list[Position]
 
+    @classmethod
+    def empty(cls, name: str) -> GroupDescription:
+        """Return the description of a group that does not exist yet."""
+        return cls(name, "Empty", "", [], [])
+
     @property
     def has_members(self) -> bool:
         """Whether consumers are active, which commit offsets themselves."""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from letterhead._shared_parameters import documented
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import VALUE, RegisteredSchema
-from letterhead.schemas.row_decoders import ReadRow, RefusedValue, RowDecoder
+from letterhead.schemas.row_decoders import ReadRow, RowDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from letterhead._optional_dependencies import install_hint
+from letterhead.schemas.refused_values import RefusedValue, distinct_entries
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.row_decoders import RefusedValue
 
 __all__ = ["converter", "document_maker", "keeps_json", "open_schema", "parse_value", "validate"]
 
@@ -57,7 +57,7 @@ class OpenSchema(NamedTuple):
 
     @property
     def is_object(self) -> bool:
-        """Whether the properties of values are columns."""
+        """Whether each property is a column."""
         return bool(pa.types.is_struct(self.column.type))
 
 
@@ -73,7 +73,7 @@ def open_schema(schema: RegisteredSchema) -> OpenSchema:
     own = document.get("$id", document.get("id")) if isinstance(document, dict) else None
     address = own if isinstance(own, str) and ":" in own else BASE
     try:
-        # Schemas come from the registry alone: an address in one is not fetched.
+        # Only the registry supplies schemas: remote references are not fetched.
         resources = jsonschema_rs.Registry([*documents, (address, document)], retriever=_refuse_address)
         validator = jsonschema_rs.validator_for(document, registry=resources, base_uri=address, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
@@ -109,8 +109,8 @@ def validate(validator: Any, document: Any) -> None:
         validator.validate(document)
     except jsonschema_rs.ValidationError as error:
         # Paths and messages of the instance may contain data.
-        place = "/".join(map(str, error.schema_path))
-        raise RefusedValue("wrong_type", f"the schema does not allow the value, by {place}") from None
+        rule = "/".join(map(str, error.schema_path))
+        raise RefusedValue("wrong_type", f"the schema does not allow the value, by {rule}") from None
     except ValueError:
         raise RefusedValue("bad_text", "the value has text or a number that cannot be validated") from None
 
@@ -319,7 +319,7 @@ def document_maker(field: pa.Field, path: str) -> Convert:
         return lambda value: dict(_present_members(value, members, prefix))
     if pa.types.is_map(type):
         item = _optional(document_maker(type.item_field, f"{path}[]"))
-        return lambda value: _distinct_members([(key, item(each)) for key, each in value], path)
+        return lambda value: distinct_entries([(key, item(each)) for key, each in value], path)
     if pa.types.is_list(type):
         item = _optional(document_maker(type.value_field, f"{path}[]"))
         return lambda value: [*map(item, value)]
@@ -348,13 +348,6 @@ def _present_members(
             raise RefusedValue("wrong_type", f"field {prefix}{name} is missing, and the schema requires it")
         if is_required or value is not None:
             yield name, None if value is None else make(value)
-
-
-def _distinct_members(pairs: list[tuple[str, Any]], path: str) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise RefusedValue("repeated_key", f"field {path} has a key twice")
-    return members
 
 
 def _finite(value: float, path: str) -> float:

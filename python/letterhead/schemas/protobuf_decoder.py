@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.row_decoders import ReadRow, RefusedValue, RowDecoder
+from letterhead.schemas.row_decoders import ReadRow, RowDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,7 @@ class ProtobufDecoder(RowDecoder):
     messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper such as ``StringValue``
     its value. Timestamps are structs of seconds and nanoseconds, as microseconds cannot hold all. A field that a value
     lacks is null if it has presence, or its type has no such field; otherwise it has its default. A value of another message
-    type than that of the columns is an error. The registry has schemas as text, which is compiled, or in serialized form.
+    type than that of the columns is an error. Registries return a schema as text, which is compiled, or as a serialized descriptor.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ from typing import Any
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.row_decoders import RefusedValue
 from letterhead.schemas.row_encoders import RowEncoder, RowWriter
 
 __all__ = ["ProtobufEncoder"]

@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from letterhead.schemas.protobuf_schemas import is_map, is_wrapper
-from letterhead.schemas.row_decoders import RefusedValue
+from letterhead.schemas.refused_values import RefusedValue, distinct_entries
 
 __all__ = ["message_maker"]
 
@@ -38,20 +38,15 @@ def message_maker(message: Descriptor, path: str = "") -> Make:
 def _field(field: FieldDescriptor, path: str) -> Make:
     if is_map(field):
         key, item = (_single(field.message_type.fields_by_name[name], f"{path}[]") for name in ("key", "value"))
-        return lambda value: _entries([(key(each), item(member)) for each, member in _require(value, path)], path)
+        return lambda value: distinct_entries(
+            [(key(each), item(member)) for each, member in _require(value, path)], path
+        )
     single = _single(field, f"{path}[]" if field.is_repeated else path)
     if field.is_repeated:
         return lambda value: [single(each) for each in _require(value, path)]
     if field.has_presence:
         return lambda value: None if value is None else single(value)
     return single
-
-
-def _entries(pairs: list[tuple[Any, Any]], path: str) -> dict[Any, Any]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise RefusedValue("repeated_key", f"field {path} has a key twice")
-    return entries
 
 
 def _single(field: FieldDescriptor, path: str) -> Make:

@@ -18,13 +18,13 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.row_decoders import RefusedValue
 
 __all__ = ["FIRST", "columns_of", "converter", "is_map", "is_wrapper", "message_type", "parse_indexes"]
 
 FIRST = (0,)
-"""Path of the first message type of a schema."""
+"""Message indexes of the first message type."""
 
 _MAIN = "letterhead-schema.proto"
 _COMPILE_SECONDS = 60

@@ -1,4 +1,4 @@
-"""What encoders by a schema of a registry share: :class:`RegistryEncoder`."""
+"""Base class of encoders that use a schema registry: :class:`RegistryEncoder`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RegistryEncoder(ABC):
         return b"\0" + version.id.to_bytes(4, "big") + self._type_suffix
 
     def encode(self, rows: pa.Array) -> pa.BinaryArray:
-        """Encode structs with the fields of the schema, or the values of a schema that is not a record.
+        """Encode a column: structs with the fields of the schema, or plain values if the schema has no fields.
 
         Returns
         -------
@@ -97,23 +97,24 @@ class RegistryEncoder(ABC):
             if schema.type != self._schema_type:
                 raise ValueError(f"the type of the schema is {schema.type}, not {self._schema_type}")
             self._writer = self._open(schema)
-        present = pc.indices_nonzero(rows.is_valid())
-        values = self._encode(self._writer, rows.take(present) if rows.null_count else rows, present)
+        is_valid = rows.is_valid()
+        valid = pc.indices_nonzero(is_valid)
         if not rows.null_count:
-            return values
-        places = pc.subtract(pc.cumulative_sum(rows.is_valid().cast(pa.int64())), 1)
-        return values.take(pc.if_else(rows.is_valid(), places, None))
+            return self._encode(self._writer, rows, valid)
+        values = self._encode(self._writer, rows.take(valid), valid)
+        indexes = pc.subtract(pc.cumulative_sum(is_valid.cast(pa.int64())), 1)
+        return values.take(pc.if_else(is_valid, indexes, None))
 
     def _schema_text(self, schema: str | Mapping[str, Any]) -> str:
         return schema if isinstance(schema, str) else json.dumps(schema)
 
     @abstractmethod
     def _open(self, schema: RegisteredSchema) -> Any:
-        """Return what writes by a schema; raise ValueError if it cannot be used."""
+        """Return a writer for a schema; raise ValueError if the schema is unusable."""
 
     @abstractmethod
     def _encode(self, writer: Any, values: pa.Array, rows: pa.Array) -> pa.BinaryArray:
-        """Encode values by what :meth:`_open` returns, of which none is null, and of which ``rows`` has the row; raise EncodeError for one."""
+        """Encode values without nulls by a writer that :meth:`_open` returned. ``rows`` has the row of each value, for errors."""
 
     def _find_version(self) -> SchemaVersion:
         if self._version is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry import Registry
 from letterhead.schemas.registry_decoder import RegistryDecoder
@@ -16,15 +17,7 @@ from letterhead.schemas.registry_decoder import RegistryDecoder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RefusedValue", "RowDecoder", "common_columns"]
-
-
-class RefusedValue(Exception):
-    """A value that the schema, or a column, does not allow."""
-
-    def __init__(self, code: str, message: str, byte_offset: int | None = None) -> None:
-        super().__init__(message)
-        self.detail = ErrorDetail(code, message, byte_offset=byte_offset)
+__all__ = ["RowDecoder", "common_columns"]
 
 
 ReadRow = Callable[[bytes], "dict[str, Any]"]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from letterhead.errors import EncodeError, as_error
+from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.registry_encoder import RegistryEncoder
-from letterhead.schemas.row_decoders import RefusedValue
 
 if TYPE_CHECKING:
     import pyarrow as pa

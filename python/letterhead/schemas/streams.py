@@ -90,8 +90,8 @@ def decode_values(
     [{'offset': 7, 'value': None}]
     """
     check_name("errors value", errors, ("raise", "null", "column"))
-    place = SerializedColumn(column, headers, format, header, id_bytes)
-    return decode_stream(source, decoder, place, errors=errors, error_column=error_column, where=where)
+    serialized = SerializedColumn(column, headers, format, header, id_bytes)
+    return decode_stream(source, decoder, serialized, errors=errors, error_column=error_column, where=where)
 
 
 class SerializedColumn(NamedTuple):

@@ -30,7 +30,7 @@ def run_reset(
         except GroupNotFoundError:
             if not chosen:
                 raise
-            group = GroupDescription(name, "Empty", "", [], [])
+            group = GroupDescription.empty(name)
         check_no_members(group)
         changes = plan_reset(client, group, point, shift=shift, partitions=chosen)
         if execute:

@@ -41,8 +41,8 @@ def run_translate(
         runs = read_runs(offsets)
     with connect(from_cluster) as client:
         committed = {
-            place.partition: offset
-            for place, offset in GroupOffsets(client, name).committed(client.partitions([source])).items()
+            partition.partition: offset
+            for partition, offset in GroupOffsets(client, name).committed(client.partitions([source])).items()
         }
     if not committed:
         raise Failure(f"group {name!r} has no committed offsets of {source}: check its name")
@@ -50,17 +50,17 @@ def run_translate(
         try:
             group = describe_group(client, to)
         except GroupNotFoundError:
-            group = GroupDescription(to, "Empty", "", [], [])
+            group = GroupDescription.empty(to)
         check_no_members(group)
         before = {position.partition: position.committed for position in group.positions}
         known = {*client.partitions([target])}
         changes = []
         for number, offset in sorted(committed.items()):
-            place = TopicPartition(target, number)
-            if place not in known:
+            partition = TopicPartition(target, number)
+            if partition not in known:
                 raise Failure(f"{target} has no partition {number}: it is no copy of {source}")
             new = translate(runs.get(number, ()), offset)
-            changes.append(OffsetChange(place, before.get(place), new, new))
+            changes.append(OffsetChange(partition, before.get(partition), new, new))
         if execute:
             GroupOffsets(client, to).commit({change.partition: change.new for change in changes})
     print_changes(to, changes, execute=execute, json=json)
