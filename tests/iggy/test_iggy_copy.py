@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +14,7 @@ import letterhead as lh
 from letterhead.copies.iggy_target import IggyTarget
 from letterhead.copies.offset_map import read_runs
 from tests.helpers.command import Result
+from tests.helpers.killed_commands import run_with_kills
 from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
@@ -218,15 +216,6 @@ def test_repeatedly_killed_copy_has_every_message_once(
 ) -> None:
     target = url(server, create(1))
     command = [sys.executable, "-m", "letterhead", "copy", samples / "orders-0", target]
-    chance = random.Random(kills)
-    for kill in (True,) * kills + (False,):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            process.wait(chance.uniform(0.6, 1.2) if kill else 300)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), errors
-    assert process.returncode == 0
+    run_with_kills(command, kills, (0.6, 1.2), kills)
     options = ["--mapping", "kafka-gateway-lossless", "--columns", "key,value,headers,timestamp"]
     assert run("diff", samples / "orders-0", target, *options).lines == ["no record differs; 10,000 equal"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 import letterhead as lh
 from letterhead.copies.offset_map import OffsetMap, Run, read_runs, translate
 from tests.helpers.command import Result
+from tests.helpers.killed_commands import run_with_kills
 from tests.kafka.written import create_with, numbered, producer, send, write_all
 
 pytestmark = pytest.mark.broker
@@ -108,16 +106,7 @@ def test_offsets_of_a_killed_copy_are_complete(kills: int, run: Run_, broker: st
     # Some records are left out, so that offsets differ.
     command = [sys.executable, "-m", "letterhead", "copy", source, target, "--create", "--offsets", str(file)]
     command += ["--where", "not value like '%3'"]
-    chance = random.Random(kills)
-    for kill in (True,) * kills + (False,):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            process.wait(chance.uniform(0.5, 1.5) if kill else 300)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), errors
-    assert process.returncode == 0
+    run_with_kills(command, kills, (0.5, 1.5), kills)
     copied = lh.open(source, columns=["partition", "offset"], where="not value like '%3'").read_all()
     positions: dict[int, int] = {}
     expected = {}

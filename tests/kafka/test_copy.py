@@ -23,6 +23,7 @@ from letterhead.kafka.topic_writer import TopicWriter
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
 from tests.helpers.command import Result
+from tests.helpers.killed_commands import run_with_kills
 from tests.kafka.broker import Broker
 from tests.kafka.topics import ODD, Record
 from tests.kafka.written import TOPICS, create_with, numbered, producer, send, write_all
@@ -254,16 +255,7 @@ def test_repeatedly_killed_copy_has_every_record_once(form: str, kills: int, bro
     lh.write.topic(table, topic, bootstrap_servers=broker, partition="partition")
     target = str(tmp_path / "copy") if form == "files" else f"kafka://{broker}/{topic}-copy"
     command = [sys.executable, "-m", "letterhead", "copy", source, target, *(["--create"] if form == "topic" else [])]
-    chance = random.Random(form)
-    for kill in (True,) * kills + (False,):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            process.wait(chance.uniform(0.5, 1.5) if kill else 300)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), errors
-    assert process.returncode == 0
+    run_with_kills(command, kills, (0.5, 1.5), form)
     assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())
 
 
