@@ -199,6 +199,14 @@ def test_value_errors_are_a_column(run: Run, samples: Path, tmp_path: Path) -> N
     assert (refused.code, refused.out) == (2, "")
 
 
+def test_unknown_scheme_lists_targets_in_shell(run: Run, samples: Path) -> None:
+    """Logins in addresses are masked, and the forms of addresses in an error must survive that."""
+    refused = run("copy", samples / "orders-0", "sftp://host/orders")
+    assert refused.code == 2
+    for form in ("s3://bucket/path", "kafka://host:port/topic", "iggy://host:port/stream/topic", "not to sftp://"):
+        assert form in refused.err
+
+
 def test_copy_rejects_last_option(samples: Path, tmp_path: Path) -> None:
     [source] = open_sources([str(samples / "orders-0")])
     from letterhead._row_request import RowRequest

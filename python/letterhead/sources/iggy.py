@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from letterhead.reader import Reader
 
 SCHEMES = ("iggy://", "iggy+tcp://")
-FORM = "iggy://user@host:port/stream/topic"
+FORM = "iggy://host:port/stream/topic"
 
 
 class IggyLog(LogSource):
