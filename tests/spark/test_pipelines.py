@@ -13,6 +13,7 @@ import pytest
 import letterhead as lh
 from letterhead import spark as lhs
 from tests.helpers.pages import blocks
+from tests.spark.connect import held_port
 
 pytestmark = [pytest.mark.spark_only, pytest.mark.slow]
 
@@ -38,10 +39,11 @@ def test_pipeline_reads_and_writes_headers(tmp_path: Path, samples: Path) -> Non
     settings = ["spark.sql.catalogImplementation=in-memory", "spark.ui.enabled=false", "spark.driver.host=127.0.0.1"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     arguments = [part for setting in settings for part in ("--conf", setting)]
-    run = subprocess.run(
-        [command, "run", "--spec", "spark-pipeline.yml", *arguments], cwd=tmp_path, env=environment, timeout=540,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with held_port():
+        run = subprocess.run(
+            [command, "run", "--spec", "spark-pipeline.yml", *arguments], cwd=tmp_path, env=environment, timeout=540,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     made, again, tenants = (
         ds.dataset(tmp_path / "spark-warehouse" / name, format="parquet").to_table().to_pylist()
