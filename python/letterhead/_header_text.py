@@ -42,10 +42,22 @@ def parse_header_text(option: str, text: str) -> list[TypedHeader]:
             raise ValueError(
                 f"{option} makes column {name!r} twice: give one of them another name, as in NAME=HEADER:TYPE"
             )
+        if not type and (typed := _as_typed(header)):
+            raise ValueError(f"{option}: name and type are separated by a colon: {typed}")
         columns.append(TypedHeader(name, key or name, type or "string"))
     if not columns:
         raise ValueError(f"{option} needs NAME:TYPE, as in tenant:string,amount_cents:int64, or NAME=HEADER:TYPE")
     return columns
+
+
+def _as_typed(column: str) -> str | None:
+    """Return a column that is written as in SQL, ``tenant string``, as NAME:TYPE; None for another one."""
+    name, _, type = column.rpartition(" ")
+    try:
+        field(type)
+    except ValueError:
+        return None
+    return f"{name.rstrip()}:{type}" if name else None
 
 
 def columns_from_text(option: str, text: str) -> dict[str, str | Field]:

@@ -831,7 +831,10 @@ def test_wrong_usage_prints_one_line_and_exits_2(run, args, message):
         (["inspect", "-f", "kafka", "."], ".: is a directory"),
         (["inspect", "-f", "kafka", "--column", "value", "no.parquet"], "no.parquet: no such file or directory"),
         (["encode", "-f", "kafka", "no-such-file", "--as", "hex"], "no-such-file: no such file or directory"),
-        (["scan", "no-such-file"], "no-such-file: no such file or directory"),
+        (
+            ["scan", "no-such-file"],
+            "no-such-file: no such file or directory; a topic is kafka://host:port/no-such-file",
+        ),
     ],
 )
 def test_unreadable_input_prints_one_line_and_exits_3(run, args, message):

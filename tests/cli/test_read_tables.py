@@ -273,6 +273,7 @@ def test_file_that_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, c
         (["--partition", "x"], "'x' is neither a number nor a range"),
         (["--start", "0=1,x"], "'x' is not PARTITION=POINT"),
         (["--headers", ":int32"], "--headers needs NAME:TYPE"),
+        (["--headers", "id, tenant string"], "--headers: name and type are separated by a colon: tenant:string"),
         (["--csv", "--json"], "--json and --csv exclude each other"),
     ],
 )

@@ -74,6 +74,8 @@ def test_returned_profile_is_a_copy():
 
 
 def test_unknown_profile_is_rejected_with_a_suggestion():
+    with pytest.raises(TypeError, match=r"profile must be str, not list: .* letterhead.arrow.scan\(column\) lists"):
+        lh.profile([])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown profile 'opentelemtry': did you mean 'opentelemetry'"):
         lh.profile("opentelemtry")
 

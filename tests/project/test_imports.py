@@ -36,7 +36,7 @@ LAYERS = (
         "_read_once",
         "_requested",
     ),
-    ("limits", "types", "_ddl"),
+    ("limits", "types", "_ddl", "_background"),
     ("values", "_default_values", "_table_batches"),
     ("_header_edits", "_parquet_files"),
     ("headers",),

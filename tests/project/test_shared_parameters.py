@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import one_message
 from letterhead._shared_parameters import insert
@@ -39,7 +40,10 @@ def check(function: Callable[..., Any]) -> None:
     documented = []
     for names, type, default in entries(inspect.getdoc(function) or ""):
         assert type, f"{names} has no type"
-        for name in names.split(", "):
+        named = names.split(", ")
+        defaults = [None] * len(named) if default is None else default.split(" and ")
+        defaults = defaults * len(named) if len(defaults) == 1 else defaults
+        for name, default in zip(named, defaults, strict=True):
             documented.append(name)
             assert default is None or parameters[name].default == eval(default), (name, default)
             if "optional" in type or default is not None:
@@ -47,7 +51,8 @@ def check(function: Callable[..., Any]) -> None:
     assert sorted(documented) == sorted(parameters)
 
 
-FUNCTIONS = functions(one_message) | functions(lha)
+FUNCTIONS = functions(one_message) | functions(lha) | functions(lh.read) | functions(lh.write)
+FUNCTIONS |= {f"letterhead.{name}": getattr(lh, name) for name in ("open", "copy", "diff")}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -102,6 +102,11 @@ def test_option_of_another_source_is_rejected(name: str, options: dict[str, obje
 def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         lh.open(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError, match="no such file or directory; a topic is kafka://host:port/missing"):
+        lh.open("missing")
+    for call in (lh.open, lambda reader: lh.diff(reader, reader), lambda reader: lh.copy(reader, tmp_path / "copy")):
+        with pytest.raises(TypeError, match=r"a source must be a path or an address, such as .*, not SegmentsReader"):
+            call(lh.read.segments(SAMPLES / "orders-0"))
     with pytest.raises(FileNotFoundError, match="has no log segments"):
         lh.open(tmp_path)
     with pytest.raises(ValueError, match="no source begins with http://"):

@@ -358,3 +358,5 @@ def test_headers_option_accepts_command_line_syntax(sources: Any, samples: Path)
     assert read[0].orderBy("offset").collect() == read[1].orderBy("offset").collect()
     with pytest.raises(ValueError, match="option headers needs NAME:TYPE, as in tenant:string"):
         parse_options({"headers": "=x:string"}, COMMON)
+    with pytest.raises(ValueError, match="option headers: name and type are separated by a colon: retry:int"):
+        parse_options({"headers": "tenant,retry int"}, COMMON)

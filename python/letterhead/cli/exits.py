@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +77,8 @@ def _option(match: re.Match[str]) -> str:
 
 def reason(error: OSError) -> str:
     """Return the reason without Python's error number."""
-    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
 
 
 def describe(error: OSError) -> str:

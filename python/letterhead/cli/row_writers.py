@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from letterhead import _native
+from letterhead._background import Background
 from letterhead._names import first_repeated
 from letterhead._table_batches import empty_batch, first_line
 from letterhead.cli.exits import Failure
@@ -117,8 +117,7 @@ class JsonLines(SinkWriter):
         repeated = first_repeated(schema.names)
         if repeated is not None:
             raise Failure(f"two columns are named {repeated!r}, and an object of JSON has a name once")
-        self._worker = ThreadPoolExecutor(1)
-        self._written: Future[None] | None = None
+        self._background: Background[None] = Background()
         self._options = {
             "epoch_ms": epoch_ms,
             "ascii_only": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout),
@@ -126,28 +125,23 @@ class JsonLines(SinkWriter):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Begin to write a batch, and end with the one before; its error is raised here."""
-        self._wait()
-        self._written = self._worker.submit(super().write, batch)
+        self._background.start(super().write, batch)
 
     def flush(self) -> None:
-        self._wait()
+        self._background.wait()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         for part in split_batch(json_types(batch)):
             self.sink.file.write(_native.json_lines(part, **self._options))
 
     def finish(self) -> None:
-        self._wait()
-        self._worker.shutdown()
+        self._background.wait()
+        self._background.close()
 
     def abort(self) -> None:
         # The rows before an error are whole on standard output.
-        self._worker.shutdown()
+        self._background.close()
         super().abort()
-
-    def _wait(self) -> None:
-        if self._written is not None:
-            self._written.result()
 
 
 class Csv(SinkWriter):

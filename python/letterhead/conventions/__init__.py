@@ -45,5 +45,10 @@ def profile(name: str) -> dict[str, Field]:
     >>> origin["original_offset"], origin["tenant"], origin["original_topic"]
     (17, 'acme', None)
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"profile must be str, not {type(name).__name__}: it names a convention. letterhead.arrow.scan(column) lists the "
+            "headers that a column has"
+        )
     check_name("profile", name, PROFILES)
     return PROFILES[name].columns()

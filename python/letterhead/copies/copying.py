@@ -435,7 +435,8 @@ def copy(
     target : str or path
         A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
         ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``.
-    {headers_as_columns} They stand beside the column ``headers``.
+    {headers_as_columns}
+        They stand beside the column ``headers``.
     where : Condition or str, optional
         Which records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
@@ -485,7 +486,7 @@ def copy(
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
 
-    opened = open_sources([os.fspath(source)])
+    opened = open_sources([source])
     request = row_request(options, headers=headers, where=where, start=start, end=end, settings=reader_values(settings))
     mapping, request = request.mapping, source_request(opened[0], request)
     check_options(opened, request)

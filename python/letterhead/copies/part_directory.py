@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from letterhead._background import Background
 from letterhead._context_managers import Closing
 from letterhead._object_paths import ObjectPath
 from letterhead._parquet_files import THREADS, read_footer
@@ -103,6 +104,7 @@ class PartDirectory(Closing):
         self.ends: dict[int, int] = {}
         self.rows = 0
         self._writers: dict[int, _PartWriter] = {}
+        self._encoder: Background[None] = Background()  # one row group at a time, so that memory is bounded
         self._files = files_of(path)
         try:
             self._describe(description, topic)
@@ -182,7 +184,7 @@ class PartDirectory(Closing):
         for number, rows in rows_by_partition(batch):
             writer = self._writers.get(number)
             if writer is None:
-                writer = self._writers[number] = _PartWriter(self._files, number)
+                writer = self._writers[number] = _PartWriter(self._files, number, self._encoder)
             writer.add(rows)
             if writer.rows >= _PART_ROWS or writer.size >= _PART_BYTES:
                 self._finish(number)
@@ -220,6 +222,7 @@ class PartDirectory(Closing):
 
     def close(self) -> None:
         """Remove unfinished files, and release the lock."""
+        self._encoder.close()
         for writer in self._writers.values():
             writer.abort()
         self._writers.clear()
@@ -229,10 +232,11 @@ class PartDirectory(Closing):
 class _PartWriter:
     """Writes the records of one file."""
 
-    def __init__(self, files: LocalFiles | ObjectFiles, partition: int) -> None:
+    def __init__(self, files: LocalFiles | ObjectFiles, partition: int, encoder: Background[None]) -> None:
         self._files = files
         self._partition = partition
         self._file = files.create(partition)
+        self._encoder = encoder
         self._writer: pq.ParquetWriter | None = None
         self._batches: list[pa.RecordBatch] = []
         self._first = self._last = -1
@@ -255,7 +259,7 @@ class _PartWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write the records in memory as a row group."""
+        """Start to write the records in memory as a row group."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -263,13 +267,15 @@ class _PartWriter:
             return
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, self._batches[0].schema, compression="zstd")
-        self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=1 << 30)
+        group = pa.Table.from_batches(self._batches)
+        self._encoder.start(self._writer.write_table, group, row_group_size=1 << 30)
         self._batches.clear()
         self.held = 0
 
     def finish(self) -> Part:
         """Complete the file."""
         self.flush()
+        self._encoder.wait()
         if self._writer is not None:
             self._writer.close()
         part = Part(self._partition, self._first, self._last + 1)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from letterhead._background import Background
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.target import CopyTarget, NoteAppended, check_alone, ends_of, refusal_error
 from letterhead.errors import TopicNotFoundError
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
-from letterhead.written import DeliveryError
+from letterhead.written import Appended, DeliveryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +34,18 @@ COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value",
 WRITTEN = ("partition", "timestamp", "key", "value", "headers")
 """Columns of a record that a topic has."""
 
-_CHUNK_ROWS = 100_000
+_CHUNK_ROWS = 50_000
+"""Records that are appended while as many are read."""
 
 _EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
 """Settings with which nothing is sent after a record that failed, and brokers decide which records are too large."""
+
+
+class _AppendedChunk(NamedTuple):
+    """Records of the source, and where the topic has them."""
+
+    rows: pa.Table
+    appended: list[Appended]
 
 
 class TopicTarget(CopyTarget[KafkaTopicSource]):
@@ -94,19 +103,37 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
         if first is None:
             return
         partition = "partition" if "partition" in first.schema.names else None
-        with self._writer(settings, partition) as writer:
-            for chunk in chain([first], chunks):
-                before = writer.rows
-                for batch in chunk.select([name for name in WRITTEN if name in chunk.schema.names]).to_batches():
-                    writer.add(batch)
-                try:
-                    appended = writer.flush()
-                except DeliveryError as error:
-                    row, reason = next(iter(error.errors.items()))
-                    raise refusal_error(chunk, row - before, reason) from error
+
+        def append(chunk: pa.Table) -> _AppendedChunk:
+            before = writer.rows
+            for batch in chunk.select([name for name in WRITTEN if name in chunk.schema.names]).to_batches():
+                writer.add(batch)
+            try:
+                return _AppendedChunk(chunk, writer.flush())
+            except DeliveryError as error:
+                row, reason = next(iter(error.errors.items()))
+                raise refusal_error(chunk, row - before, reason) from error
+
+        def finish() -> None:
+            done = background.wait()
+            if done is not None:
                 if last is not None:
-                    check_alone(appended, ends)
-                note(chunk, appended)
+                    check_alone(done.appended, ends)
+                note(*done)
+
+        background: Background[_AppendedChunk] = Background()
+        # The writer is closed first: a call that waits for answers then ends.
+        with background, self._writer(settings, partition) as writer:
+            try:
+                for chunk in chain([first], chunks):
+                    finish()
+                    background.start(append, chunk)
+                    if at_once:
+                        finish()
+            except Exception:
+                finish()
+                raise
+            finish()
 
     def _writer(self, settings: Settings, partition: str | None) -> TopicWriter:
         from letterhead.kafka.topic_writer import TopicWriter

@@ -93,7 +93,7 @@ def iggy(
         ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
         is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
     {types}
-    timeout_ms : int, default 60 000
+    timeout_ms : int, default 60000
         How long each batch may take to be acknowledged, with name lookup, connection, login and retries.
 
     Returns

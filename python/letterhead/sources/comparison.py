@@ -185,7 +185,7 @@ def diff(
     if by is not None:
         check_name("by", by, get_args(Order))
     request = row_request(options, where=where, settings=reader_values(settings))
-    opened = [source for name in (first, second) for source in open_sources([os.fspath(name)])]
+    opened = [source for name in (first, second) for source in open_sources([name])]
     check_options(opened, request)
     if request.follow:
         raise ValueError("a comparison ends: leave out follow=")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._read_options import ReadOptions
@@ -104,8 +104,8 @@ def open(
     from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources
 
-    names = [source] if isinstance(source, str | os.PathLike) else source
-    opened = open_sources([os.fspath(name) for name in names])
+    names: Any = source if isinstance(source, Sequence) and not isinstance(source, str) else [source]
+    opened = open_sources(names)
     if len(opened) != 1:
         raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")
     request = row_request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from letterhead._object_paths import is_object_url
 from letterhead._parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
+from letterhead.sources.kafka import SCHEME
 from letterhead.sources.table_files import STANDARD_INPUT
 from letterhead.sources.tables import TableFile
 
@@ -18,15 +20,25 @@ __all__ = ["open_sources"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+_TOPIC = re.compile(r"[\w-]+")
+"""Names of missing files that may be meant as topics."""
 
-def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Source]:
+
+def open_sources(names: Sequence[str | os.PathLike[str]], logins: Logins | None = None) -> list[Source]:
     """Return the source that each name refers to, in order.
 
     All log files together are one source, so that the files of a partition stay together.
+
+    Raises
+    ------
+    TypeError
+        If a name is neither a str nor a path.
+    OSError
+        If a file or directory does not exist, or cannot be read.
     """
     sources: list[Source] = []
     log_files: list[Path] = []
-    for name in names:
+    for name in map(_text, names):
         path = Path(name)
         if is_object_url(name):
             sources.append(TableFile(name))
@@ -35,7 +47,8 @@ def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Sou
         elif name != STANDARD_INPUT and path.is_dir():
             sources.append(_directory(path))
         elif name != STANDARD_INPUT and not path.exists():
-            raise FileNotFoundError(errno.ENOENT, "no such file or directory", name)
+            hint = f"; a topic is {SCHEME}host:port/{name}" if _TOPIC.fullmatch(name) else ""
+            raise FileNotFoundError(errno.ENOENT, f"no such file or directory{hint}", name)
         elif name != STANDARD_INPUT and is_log_file(path):
             log_files.append(path)
         else:
@@ -43,6 +56,14 @@ def open_sources(names: Sequence[str], logins: Logins | None = None) -> list[Sou
     if log_files:
         sources.append(_segments(log_files))
     return sources
+
+
+def _text(name: str | os.PathLike[str]) -> str:
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(
+            f"a source must be a path or an address, such as {SCHEME}host:port/topic, not {type(name).__name__}"
+        )
+    return os.fspath(name)
 
 
 def _topic(name: str, logins: Logins) -> Source:
