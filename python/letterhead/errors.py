@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from letterhead._formatting import printable
 
 if TYPE_CHECKING:
-    from letterhead.offsets.partition_log import TopicPartition
+    from letterhead._topic_partition import TopicPartition
 
 __all__ = [
     "GroupNotFoundError",

@@ -24,6 +24,7 @@ LAYERS = (
         "_object_paths",
         "_shared_parameters",
         "_times",
+        "_topic_partition",
         "_warnings",
     ),
     (

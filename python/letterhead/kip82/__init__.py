@@ -24,6 +24,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from letterhead._topic_partition import TopicPartition
 from letterhead.kip82.audit import Audit, AuditEntry, AuditKeys
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
@@ -35,7 +36,7 @@ from letterhead.kip82.interceptors import (
     ProducerInterceptors,
 )
 from letterhead.kip82.ranges import RESERVED, KeyRange, KeyRanges
-from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
+from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata
 from letterhead.kip82.routing import Routing
 from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.transactions import TransactionIds

@@ -13,6 +13,7 @@ from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead._names import check_name
 from letterhead._shared_parameters import documented
+from letterhead._topic_partition import TopicPartition
 from letterhead.errors import DecodeError
 from letterhead.kip82.draft_headers import HeaderErrors
 from letterhead.kip82.header_formats import CODECS, Codec, HeaderFormat, check_header_format
@@ -22,7 +23,7 @@ from letterhead.kip82.interceptors import (
     ProducerInterceptor,
     ProducerInterceptors,
 )
-from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
+from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 from letterhead.kip82.serializers import HeaderSerializer, K, Serializer, V
 

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from letterhead._names import check_name
+from letterhead._topic_partition import TopicPartition
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.ranges import KeyRange
-from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
+from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata
 from letterhead.kip82.serializers import HeaderSerializer
 
 __all__ = ["ConsumerInterceptor", "ConsumerInterceptors", "ProducerInterceptor", "ProducerInterceptors"]

@@ -22,19 +22,12 @@ from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import Data, Message, bytes_of
 from letterhead.one_message import encode
 
-__all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
+__all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata"]
 
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
 _HEADERS: dict[HeaderFormat, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
 """The class of the headers of each header format."""
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic."""
-
-    topic: str
-    partition: int
 
 
 class RecordMetadata(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from letterhead._context_managers import Closing
+from letterhead._topic_partition import TopicPartition
 from letterhead.errors import OffsetsGone
 
 if TYPE_CHECKING:
@@ -17,22 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["LAST_OFFSET", "OffsetRange", "PartitionLog", "Reply", "TopicPartition"]
 
 LAST_OFFSET = (1 << 63) - 1
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic."""
-
-    topic: Any  # a name in Kafka, stream and topic in Iggy
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @classmethod
-    def parse(cls, text: str) -> TopicPartition:
-        """Parse ``topic-partition``, as Kafka names directories and files its offsets."""
-        topic, _, partition = text.rpartition("-")
-        return cls(topic, int(partition))
 
 
 class OffsetRange(NamedTuple):
