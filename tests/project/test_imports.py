@@ -23,6 +23,7 @@ LAYERS = (
         "_names",
         "_object_paths",
         "_shared_parameters",
+        "_strict_json",
         "_times",
         "_topic_partition",
         "_warnings",

@@ -118,6 +118,7 @@ def test_remote_references_are_not_fetched() -> None:
         (objects(a={}), '{"a": NaN}', "bad_text"),
         (objects(a={}), '{"a": [0.12345678901234567891]}', "out_of_range"),
         (objects(a={}), '{"a": 1e400}', "out_of_range"),
+        (objects(a={}), '{"a": 1e-400}', "out_of_range"),
         (objects(a={}), '{"a": 1', "bad_text"),
         (objects(a={"type": "string"}), b'{"a": "\xff"}', "value_not_utf8"),
         (objects(a={"type": "string"}), '{"a": "\\ud800"}', "value_not_utf8"),

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from letterhead._strict_json import STRING, JsonError, parse_json
 from letterhead.cli.exits import Failure
-from letterhead.sources.json_values import STRING, JsonError, parse_json
 
 __all__ = ["JsonRecord", "json_records"]
 
@@ -57,7 +57,7 @@ def _check_beginning(text: bytearray, line: int) -> None:
 
 def _parse(text: bytearray, line: int) -> Any:
     try:
-        return parse_json(text, exact=True)
+        return parse_json(text, numbers="decimal")
     except JsonError as error:
         place = f"line {line}" if error.line is None else f"line {line + error.line - 1}, column {error.column}"
         raise Failure(f"JSON: {error} ({place})") from error

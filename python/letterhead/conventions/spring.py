@@ -62,10 +62,10 @@ def spring_columns(header_types: str | bytes) -> dict[str, Field]:
     {'retry': Field(type='int32:json', key='retry'),
      'ref': Field(type='uuid:json', key='ref')}
     """
-    import json  # imported here to keep the import of this package fast
+    from letterhead._strict_json import parse_json  # imported here to keep the import of this package fast
 
     try:
-        types = json.loads(header_types)
+        types = parse_json(header_types)
     except ValueError as error:
         raise ValueError(f"spring_json_header_types is not JSON: {error}") from None
     if not isinstance(types, dict) or not all(isinstance(name, str) for name in types.values()):

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
+from letterhead._strict_json import JsonError, parse_json
 from letterhead.errors import DecodeError
 from letterhead.iggy.errors import refuse_bytes, shift_errors
 from letterhead.iggy.formats import Format, ReadFormat, check_format
@@ -186,13 +187,10 @@ def load(text: str | bytes) -> Any:
     if not isinstance(text, str | bytes | bytearray):
         raise TypeError(f"JSON must be str or bytes, not {type(text).__name__}")
     try:
-        text = text if isinstance(text, str) else text.decode()
-        return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
-        raise DecodeError("the text is not JSON", format=None, code="bad_text", byte_offset=byte) from None
-    except (ValueError, RecursionError):
-        refuse("the text is not JSON", None)
+        return parse_json(text, members=Pairs)
+    except JsonError as error:
+        message = f"the text is not JSON: {error}"
+        raise DecodeError(message, format=None, code="bad_text", byte_offset=error.byte) from None
 
 
 def dump(tree: Any) -> str:
@@ -269,7 +267,3 @@ def _read_field(tree: Any, owner: str, format: str) -> tuple[HeaderKind, bytes]:
     except DecodeError as error:
         refuse_bytes(error.code, error.message, format)
     return kind, field.base64("value")
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from letterhead._optional_dependencies import install_hint
+from letterhead._strict_json import JsonError, parse_json
 from letterhead.schemas.refused_values import RefusedValue, distinct_entries
 from letterhead.schemas.registered import RegisteredSchema
 
@@ -68,8 +68,8 @@ def open_schema(schema: RegisteredSchema) -> OpenSchema:
 
     try:
         document, documents = parse_json(schema.text), references(schema)
-    except ValueError:
-        raise ValueError("the JSON schema cannot be used: it is not JSON") from None
+    except JsonError as error:
+        raise ValueError(f"the JSON schema cannot be used: it is not JSON: {error}") from None
     own = document.get("$id", document.get("id")) if isinstance(document, dict) else None
     address = own if isinstance(own, str) and ":" in own else BASE
     try:
@@ -89,16 +89,9 @@ def _refuse_address(address: str) -> Any:
 def parse_value(value: bytes | str, *, exact: bool = False) -> Any:
     """Return the document of a value; raise RefusedValue if it is none, or if ``exact`` and a double rounds a number."""
     try:
-        document = parse_json(value, _exact_float if exact else float)
-    except _RoundedNumber:
-        raise RefusedValue("out_of_range", "JSON has a number that a double cannot hold") from None
-    except UnicodeDecodeError as error:
-        raise RefusedValue("value_not_utf8", "the value is not UTF-8", error.start) from None
-    except json.JSONDecodeError as error:
-        raise RefusedValue("bad_text", "the value is not JSON", len(error.doc[: error.pos].encode())) from None
-    except ValueError:
-        raise RefusedValue("bad_text", "the value is not JSON with distinct members and finite numbers") from None
-    return document
+        return parse_json(value, numbers="exact double" if exact else "double")
+    except JsonError as error:
+        raise RefusedValue(error.code, f"the value cannot be read as JSON: {error}", error.byte) from None
 
 
 def validate(validator: Any, document: Any) -> None:
@@ -113,39 +106,6 @@ def validate(validator: Any, document: Any) -> None:
         raise RefusedValue("wrong_type", f"the schema does not allow the value, by {rule}") from None
     except ValueError:
         raise RefusedValue("bad_text", "the value has text or a number that cannot be validated") from None
-
-
-class _RoundedNumber(ValueError):
-    """A number of which a double does not have all digits."""
-
-
-def _exact_float(text: str) -> float:
-    number = float(text)
-    # A double keeps any 15 digits.
-    is_long = len(text) > 16
-    if math.isinf(number) or (is_long and Decimal(text) != Decimal(repr(number))):
-        raise _RoundedNumber
-    return number
-
-
-def parse_json(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any:
-    """Return a JSON document; raise ValueError if it is none, or names a member twice."""
-    text = data if isinstance(data, str) else data.decode("utf-8")
-    try:
-        return json.loads(text, object_pairs_hook=_members, parse_float=parse_float, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("it is too deep") from None
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("an object names a member twice")
-    return members
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def references(schema: RegisteredSchema) -> list[tuple[str, Any]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from letterhead.sources.json_values import JsonError, bytes_or_value, json_type
+from letterhead._strict_json import JsonError
+from letterhead.sources.json_values import bytes_or_value, json_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

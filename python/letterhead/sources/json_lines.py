@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from letterhead._arrow_types import HEADER_FIELDS
 from letterhead._names import join_names
+from letterhead._strict_json import STRING, JsonError, parse_json
 from letterhead._table_batches import BATCH_ROWS
 from letterhead._value_text import parse_base64
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.json_kinds import Misfit, arrow_type, convert_value, describe_type, is_bytes, merge_types
-from letterhead.sources.json_values import STRING, JsonError, headers_value, parse_json
+from letterhead.sources.json_values import headers_value
 from letterhead.values import Value
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterat
                 f"{label}: line {number} has more than {most_elements:,} elements: {how_to_raise('headers')}"
             )
         try:
-            document = parse_json(line, exact=False)
+            document = parse_json(line)
         except JsonError as error:
             raise DamagedTableError(f"{label}: line {number} is not JSON: {error}") from error
         if not isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""Strict JSON, and bytes, typed values and headers in it: :func:`parse_json`, :func:`bytes_or_value` and :func:`headers_value`.
+"""Bytes, typed values and headers in JSON: :func:`bytes_or_value` and :func:`headers_value`.
 
 The JSON that letterhead writes and reads, as tables of JSON lines and in ``letterhead encode``. A value is null, a string, or an
 object with "base64" or "hex"; a value with a type is an object with "type" and "value", or with "type" and "base64".
@@ -7,106 +7,18 @@ object with "base64" or "hex"; a value with a type is an object with "type" and 
 from __future__ import annotations
 
 import decimal
-import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 import letterhead as lh
+from letterhead._strict_json import JsonError
 from letterhead._value_text import check_type, parse_base64, parse_hex, parse_value
 from letterhead.headers import HeaderKey
 from letterhead.values import String, Value, value_from_message
 
-__all__ = [
-    "INTEGER_TYPE",
-    "STRING",
-    "JsonError",
-    "bytes_or_value",
-    "headers_value",
-    "integer",
-    "json_type",
-    "parse_json",
-]
+__all__ = ["INTEGER_TYPE", "bytes_or_value", "headers_value", "integer", "json_type"]
 
 INTEGER_TYPE = re.compile(r"u?int\d+")
-
-STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, or the rest of the text if the string does not end. To go back, as a pattern without ``++``, takes 100 bytes for each
-byte of a string."""
-
-# Numbers beyond these powers of ten are refused: as integers, they would have as many digits.
-_MOST_DIGITS = 400
-
-
-class JsonError(ValueError):
-    """Text is not JSON, or a value in it is not one that is read. The message has no text of the document."""
-
-    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(reason)
-        self.line = line
-        self.column = column
-
-
-def parse_json(text: bytes | bytearray | str, *, exact: bool) -> Any:
-    """Parse one document.
-
-    Parameters
-    ----------
-    text : bytes or str
-        The document, UTF-8.
-    exact : bool
-        Whether numbers with a point or an exponent become Decimal, not float.
-
-    Raises
-    ------
-    JsonError
-        If text is not JSON, an object has a name twice, or a number is too large. ``line`` and ``column`` count from 1.
-    """
-    try:
-        return _DECODERS[exact].decode(text if isinstance(text, str) else str(text, "utf-8"))
-    except UnicodeDecodeError as error:
-        raise JsonError("the input is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise JsonError(error.msg.lower(), error.lineno, error.colno) from error
-    except RecursionError as error:
-        raise JsonError("the nesting is too deep") from error
-    except JsonError:
-        raise
-    except ValueError as error:
-        raise JsonError("a number is too long") from error
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise JsonError("an object has a name twice")
-    return document
-
-
-def _decimal(text: str) -> decimal.Decimal:
-    try:
-        number = decimal.Decimal(text)
-    except decimal.InvalidOperation:
-        number = decimal.Decimal("Infinity")
-    if abs(number.adjusted()) > _MOST_DIGITS or not number.is_finite():
-        raise JsonError("a number is too large or too small")
-    return number
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise JsonError("a number is too large for a double")
-    return number
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise JsonError(f'{name} is not a JSON number: write "{name}"')
-
-
-_DECODERS = {
-    exact: json.JSONDecoder(parse_float=parse, parse_constant=_refuse_constant, object_pairs_hook=_object)
-    for exact, parse in ((True, _decimal), (False, _float))
-}
 
 
 def headers_value(document: Any, form: str, *, strings_have_types: bool) -> lh.Headers | None:

@@ -14,6 +14,7 @@ from letterhead._header_text import columns_from_text
 from letterhead._names import check_name, names_of, unknown_name
 from letterhead._row_request import RowRequest
 from letterhead._shared_parameters import documented
+from letterhead._strict_json import parse_json
 from letterhead._times import check_unit
 from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
 from letterhead.limits import Limits, parse_limits
@@ -203,7 +204,7 @@ def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -
 
     def parse(name: str, value_text: str) -> Any:
         try:
-            value = json.loads(value_text)
+            value = parse_json(value_text)
         except ValueError:
             value = None
         items = value.values() if isinstance(value, dict) else value

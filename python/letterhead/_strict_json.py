@@ -1,0 +1,133 @@
+"""JSON without repeated names, numbers that are rounded to infinity, and NaN: :func:`parse_json`."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, NoReturn
+
+__all__ = ["STRING", "JsonError", "parse_json"]
+
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, or the rest of the text if the string does not end. To go back, as a pattern without ``++``, takes 100 bytes for each
+byte of a string."""
+
+# Numbers beyond these powers of ten are refused: as integers, they would have as many digits.
+_MOST_DIGITS = 400
+
+
+class JsonError(ValueError):
+    """Text is not JSON, or a value in it is not one that is read. The message has no text of the document.
+
+    Parameters
+    ----------
+    reason : str
+        The message.
+    code : str, optional
+        The error code of a value with this text.
+    line, column : int, optional
+        Position of the error, from 1.
+    byte : int, optional
+        Position of the error, from 0.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        code: str = "bad_text",
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        byte: int | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.line = line
+        self.column = column
+        self.byte = byte
+
+
+def _distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise JsonError("an object has a name twice")
+    return members
+
+
+def parse_json(
+    text: bytes | bytearray | str,
+    *,
+    numbers: Literal["decimal", "double", "exact double"] = "double",
+    members: Callable[[list[tuple[str, Any]]], Any] = _distinct_members,
+) -> Any:
+    """Parse one document.
+
+    Parameters
+    ----------
+    text : bytes or str
+        The document, UTF-8.
+    numbers : str
+        The result for numbers with a point or an exponent: Decimal, the nearest float, or a float that has all digits.
+    members : callable, optional
+        Makes an object of its names and values; by default a dict, if no name is repeated.
+
+    Raises
+    ------
+    JsonError
+        If text is not JSON, an object has a name twice, or a number is too large or not exact.
+    """
+    try:
+        return _decoder(numbers, members).decode(text if isinstance(text, str) else str(text, "utf-8"))
+    except UnicodeDecodeError as error:
+        raise JsonError("the input is not UTF-8", "value_not_utf8", byte=error.start) from error
+    except json.JSONDecodeError as error:
+        byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
+        raise JsonError(error.msg.lower(), line=error.lineno, column=error.colno, byte=byte) from error
+    except RecursionError as error:
+        raise JsonError("the nesting is too deep") from error
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise JsonError("a number is too long") from error
+
+
+@functools.cache
+def _decoder(numbers: str, members: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_float=_NUMBERS[numbers], parse_constant=_refuse_constant, object_pairs_hook=members)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("Infinity")
+    if abs(number.adjusted()) > _MOST_DIGITS or not number.is_finite():
+        raise JsonError("a number is too large or too small", "out_of_range")
+    return number
+
+
+def _double(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise JsonError("a number is too large for a double", "out_of_range")
+    return number
+
+
+def _exact_double(text: str) -> float:
+    number = _double(text)
+    # A double keeps any 15 digits, unless it is next to zero.
+    if (len(text) > 16 or abs(number) < sys.float_info.min) and Decimal(text) != Decimal(repr(number)):
+        raise JsonError("a number has more digits than a double", "out_of_range")
+    return number
+
+
+_NUMBERS = {"decimal": _decimal, "double": _double, "exact double": _exact_double}
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonError(f'{name} is not a JSON number, only the string "{name}" is JSON')
