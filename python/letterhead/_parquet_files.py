@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from letterhead._formatting import count_noun
 from letterhead._object_paths import ObjectPath
-from letterhead._table_batches import BATCH_ROWS, check_batches, damage, first_line, plain_schema
+from letterhead._table_batches import BATCH_ROWS, check_batches, damage, first_line, schema_without_encodings
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | No
     def footer(file: _Path) -> tuple[pa.Schema, int]:
         metadata = read_footer(file)
         with damage(str(file)):
-            return plain_schema(metadata.schema.to_arrow_schema().remove_metadata()), metadata.num_rows
+            return schema_without_encodings(metadata.schema.to_arrow_schema().remove_metadata()), metadata.num_rows
 
     with ThreadPoolExecutor(THREADS) as threads:
         footers = [*threads.map(footer, files)]

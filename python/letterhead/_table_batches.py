@@ -1,4 +1,4 @@
-"""Batches of files from anywhere: validated before anything reads them, in plain types, and of bounded size: :func:`check_batches`.
+"""Batches of files from anywhere: validated before anything reads them, without dictionaries and runs, and of bounded size: :func:`check_batches`.
 
 Files state lengths, offsets and counts that need not be true, and a dictionary or a run can stand for many times its bytes.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "BATCH_ROWS", "split_batches", "check_batches", "damage", "empty_batch", "no_column", "plain_schema",
-    "rows_by_partition",
+    "BATCH_ROWS", "split_batches", "check_batches", "damage", "empty_batch", "no_column", "rows_by_partition",
+    "schema_without_encodings", "type_without_encodings", "without_encodings",
 ]  # fmt: skip
 
 BATCH_ROWS = 10_000
@@ -56,11 +56,11 @@ def no_column(name: str, names: Iterable[str]) -> ValueError:
     return ValueError(f"there is no column {name!r}: {known}")
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
+def schema_without_encodings(schema: pa.Schema) -> pa.Schema:
     """Return the schema of the batches of :func:`check_batches`: without dictionaries and runs."""
     import pyarrow as pa
 
-    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
+    return pa.schema([field.with_type(type_without_encodings(field.type)) for field in schema], schema.metadata)
 
 
 def check_batches(
@@ -72,7 +72,7 @@ def check_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Validate batches, and split them at ``max_rows`` rows and at the limit of bytes.
 
-    The results have the :func:`plain_schema` of the batches.
+    The results have the :func:`schema_without_encodings` of the batches.
 
     Parameters
     ----------
@@ -102,22 +102,22 @@ def check_batches(
                 batch.validate(full=True)
         if batch is None:
             return
-        schema = plain_schema(batch.schema)
+        schema = schema_without_encodings(batch.schema)
         if last is not None:
             batch = batch.slice(max(0, len(batch) - last))
         for start in range(0, max(len(batch), 1), max_rows):
             for part in split_batches(batch.slice(start, max_rows), limits):
                 with damage(label):
-                    plain = _plain_batch(part, schema)
-                yield plain
+                    decoded = _batch_without_encodings(part, schema)
+                yield decoded
 
 
-def _plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _batch_without_encodings(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     if batch.schema.equals(schema):
         return batch
-    return pa.RecordBatch.from_arrays([*map(_plain, batch.columns, schema.types)], schema=schema)
+    return pa.RecordBatch.from_arrays([*map(without_encodings, batch.columns, schema.types)], schema=schema)
 
 
 def split_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.RecordBatch]:
@@ -126,43 +126,45 @@ def split_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.R
     parts = [batch]
     while parts:
         part = parts.pop()
-        if len(part) > 1 and sum(map(_plain_bytes, part.columns)) > most:
+        if len(part) > 1 and sum(map(_decoded_bytes, part.columns)) > most:
             half = len(part) // 2
             parts += (part.slice(half), part.slice(0, half))
         else:
             yield part
 
 
-def _plain_type(type: pa.DataType) -> pa.DataType:
+def type_without_encodings(type: pa.DataType) -> pa.DataType:
     """Return a type without dictionaries, runs and views, which pyarrow cannot filter."""
     import pyarrow as pa
 
     types = pa.types
     if types.is_dictionary(type):
-        return _plain_type(type.value_type)
+        return type_without_encodings(type.value_type)
     if types.is_run_end_encoded(type):
-        return _plain_type(type.value_type)
+        return type_without_encodings(type.value_type)
     if types.is_struct(type):
-        return pa.struct([_plain_field(type.field(index)) for index in range(type.num_fields)])
+        return pa.struct([_field_without_encodings(type.field(index)) for index in range(type.num_fields)])
     if types.is_map(type):
-        return pa.map_(_plain_type(type.key_type), _plain_field(type.item_field), type.keys_sorted)
+        return pa.map_(
+            type_without_encodings(type.key_type), _field_without_encodings(type.item_field), type.keys_sorted
+        )
     if types.is_fixed_size_list(type):
-        return pa.list_(_plain_field(type.value_field), type.list_size)
+        return pa.list_(_field_without_encodings(type.value_field), type.list_size)
     for is_type, make in (
         (types.is_list, pa.list_), (types.is_large_list, pa.large_list), (types.is_list_view, pa.list_),
         (types.is_large_list_view, pa.large_list),
     ):  # fmt: skip
         if is_type(type):
-            return make(_plain_field(type.value_field))
+            return make(_field_without_encodings(type.value_field))
     return pa.string() if types.is_string_view(type) else pa.binary() if types.is_binary_view(type) else type
 
 
-def _plain_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_plain_type(field.type))
+def _field_without_encodings(field: pa.Field) -> pa.Field:
+    return field.with_type(type_without_encodings(field.type))
 
 
-def _plain(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return a column without dictionaries and runs."""
+def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """Return an array in its :func:`type_without_encodings`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -170,37 +172,41 @@ def _plain(array: pa.Array, type: pa.DataType) -> pa.Array:
         return array
     types = pa.types
     if types.is_run_end_encoded(array.type):
-        return _plain(pc.run_end_decode(array), type)
+        return without_encodings(pc.run_end_decode(array), type)
     if types.is_dictionary(array.type):
-        return _plain(array.dictionary_decode(), type)
+        return without_encodings(array.dictionary_decode(), type)
     if types.is_string_view(array.type) or types.is_binary_view(array.type):
         return array.cast(type)
     missing = array.is_null() if array.null_count else None
     if types.is_struct(array.type):
-        children = [_plain(array.field(index), type.field(index).type) for index in range(type.num_fields)]
+        children = [without_encodings(array.field(index), type.field(index).type) for index in range(type.num_fields)]
         if not children:
             return array
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
     # Elements of the rows alone, without those of null lists and of rows outside of a slice.
     if types.is_fixed_size_list(array.type):
         elements = array.values.slice(array.offset * type.list_size, len(array) * type.list_size)
-        return pa.FixedSizeListArray.from_arrays(_plain(elements, type.value_type), type=type, mask=missing)
+        return pa.FixedSizeListArray.from_arrays(without_encodings(elements, type.value_type), type=type, mask=missing)
     if types.is_map(array.type):
         start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
         keys, items = array.keys.slice(start, end - start), array.items.slice(start, end - start)
         offsets = pc.subtract(array.offsets, array.offsets[0])
         return pa.MapArray.from_arrays(
-            offsets, _plain(keys, type.key_type), _plain(items, type.item_type), type, mask=missing
+            offsets,
+            without_encodings(keys, type.key_type),
+            without_encodings(items, type.item_type),
+            type,
+            mask=missing,
         )
     is_large = types.is_large_list(type)
     offset = pa.int64() if is_large else pa.int32()
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(offset)
     offsets = pa.concat_arrays([pa.array([0], offset), pc.cumulative_sum(lengths)])
     lists = pa.LargeListArray if is_large else pa.ListArray
-    return lists.from_arrays(offsets, _plain(array.flatten(), type.value_type), type=type, mask=missing)
+    return lists.from_arrays(offsets, without_encodings(array.flatten(), type.value_type), type=type, mask=missing)
 
 
-def _plain_bytes(array: pa.Array) -> int:
+def _decoded_bytes(array: pa.Array) -> int:
     """Return the bytes of a column without dictionaries and runs, about."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -215,12 +221,12 @@ def _plain_bytes(array: pa.Array) -> int:
             return int(pc.sum(lengths).as_py() or 0) + 4 * len(array)
         return _value_bytes(dictionary, len(array))
     if types.is_struct(array.type):
-        return sum(_plain_bytes(array.field(index)) for index in range(array.type.num_fields))
+        return sum(_decoded_bytes(array.field(index)) for index in range(array.type.num_fields))
     if types.is_map(array.type):
         start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
-        return sum(_plain_bytes(part.slice(start, end - start)) for part in (array.keys, array.items))
+        return sum(_decoded_bytes(part.slice(start, end - start)) for part in (array.keys, array.items))
     if types.is_nested(array.type) and hasattr(array, "flatten"):
-        return _plain_bytes(array.flatten()) + 4 * len(array)
+        return _decoded_bytes(array.flatten()) + 4 * len(array)
     return int(array.nbytes)
 
 
@@ -239,7 +245,7 @@ def _value_bytes(values: pa.Array, count: int) -> int:
 
     if _has_varying_size(values.type):
         return count * ((pc.max(pc.binary_length(values)).as_py() or 0) + 4)
-    return count * (_plain_bytes(values) // max(len(values), 1) + 1)
+    return count * (_decoded_bytes(values) // max(len(values), 1) + 1)
 
 
 def rows_by_partition(batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:

@@ -33,14 +33,14 @@ Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 """What to do with a key that occurs more than once."""
 
-PlainKey: TypeAlias = str | int | tuple[str, bytes]
+NativeKey: TypeAlias = str | int | tuple[str, bytes]
 
 
 class ColumnSpec(NamedTuple):
     """An output column as the compiled core takes it; see :class:`Field`."""
 
     name: str
-    key: PlainKey
+    key: NativeKey
     type: str
     repeat: str = "last"
     required: bool = False
@@ -321,7 +321,7 @@ def column_spec(name: object, column: object, *, sql: bool = False) -> ColumnSpe
         field, default = field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
-    key = plain_key(name if field.key is None else field.key)
+    key = native_key(name if field.key is None else field.key)
     return ColumnSpec(name, key, field.type, field.repeat, field.required, default, field.split)
 
 
@@ -344,9 +344,9 @@ def check_utf8(argument: str, text: str) -> None:
         ) from None
 
 
-def plain_key(key: GivenKey) -> PlainKey:
+def native_key(key: GivenKey) -> NativeKey:
     """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
     if isinstance(key, bytes):
         return "binary", key
-    plain = text_or_value(key) if isinstance(key, Value) else key
-    return (plain.type, plain.bits) if isinstance(plain, Value) else plain
+    key = text_or_value(key) if isinstance(key, Value) else key
+    return (key.type, key.bits) if isinstance(key, Value) else key

@@ -10,7 +10,7 @@ from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
 from letterhead._shared_parameters import documented
 from letterhead.errors import DecodeError, ErrorDetail, as_error
-from letterhead.fields import Columns, PlainKey, normalise
+from letterhead.fields import Columns, NativeKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
@@ -547,7 +547,7 @@ def _messages_of(reader: MessageReader) -> Iterator[Message]:
             raise error
 
 
-def _types_by_key(value_types: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
+def _types_by_key(value_types: list[tuple[NativeKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
     """Return, for every key with a value that lost its type, the types of all its values."""
     lost = {key for key, _, was_lost in value_types if was_lost}
     by_key: dict[HeaderKey, list[str]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import ErrorDetail
-from letterhead.fields import PlainKey, check_key, plain_key
+from letterhead.fields import NativeKey, check_key, native_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
 
@@ -116,7 +116,7 @@ class Inspection(TypedDict):
     errors: list[ErrorDetail]
 
 
-def to_native_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:
+def to_native_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[NativeKey, str | list[str]]] | None:
     """Return ``types=`` as the compiled core takes it; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if types is None or isinstance(types, str):
         return types
@@ -124,7 +124,7 @@ def to_native_types(types: Types | None, *, sql: bool = False) -> str | list[tup
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
     for key in types:
         check_key("a key of types", key)
-    return [(plain_key(key), _type_names(key, key_types, sql)) for key, key_types in types.items()]
+    return [(native_key(key), _type_names(key, key_types, sql)) for key, key_types in types.items()]
 
 
 def _type_names(key: GivenKey, types: Any, sql: bool) -> str | list[str]:

@@ -269,6 +269,12 @@ def test_stream_is_packed_chunk_by_chunk() -> None:
     assert [lh.decode(message.as_py(), "kafka")["n"] for message in pa.chunked_array(messages)] == [b"\1", b"\2"]
 
 
+def test_dictionaries_and_runs_are_packed_as_their_values() -> None:
+    values = pa.array(["x", "x", None])
+    for encoded in (values.dictionary_encode(), pc.run_end_encode(values)):
+        assert rows_of(lha.pack(pa.table({"k": encoded}))) == [[("k", b"x")], [("k", b"x")], []]
+
+
 def test_duplicate_column_names_are_rejected() -> None:
     table = pa.table([pa.array([1]), pa.array([2])], names=["n", "n"])
     with pytest.raises(ValueError, match="two columns have the name 'n'"):

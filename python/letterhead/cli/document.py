@@ -53,7 +53,7 @@ def to_json(fields: Mapping[str, Any], format: str, *, epoch_ms: bool = False) -
         if name == "headers" and value is not None
         else time_json(value, microseconds=micros, epoch_ms=epoch_ms)
         if is_time(name) and isinstance(value, int)
-        else plain(value)
+        else other_json(value)
         for name, value in fields.items()
     }
 
@@ -114,14 +114,14 @@ def is_time(name: str) -> bool:
     return name.endswith("timestamp")
 
 
-def plain(value: Any) -> Any:
+def other_json(value: Any) -> Any:
     """Return any other value as JSON: bytes as text or base64, types that JSON lacks as text."""
     if isinstance(value, bytes):
         return bytes_json(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): other_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [other_json(item) for item in value]
     if isinstance(value, decimal.Decimal) and value == int(value):
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):

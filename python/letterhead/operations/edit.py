@@ -25,7 +25,7 @@ from letterhead._names import check_name
 from letterhead._native import Decode, DecodeOptions, Encode
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
-from letterhead.fields import PlainKey, plain_key
+from letterhead.fields import NativeKey, native_key
 from letterhead.operations.remedies import noting_remedy
 from letterhead.values import Value, value_from_message
 
@@ -47,8 +47,8 @@ class EntryValue(NamedTuple):
 class EditEntry(NamedTuple):
     """The change of the headers with a key."""
 
-    key: PlainKey
-    renamed: PlainKey | None
+    key: NativeKey
+    renamed: NativeKey | None
     change: Literal["keep", "drop", "replace", "set"]
     value: EntryValue | None
 
@@ -58,7 +58,7 @@ class EditEntries(NamedTuple):
 
     entries: list[EditEntry]
     drops_others: bool
-    appended: list[tuple[PlainKey, EntryValue]]
+    appended: list[tuple[NativeKey, EntryValue]]
     skips_nulls: bool
 
 
@@ -95,14 +95,14 @@ class Edit:
         def entry(key: HeaderKey) -> EditEntry:
             value, new_key = replaced.get(key) or set_values.get(key), renamed.get(key)
             return EditEntry(
-                plain_key(key),
-                None if new_key is None else plain_key(new_key),
+                native_key(key),
+                None if new_key is None else native_key(new_key),
                 "drop" if key in dropped else "replace" if key in replaced else "set" if value else "keep",
                 None if value is None else native(value),
             )
 
         entries = [entry(key) for key in edit.edited_keys()]
-        appended = [(plain_key(key), native(value)) for key, value in edit.append]
+        appended = [(native_key(key), native(value)) for key, value in edit.append]
         changes = EditEntries(entries, edit.only is not None, appended, self.nulls == "skip")
         return _native.Edit(self.format, changes, self.options, edited)
 

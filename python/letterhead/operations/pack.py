@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from letterhead import _native
 from letterhead._arrow_types import is_binary, is_list, is_text, read_table, to_pyarrow
 from letterhead._names import check_name, first_repeated, unknown_name
+from letterhead._table_batches import type_without_encodings, without_encodings
 from letterhead.fields import Columns, ColumnSpec, column_spec, columns_of
 
 if TYPE_CHECKING:
@@ -94,20 +95,20 @@ class Pack:
         for name, type in self._names(schema).items():
             if name not in types:
                 raise unknown_name("column", name, types)
-            specs.append(_column_spec(name, _type_of(name, _plain_type(types[name])) if type is None else type))
+            specs.append(_column_spec(name, _type_of(name, _decoded_type(types[name])) if type is None else type))
         return specs
 
     def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
         """Return the columns to pack, in order, as structs whose fields are numbered."""
         import pyarrow as pa
 
-        arrays = [_plain(batch.column(name)) for name in self._names(batch.schema)]
+        arrays = [_decoded(batch.column(name)) for name in self._names(batch.schema)]
         return pa.StructArray.from_arrays(arrays, [str(number) for number in range(len(arrays))])
 
     def _structs_schema(self, schema: pa.Schema) -> pa.Schema:
         import pyarrow as pa
 
-        types = [_plain_type(schema.field(name).type) for name in self._names(schema)]
+        types = [_decoded_type(schema.field(name).type) for name in self._names(schema)]
         return pa.schema([(str(number), type) for number, type in enumerate(types)])
 
     def _core(self, specs: list[ColumnSpec | None]) -> _native.Pack:
@@ -120,19 +121,20 @@ def _column_spec(name: str, type: object) -> ColumnSpec | None:
     return None if isinstance(type, str) and type == HEADERS else column_spec(name, type)
 
 
-def _plain(array: Any) -> Any:
-    """Return a column without a dictionary."""
-    if not hasattr(array, "dictionary_decode"):
-        return array
-    array.validate(full=True)  # an index outside of the dictionary would be followed
-    return array.dictionary_decode()
+def _decoded(array: pa.Array) -> pa.Array:
+    """Return a column in its :func:`_decoded_type`."""
+    type = _decoded_type(array.type)
+    if type != array.type:
+        array.validate(full=True)  # an index outside of the dictionary would be followed
+    return without_encodings(array, type)
 
 
-def _plain_type(type: Any) -> Any:
-    """Return the type of a column without a dictionary."""
+def _decoded_type(type: pa.DataType) -> pa.DataType:
+    """Return the type of a column without a dictionary or runs; the core reads views themselves."""
     import pyarrow as pa
 
-    return type.value_type if pa.types.is_dictionary(type) else type
+    is_encoded = pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type)
+    return type_without_encodings(type) if is_encoded else type
 
 
 def _type_of(name: str, type: pa.DataType) -> str:

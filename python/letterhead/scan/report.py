@@ -8,7 +8,7 @@ from letterhead._formats import format_table
 from letterhead._formatting import printable
 from letterhead._names import check_name
 from letterhead.conventions.profiles import profiles_of
-from letterhead.fields import plain_key
+from letterhead.fields import native_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code
 from letterhead.scan.key import KeyScan, summary
@@ -69,8 +69,8 @@ class Scan:
         return profiles_of(self.statistics.keys)
 
     def __getitem__(self, key: GivenKey) -> KeyScan:
-        plain = plain_key(key)
-        return KeyScan(plain, self.statistics.keys[plain], self.statistics.rows)
+        name = native_key(key)
+        return KeyScan(name, self.statistics.keys[name], self.statistics.rows)
 
     def merge(self, other: Scan) -> Scan:
         """Return the scan of the messages of both scans; neither is changed.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import _native
-from letterhead.fields import plain_key
+from letterhead.fields import native_key
 from letterhead.scan.readings import Tally, Values
 from letterhead.scan.sketch import Histogram, Sample
 from letterhead.values import value_from_message
@@ -253,7 +253,7 @@ def _group_by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[t
             key: Key = names[code]
             return key
         type, bits = divmod(code, len(names))
-        return plain_key(value_from_message(type_names[type], names[bits]))
+        return native_key(value_from_message(type_names[type], names[bits]))
 
     if len(groups) > max_keys:
         groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))

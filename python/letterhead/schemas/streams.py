@@ -115,7 +115,7 @@ def decode_stream(
     where: Where | None = None,
     typed_headers: Columns | None = None,
     leave_out: Collection[str] = (),
-    is_plain: bool = False,
+    is_portable: bool = False,
 ) -> Reader:
     """Read a stream as :func:`decode_values` does, without some of its columns, and with types that every output has."""
     with install_hint("letterhead.schemas.decode_values", "letterhead[arrow]"):
@@ -125,7 +125,7 @@ def decode_stream(
 
     # Errors of a reader of this package keep their class.
     stream = source if isinstance(source, Reader) else pa.RecordBatchReader.from_stream(source)
-    operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits, is_plain=is_plain)
+    operation = _DecodeColumn(stream.schema, decoder, column, errors, error_column, limits, is_portable=is_portable)
     names = [name for name in operation.schema.names if name not in leave_out]
     select = None
     if where is not None:
@@ -210,11 +210,11 @@ class _DecodeColumn:
         error_column: str,
         limits: Limits | None,
         *,
-        is_plain: bool,
+        is_portable: bool,
     ) -> None:
         import pyarrow as pa
 
-        from letterhead.schemas.plain_types import plain_array, plain_type
+        from letterhead.schemas.portable_types import portable_array, portable_type
 
         for name in (column.name, column.headers):
             if name is not None and source.names.count(name) != 1:
@@ -229,8 +229,8 @@ class _DecodeColumn:
         self._decode = DecodeBySchema(decoder, None, column.format, column.header, options, column.id_bytes)
         self._index = source.get_field_index(column.name)
         type = pa.struct(self._fields)
-        self._finish = plain_array if is_plain else None
-        self.schema = source.set(self._index, pa.field(column.name, plain_type(type) if is_plain else type))
+        self._finish = portable_array if is_portable else None
+        self.schema = source.set(self._index, pa.field(column.name, portable_type(type) if is_portable else type))
         self._error_index: int | None = None
         if errors == "column":
             type = self._decode.result_type(pa.struct([("value", pa.binary())]))[-1].type

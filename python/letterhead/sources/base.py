@@ -15,7 +15,7 @@ from letterhead.values import value_from_message
 from letterhead.where.conditions import EVERY, col
 
 if TYPE_CHECKING:
-    from letterhead.fields import ColumnSpec, PlainKey
+    from letterhead.fields import ColumnSpec, NativeKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.reader import Progress, Reader
     from letterhead.where.conditions import Condition
@@ -98,7 +98,7 @@ class Source(ABC):
         return True
 
     @abstractmethod
-    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
         """Return the keys of headers in the condition that no row had, once all rows were read."""
 
     @property
@@ -249,7 +249,7 @@ class LogSource(Source):
         of_view = self._view_columns(request) if request.view == "control" else ()
         return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
-    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
         """Look for the headers of the condition: reading stops at the first record that has one."""
         if self.internal is not None:
             return []
@@ -307,7 +307,7 @@ class LogSource(Source):
         return request.without_headers(self.record_columns)
 
 
-def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[PlainKey]:
+def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[NativeKey]:
     """Return the keys of headers that no record has: reading stops at the first record that has one."""
     unseen = []
     for spec in specs:

@@ -18,7 +18,7 @@ from letterhead._names import check_name, join_names
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import first_line, plain_schema, rows_by_partition
+from letterhead._table_batches import first_line, rows_by_partition, type_without_encodings
 from letterhead.reader import Reader
 from letterhead.sources.base import Source, check_options
 
@@ -336,7 +336,7 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
 
     from letterhead.offsets.output_columns import KAFKA_HEADERS
 
-    first, second = (plain_schema(pa.schema([(name, type)])).field(0).type for type in (first, second))
+    first, second = map(type_without_encodings, (first, second))
     if first.equals(second):
         return first
     if name == "headers" and all(_is_pairs(type) for type in (first, second)):

@@ -11,7 +11,7 @@ from letterhead.sources.base import Logins, LogSource, Source
 from letterhead.sources.topics import TopicSource, parse_path
 
 if TYPE_CHECKING:
-    from letterhead.fields import PlainKey
+    from letterhead.fields import NativeKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_admin import TopicAdmin
@@ -90,7 +90,7 @@ class KafkaTopics(Source):
         """Return False: nothing of a list of topics is decoded."""
         return False
 
-    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
         """Return nothing: a topic has no headers."""
         return []
 

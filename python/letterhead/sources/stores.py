@@ -15,7 +15,7 @@ from letterhead.sources.base import Findings, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.fields import PlainKey
+    from letterhead.fields import NativeKey
     from letterhead.reader import Reader
     from letterhead.state.reading.columns import StoreColumns
     from letterhead.state.reading.rows import StoreReader
@@ -53,7 +53,7 @@ class StateStores(Source):
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
-    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._rows is None else self._rows.unseen_headers
 

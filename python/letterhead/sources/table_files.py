@@ -11,7 +11,7 @@ from typing import Any
 
 from letterhead._object_paths import ObjectPath, path_of
 from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table, tables_of
-from letterhead._table_batches import check_batches, damage, plain_schema
+from letterhead._table_batches import check_batches, damage, schema_without_encodings
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
@@ -93,7 +93,7 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
         file.read(len(ARROW_FILE))
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
-        schema = plain_schema(stream.schema)
+        schema = schema_without_encodings(stream.schema)
         return Table(schema, lambda columns, last: check_batches(stream, label, ARROW_ROWS, last, limits))
     if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
         schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
@@ -141,7 +141,7 @@ def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedR
     parquet = open_parquet(pa.PythonFile(file, "r"))
     rows = parquet.metadata.num_rows
     return Table(
-        plain_schema(parquet.schema_arrow),
+        schema_without_encodings(parquet.schema_arrow),
         lambda columns, last: parquet_rows(parquet, columns, label, last, limits=limits),
         rows,
     )

@@ -25,7 +25,7 @@ from letterhead.where.nested_columns import append_nested_columns, find_nested_c
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.fields import PlainKey
+    from letterhead.fields import NativeKey
     from letterhead.where.row_filter import RowFilter
 
 
@@ -69,7 +69,7 @@ class TableFile(Source):
         name = "standard input" if self.name == "-" else self.name
         return Findings([f"{name} is empty"] if is_empty else [])
 
-    def unmatched_keys(self, request: RowRequest) -> list[PlainKey]:
+    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
         """Return the keys of headers in the condition that no row had."""
         return [] if self._view is None else self._view.unseen_headers
 
@@ -154,7 +154,7 @@ class TableView:
         self.schema: pa.Schema = self._view(self._chosen(empty)).schema
 
     @property
-    def unseen_headers(self) -> list[PlainKey]:
+    def unseen_headers(self) -> list[NativeKey]:
         """Keys of headers in the condition that no row had."""
         return [] if self._test is None else self._test.unseen_headers
 

@@ -68,7 +68,7 @@ def value_reader(
             where=decoded if is_final else None,
             typed_headers=request.headers,
             leave_out=hidden if is_final and last is None else (),
-            is_plain=True,
+            is_portable=True,
         )
     return reader if last is None else _last_of_partitions(reader, last, hidden)
 

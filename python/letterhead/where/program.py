@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead._formats import format_info
-from letterhead.fields import Columns, ColumnSpec, Field, normalise, plain_key
+from letterhead.fields import Columns, ColumnSpec, Field, native_key, normalise
 from letterhead.where.conditions import ANY, DEPTH_HINT, EVERY, MAX_DEPTH, Condition, Logic, Predicate, Where
 from letterhead.where.literals import literals_of, type_of_literal
 from letterhead.where.parsing import as_condition
@@ -301,7 +301,7 @@ def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
         # Any type will do. A header with a null value exists.
         header = name if field is None or field.key is None else field.key
-        return ColumnSpec("where", plain_key(header), "binary:exists" if condition.name == "exists" else ANY)
+        return ColumnSpec("where", native_key(header), "binary:exists" if condition.name == "exists" else ANY)
     if field is None:
         field = Field(_type_of_literals(condition, format_has_types))
     if quantifier is None and field.repeat == "all":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns, PlainKey
+    from letterhead.fields import Columns, NativeKey
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
@@ -89,7 +89,7 @@ class RowFilter:
         return bool(self._specs)
 
     @property
-    def unseen_headers(self) -> list[PlainKey]:
+    def unseen_headers(self) -> list[NativeKey]:
         """Keys of headers that no row had which was tested for headers."""
         return [*self._unseen_keys.values()] if self._tested else []
 

@@ -24,7 +24,7 @@ from letterhead.where.row_filter import RowFilter, field_type
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
-    from letterhead.fields import PlainKey
+    from letterhead.fields import NativeKey
 
 __all__ = ["StoreColumns"]
 
@@ -83,7 +83,7 @@ class StoreColumns:
             raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
 
     @property
-    def unseen_headers(self) -> list[PlainKey]:
+    def unseen_headers(self) -> list[NativeKey]:
         """Keys of headers in the condition that no row had."""
         return [] if self._where is None else self._where.unseen_headers
 

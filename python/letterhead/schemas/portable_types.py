@@ -1,4 +1,4 @@
-"""Types that every output has, for unions and durations of Avro: :func:`plain_array`."""
+"""Types that every output has, for unions and durations of Avro: :func:`portable_array`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import pyarrow.compute as pc
 
 from letterhead.schemas.exact_types import entries_of, offsets_of
 
-__all__ = ["plain_array", "plain_type"]
+__all__ = ["portable_array", "portable_type"]
 
 _DURATION = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanoseconds", pa.int64())])
 
 
-def plain_type(type: pa.DataType) -> pa.DataType:
+def portable_type(type: pa.DataType) -> pa.DataType:
     """Return a type with a struct for each union, a field for each of its types, and for each duration."""
     if pa.types.is_union(type):
-        return pa.struct([field.with_type(plain_type(field.type)).with_nullable(True) for field in _branches(type)])
+        return pa.struct([field.with_type(portable_type(field.type)).with_nullable(True) for field in _branches(type)])
     if pa.types.is_interval(type):
         return _DURATION
     if pa.types.is_struct(type):
-        return pa.struct([field.with_type(plain_type(field.type)) for field in type])
+        return pa.struct([field.with_type(portable_type(field.type)) for field in type])
     if pa.types.is_list(type):
-        return pa.list_(type.value_field.with_type(plain_type(type.value_type)))
+        return pa.list_(type.value_field.with_type(portable_type(type.value_type)))
     if pa.types.is_map(type):
-        return pa.map_(type.key_type, type.item_field.with_type(plain_type(type.item_type)))
+        return pa.map_(type.key_type, type.item_field.with_type(portable_type(type.item_type)))
     return type
 
 
@@ -32,9 +32,9 @@ def _branches(type: pa.UnionType) -> list[pa.Field]:
     return [field for field in fields if not pa.types.is_null(field.type)]
 
 
-def plain_array(array: pa.Array) -> pa.Array:
-    """Return an array in its plain type: of the fields for a union, one has the value."""
-    type = plain_type(array.type)
+def portable_array(array: pa.Array) -> pa.Array:
+    """Return an array in its portable type: of the fields for a union, one has the value."""
+    type = portable_type(array.type)
     if type == array.type:
         return array
     if pa.types.is_union(array.type):
@@ -45,13 +45,13 @@ def plain_array(array: pa.Array) -> pa.Array:
             [part and dict(zip(("months", "days", "nanoseconds"), part, strict=True)) for part in parts], type
         )
     if pa.types.is_struct(array.type):
-        children = [plain_array(array.field(index)) for index in range(array.type.num_fields)]
+        children = [portable_array(array.field(index)) for index in range(array.type.num_fields)]
         return pa.StructArray.from_arrays(children, fields=list(type), mask=array.is_null())
     if pa.types.is_map(array.type):
         entries = entries_of(array)
         keys, values = entries.flatten().flatten()
-        return pa.MapArray.from_arrays(offsets_of(entries), keys, plain_array(values), type, mask=array.is_null())
-    return pa.ListArray.from_arrays(offsets_of(array), plain_array(array.flatten()), type=type, mask=array.is_null())
+        return pa.MapArray.from_arrays(offsets_of(entries), keys, portable_array(values), type, mask=array.is_null())
+    return pa.ListArray.from_arrays(offsets_of(array), portable_array(array.flatten()), type=type, mask=array.is_null())
 
 
 def _union(array: pa.UnionArray, type: pa.StructType) -> pa.StructArray:
@@ -66,5 +66,5 @@ def _union(array: pa.UnionArray, type: pa.StructType) -> pa.StructArray:
         is_chosen = pc.equal(codes, code)
         child = array.field(index).take(pc.if_else(is_chosen, offsets, None))
         is_null = pc.and_(is_null, child.is_null())
-        children.append(plain_array(child))
+        children.append(portable_array(child))
     return pa.StructArray.from_arrays(children, fields=list(type), mask=is_null)

@@ -9,7 +9,7 @@ import pytest
 
 from letterhead import arrow as lha
 from letterhead.schemas import AvroDecoder
-from letterhead.schemas.plain_types import plain_array, plain_type
+from letterhead.schemas.portable_types import portable_array, portable_type
 from tests.helpers.memory_registry import MemoryRegistry, prefixed
 
 UNION = ["null", "int", {"type": "record", "name": "P", "fields": [{"name": "x", "type": ["string", "long"]}]}]
@@ -30,9 +30,9 @@ def decoded(type: Any, *values: Any) -> pa.Array:
 
 def test_union_has_field_for_each_type() -> None:
     array = decoded(UNION, *VALUES)
-    assert [*map(_shape, plain_array(array).to_pylist())] == [*map(_shape, PLAIN)]
-    assert plain_array(array).type == plain_type(array.type)
-    assert [*map(_shape, plain_array(array.slice(1, 2)).to_pylist())] == [*map(_shape, PLAIN[1:3])]
+    assert [*map(_shape, portable_array(array).to_pylist())] == [*map(_shape, PLAIN)]
+    assert portable_array(array).type == portable_type(array.type)
+    assert [*map(_shape, portable_array(array.slice(1, 2)).to_pylist())] == [*map(_shape, PLAIN[1:3])]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_union_has_field_for_each_type() -> None:
 )
 def test_unions_inside_lists_and_maps_become_plain(type: Any, make: Any) -> None:
     array = decoded(["null", type], make(VALUES), None, make(VALUES[2:]), make([]))
-    rows = plain_array(array.slice(1)).to_pylist()
+    rows = portable_array(array.slice(1)).to_pylist()
     items = [row and [item[1] if isinstance(item, tuple) else item for item in row] for row in rows]
     assert [row and [*map(_shape, row)] for row in items] == [None, [*map(_shape, PLAIN[2:])], []]
 
@@ -54,12 +54,12 @@ def test_duration_becomes_its_parts() -> None:
         {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"},
         bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
     )
-    assert plain_array(array).to_pylist() == [{"months": 1, "days": 2, "nanoseconds": 3_000_000}]
+    assert portable_array(array).to_pylist() == [{"months": 1, "days": 2, "nanoseconds": 3_000_000}]
 
 
 def test_other_arrays_are_not_copied() -> None:
     array = pa.array([{"a": [1]}])
-    assert plain_array(array) is array
+    assert portable_array(array) is array
 
 
 def _shape(value: Any) -> Any:
