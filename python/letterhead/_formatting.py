@@ -6,7 +6,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
-__all__ = ["as_text", "count_noun", "iso_time", "printable", "quote", "space_hex"]
+__all__ = ["as_text", "count_noun", "iso_time", "printable", "quote", "quote_if_needed", "space_hex"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -28,8 +28,8 @@ def quote(text: str) -> str:
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 
 
-def key_text(text: str) -> str:
-    """Return a key as tables show it: in quotes if it is empty, has blanks or quotes, or is the text null."""
+def quote_if_needed(text: str) -> str:
+    """Return text as tables show it: in quotes if it is empty, has blanks or quotes, or is the text null."""
     is_plain = text.isprintable() and text.split() == [text] and text != "null" and '"' not in text
     return text if is_plain else quote(text)
 

@@ -29,7 +29,7 @@ from letterhead.cli.options import (
     types_option,
 )
 from letterhead.cli.output import TOMBSTONE, as_line, check_terminal
-from letterhead.cli.render import count_noun, print_json, warn
+from letterhead.cli.render import count_text, print_json, warn
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
 from letterhead.cli.sinks import write_bytes
@@ -172,7 +172,7 @@ def _convert_column(
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
-        warn(f"{emptied:,} of {count_noun(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
+        warn(f"{emptied:,} of {count_text(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
     return max(tally.report("convert", is_null=rows.errors == "null"), edited, column.finish())
 
 

@@ -15,7 +15,7 @@ from letterhead.cli.edits import EditOption, ReportedEdit, edit_rows, parse_edit
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, group_options, limits, option
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, note, print_json, warn
+from letterhead.cli.render import count_text, note, print_json, warn
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
@@ -150,7 +150,7 @@ def copy_command(
     if json:
         print_json({"rows": copied.rows, "ends": {str(number): end for number, end in sorted(copied.ends.items())}})
     else:
-        note(f"{count_noun(copied.rows, opened.noun)} copied to {copying.target_name}")
+        note(f"{count_text(copied.rows, opened.noun)} copied to {copying.target_name}")
     return max(code, _verify(copying, copied, opened) if verify else OK)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from letterhead._header_text import split_columns
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
-from letterhead.cli.render import SETTINGS, count_noun
+from letterhead.cli.render import SETTINGS, count_text
 from letterhead.cli.row_text import json_text, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
 from letterhead.errors import HeaderError
@@ -161,7 +161,7 @@ class Counts:
         import pyarrow.compute as pc
 
         rows = sum(pc.sum(part[COUNT]).as_py() for part in self._parts)
-        return f"{count_noun(rows, noun)} with {count_noun(sum(map(len, self._parts)), 'value')}"
+        return f"{count_text(rows, noun)} with {count_text(sum(map(len, self._parts)), 'value')}"
 
     def _key(self, item: Item, column: pa.Array) -> pa.Array:
         """Return the values to count by."""

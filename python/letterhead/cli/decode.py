@@ -20,7 +20,7 @@ from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Format, group_options, option, reading, rows, source
-from letterhead.cli.render import ROWS_ON_SCREEN, count_noun, print_json
+from letterhead.cli.render import ROWS_ON_SCREEN, count_text, print_json
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
 from letterhead.cli.screen import console, format_with_size, time_text, value_text
@@ -201,18 +201,18 @@ def _show(data: bytes, format: str, messages: list[Fields | None], *, everything
     screen = console()
     limit = None if everything else VALUE_LIMIT
     if is_batch(format):
-        count = count_noun(len(messages), "message")
+        count = count_text(len(messages), "message")
     else:
         headers = (messages[0] or {}).get("headers")
-        count = "null" if headers is None else count_noun(len(headers), "header")
-    screen.print(Text(f"{format}: {count_noun(len(data), 'byte')}, {count}", style="bold"))
+        count = "null" if headers is None else count_text(len(headers), "header")
+    screen.print(Text(f"{format}: {count_text(len(data), 'byte')}, {count}", style="bold"))
     shown = messages if everything else messages[:ROWS_ON_SCREEN]
     for number, fields in enumerate(shown):
         if is_batch(format):
             screen.print(Text(f"\nmessage {number}" + (": null" if fields is None else ""), style="bold"))
         _show_message(screen, format, fields or {}, limit)
     if len(messages) > len(shown):
-        screen.print(Text(f"… {count_noun(len(messages) - len(shown), 'more message')} (--all)", style="dim"))
+        screen.print(Text(f"… {count_text(len(messages) - len(shown), 'more message')} (--all)", style="dim"))
 
 
 def _show_message(screen: Console, format: str, fields: Fields, limit: int | None) -> None:

@@ -22,7 +22,7 @@ from letterhead.cli.exits import BAD_DATA, OK, usage_errors
 from letterhead.cli.headers import SUMMARY_LIMIT
 from letterhead.cli.options import EpochMs, flag, group_options, limits, option
 from letterhead.cli.progress import progress
-from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, SETTINGS, count_noun, note, style
+from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, SETTINGS, count_text, note, style
 from letterhead.cli.row_format import Form, RowFormat, form_of
 from letterhead.cli.row_table import ColumnFormatter
 from letterhead.cli.row_text import split_batch, time_texts
@@ -148,7 +148,7 @@ def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterato
 
 def _print_counts(comparison: Comparison, limit: int | None, stream: TextIO) -> None:
     counts = {
-        count_noun(comparison.changed, "record differs", "records differ"): comparison.changed,
+        count_text(comparison.changed, "record differs", "records differ"): comparison.changed,
         f"{comparison.missing[1]:,} only in the first source": comparison.missing[1],
         f"{comparison.missing[0]:,} only in the second": comparison.missing[0],
     }

@@ -20,7 +20,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.message_input import MessageInput
 from letterhead.cli.options import Everything, Format, Json, group_options, option, reading, source
-from letterhead.cli.render import as_integer, count_noun, moment, print_json, warn
+from letterhead.cli.render import as_integer, count_text, print_json, warn, zoned_time
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
@@ -466,7 +466,7 @@ class _View:
         if part.start not in self.decompressed:
             return
         decompressed, labels, errors = self.decompressed[part.start]
-        size = count_noun(len(decompressed.data) - decompressed.skip, "byte")
+        size = count_text(len(decompressed.data) - decompressed.skip, "byte")
         self._print(Text(f"  decompressed, {size}", style="bold"))
         outer = self.data, self.skip, self.errors
         # Other errors were shown with the compressed bytes.
@@ -484,15 +484,15 @@ class _View:
         ]
         headers = len(header_indexes) + sum(part.headers for part in self.parts.values())
         verdict = (
-            Text(count_noun(self.error_count, "error"), style="bold red")
+            Text(count_text(self.error_count, "error"), style="bold red")
             if self.error_count
             else Text("no errors", style="bold green")
         )
         messages = sum(part.messages or 0 for part in self.parts.values())
-        in_batch = f"{count_noun(messages, 'message')}, " if self.parts else ""
+        in_batch = f"{count_text(messages, 'message')}, " if self.parts else ""
         # A list of labels that was cut ends with one for the rest.
         at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
-        sizes = f"{self.format}: {count_noun(len(self.data), 'byte')}, {in_batch}{at_least}{count_noun(headers, 'header')}, "
+        sizes = f"{self.format}: {count_text(len(self.data), 'byte')}, {in_batch}{at_least}{count_text(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 
@@ -503,7 +503,7 @@ class _View:
         texts = (label.field, header, self._meaning(label))
         for start, end in self._lines(label):
             if start is None:
-                self._row("", "", f"… {count_noun(end, 'byte')}", "", "", "", style="dim")
+                self._row("", "", f"… {count_text(end, 'byte')}", "", "", "", style="dim")
                 continue
             wrong = [byte for byte in range(start, end) if byte in self.errors]
             style = "red" if wrong else FIELD_STYLES.get(label.field, "")
@@ -550,7 +550,7 @@ class _View:
         if text == "0" and label.field == "value length" and not of_message and row.types and row.nulls:
             return "0, null"
         if label.field.endswith("timestamp"):
-            return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
+            return f"{text}  {zoned_time(int(text), microseconds=in_microseconds(self.format))}".rstrip()
         if label.field == "attributes":
             return _attributes(int(text), row.name, of_batch=_is_of_batch(label))
         if (

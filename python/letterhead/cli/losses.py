@@ -13,7 +13,7 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.formats import row_of
-from letterhead.cli.render import count_noun, warn
+from letterhead.cli.render import count_text, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.spelling import key_text
 
@@ -43,7 +43,7 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     """Print the losses of one message to stderr, and the command that restores the types."""
-    if not _show_count(source, target, count_noun(len(losses), "loss", "losses") if losses else ""):
+    if not _show_count(source, target, count_text(len(losses), "loss", "losses") if losses else ""):
         return
     view = table("header", "key", "not carried", "written", "code", right=("header",))
     for loss in losses:
@@ -78,7 +78,7 @@ class LossSummary:
 
     def show(self, source: str, target: str, rows: int) -> None:
         """Print each loss to stderr, with its number of occurrences and its first row."""
-        count = f"{self.rows:,} of {count_noun(rows, 'row')} with losses" if self.groups else ""
+        count = f"{self.rows:,} of {count_text(rows, 'row')} with losses" if self.groups else ""
         if not _show_count(source, target, count):
             return
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from letterhead._formatting import printable
-from letterhead.cli.render import SETTINGS, count_noun, screen_width
+from letterhead.cli.render import SETTINGS, count_text, screen_width
 
 if TYPE_CHECKING:
     from letterhead.sources.base import Source
@@ -95,8 +95,8 @@ def _is_pipe(stream: TextIO) -> bool:
 def _amount(rows: int, noun: str, size: int | None, done: int, unit: str) -> str:
     """Return how much was read, and of how much."""
     if size is None:
-        return count_noun(rows, noun)
+        return count_text(rows, noun)
     if unit == "byte":
-        return f"{count_noun(rows, noun)}, {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
-    of = f"of {count_noun(size, unit)}"
-    return f"{rows:,} {of}" if unit == noun else f"{count_noun(rows, noun)}, {done:,} {of}"
+        return f"{count_text(rows, noun)}, {done / 1e6:,.1f} of {size / 1e6:,.1f} MB"
+    of = f"of {count_text(size, unit)}"
+    return f"{rows:,} {of}" if unit == noun else f"{count_text(rows, noun)}, {done:,} {of}"

@@ -95,7 +95,7 @@ def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
     return number if len(data) in sizes and abs(number) < MAX_LIKELY else None
 
 
-def moment(time: int, *, microseconds: bool = False) -> str:
+def zoned_time(time: int, *, microseconds: bool = False) -> str:
     """Format milliseconds or microseconds since 1970 as ISO 8601 in the zone of --tz; empty before 1970 and after 9999."""
     return "" if time < 0 else iso_time(time, "microseconds" if microseconds else "milliseconds", SETTINGS.zone) or ""
 
@@ -112,8 +112,8 @@ def print_json(value: Any) -> None:
     print(json_text(value, indent=2))
 
 
-def count_noun(number: int, noun: str, plural: str | None = None) -> str:
-    """Return `1 header`, `2 headers`; pass a plural that is not the singular and an s."""
+def count_text(number: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 header`, `1,234 headers`; pass a plural that is not the singular and an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

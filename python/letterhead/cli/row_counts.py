@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.render import count_noun, warn
+from letterhead.cli.render import count_text, warn
 
 __all__ = ["RowCounts"]
 
@@ -54,12 +54,12 @@ class RowCounts:
     def summary(self, total: int | None) -> str:
         """Return how many rows were read, and the number of rows of the source, if it is known."""
         if total is None:
-            unreadable = f" and {count_noun(self.unreadable, 'unreadable batch', 'unreadable batches')}"
+            unreadable = f" and {count_text(self.unreadable, 'unreadable batch', 'unreadable batches')}"
             more = ", and there are more" if self.more else ""
             return f"{self.counted}{unreadable if self.unreadable else ''}{more}"
         if self.noun == "row":
-            return f"{self.rows:,} of {count_noun(total, 'row')}"
-        return f"{self.counted} from {self.values:,} of {count_noun(total, 'row')}"
+            return f"{self.rows:,} of {count_text(total, 'row')}"
+        return f"{self.counted} from {self.values:,} of {count_text(total, 'row')}"
 
     def report(self, operation: str, *, is_null: bool = False) -> int:
         """Print the errors to stderr and return the exit code. ``is_null``: rows were left out because of --errors null."""
@@ -69,10 +69,10 @@ class RowCounts:
             return OK
         codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
         bad = self.bad - self.unreadable
-        subjects = [count_noun(self.unreadable, "batch", "batches")] if self.unreadable else []
+        subjects = [count_text(self.unreadable, "batch", "batches")] if self.unreadable else []
         subjects += [f"{bad:,} of {self._counted(self.rows + self.left_out)}"] if bad else []
         warn(f"{' and '.join(subjects)} did not {operation}: {codes}")
         return BAD_DATA
 
     def _counted(self, number: int) -> str:
-        return count_noun(number, self.noun, PLURALS.get(self.noun))
+        return count_text(number, self.noun, PLURALS.get(self.noun))

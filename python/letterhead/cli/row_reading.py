@@ -17,7 +17,7 @@ from letterhead.cli.edits import ReportedEdit, edit_rows, parse_edits, warn_of_u
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
 from letterhead.cli.printed_rows import ReadErrors, leaves_out, mask_printed, open_last_printed
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, note, style, warn
+from letterhead.cli.render import count_text, note, style, warn
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
@@ -311,7 +311,7 @@ class RowReading:
     def _note_connected(self, partitions: int) -> None:
         self._connected = True
         source = self._sources[0].source
-        count = count_noun(partitions, "partition")
+        count = count_text(partitions, "partition")
         note(f"connected to {source.name}, {count}: waiting for {self._tally.noun}s until Ctrl-C")
 
     def _warn_of_unseen(self, source: Source) -> None:
@@ -356,8 +356,8 @@ class RowReading:
         tally = self._tally
         edited = warn_of_unseen(self._edits, tally.noun)
         if self._errors is ReadErrors.skip and tally.bad:
-            left_out = [count_noun(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
-            left_out += [count_noun(tally.left_out, tally.noun)] if tally.left_out else []
+            left_out = [count_text(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []
+            left_out += [count_text(tally.left_out, tally.noun)] if tally.left_out else []
             it = "it" if tally.left_out + self._left_out_batches == 1 else "they"
             warn(f"{' and '.join(left_out)} left out, as {it} could not be read")
             code = BAD_DATA

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from letterhead._formatting import key_text, printable
+from letterhead._formatting import printable, quote_if_needed
 from letterhead._row_request import RowRequest
 from letterhead.cli.column import column_format
 from letterhead.cli.completion import complete_formats
@@ -22,7 +22,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, group_options, option, reading
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, print_json, warn, without_secrets
+from letterhead.cli.render import count_text, print_json, warn, without_secrets
 from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sinks import write_bytes
@@ -161,13 +161,13 @@ def _show(report: Scan, sample: int | None, in_file: int | None, *, explain: boo
     screen = console()
     screen.print(Text(printable(headline(report)), style="bold"))
     if sample is not None and in_file is not None and sample < in_file:
-        screen.print(Text(f"a sample of {count_noun(in_file, 'row')}, evenly spaced", style="dim"))
+        screen.print(Text(f"a sample of {count_text(in_file, 'row')}, evenly spaced", style="dim"))
     for remark in remarks(report):
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))
     if explain:
         for key in report.keys:
             screen.print()
-            screen.print(Text(f"{key_text(key.name)}: {_describe_key(key)}", style="bold"))
+            screen.print(Text(f"{quote_if_needed(key.name)}: {_describe_key(key)}", style="bold"))
             screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
     elif report.keys:
         screen.print()
@@ -189,7 +189,7 @@ def _keys(report: Scan, screen: Console) -> Table:
             select_type(key) + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, "")
         )
         example = _example(key, key.examples[0], 24 if screen.width >= WIDE else 13) if key.examples else Text()
-        name = key_text(key.name) + ("" if count.exact else "+")
+        name = quote_if_needed(key.name) + ("" if count.exact else "+")
         view.add_row(name, f"{count.headers:,}", f"{count.nulls:,}", distinct, type, example)
     return view
 

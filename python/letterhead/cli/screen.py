@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import as_text, printable, quote, space_hex
-from letterhead.cli.render import as_integer, count_noun, moment, screen_width
+from letterhead.cli.render import as_integer, count_text, screen_width, zoned_time
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -94,11 +94,11 @@ def short(data: bytes | None, limit: int | None) -> Text:
 
 def time_text(time: int, *, microseconds: bool = False) -> Text:
     """Return a timestamp as a number, followed by its date."""
-    date = moment(time, microseconds=microseconds)
+    date = zoned_time(time, microseconds=microseconds)
     return Text.assemble(str(time), (f"  ({date})" if date else "", "dim"))
 
 
 def format_with_size(data: bytes | None, limit: int | None) -> Text:
     """Return a value followed by its size."""
-    size = "" if data is None else f"  ({count_noun(len(data), 'byte')})"
+    size = "" if data is None else f"  ({count_text(len(data), 'byte')})"
     return Text.assemble(value_text(data, limit=limit), (size, "dim"))

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import letterhead as lh
-from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date
-from letterhead._times import read_time as read_time_text
+from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date, read_time
 from letterhead._value_text import BYTES, UNNAMED, parse_hex, parse_value, text_with_type
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.render import SETTINGS
@@ -46,7 +45,7 @@ def read_key(text: str, form: KeyForm) -> HeaderKey:
 
 
 def key_text(key: HeaderKey) -> str:
-    """Return a key as errors name it."""
+    """Return a key that :func:`read_key` reads back, as errors name it."""
     return text_with_type(key) if isinstance(key, Value) else str(key)
 
 
@@ -55,7 +54,7 @@ def as_key(value: Value) -> HeaderKey:
     return lh.Headers([(value, None)])[0].key
 
 
-def read_time(option: str, text: str | None) -> int | None:
+def read_time_option(option: str, text: str | None) -> int | None:
     """Read a time: milliseconds since 1970, also after an @, an ISO 8601 date, in the zone of --tz unless it names one, or one before now."""
     if text is not None and is_compact_date(text):
         date = f"{text[:4]}-{text[4:6]}-{text[6:]}"
@@ -68,6 +67,6 @@ def read_time(option: str, text: str | None) -> int | None:
             check_unit(option, int(digits))
         return int(digits)
     try:
-        return epoch_milliseconds(read_time_text(text, SETTINGS.zone))
+        return epoch_milliseconds(read_time(text, SETTINGS.zone))
     except ValueError:
         raise Failure(f"{option}: {text!r} is neither milliseconds since 1970 nor a time like {TIME_FORMS}") from None

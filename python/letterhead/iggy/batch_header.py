@@ -1,4 +1,4 @@
-"""The header that servers of Apache Iggy write before a batch: :class:`BatchHeader`.
+"""The header that servers of Apache Iggy write before a batch: :class:`IggyBatchHeader`.
 
 :mod:`letterhead.iggy.batches` has a diagram of a batch.
 """
@@ -15,7 +15,7 @@ __all__ = [
     "FIRST_MESSAGE_LEN",
     "FRAME",
     "MIN_BATCH_LEN",
-    "BatchHeader",
+    "IggyBatchHeader",
 ]
 
 BATCH_HEADER_LEN = 256
@@ -37,7 +37,7 @@ FIRST_MESSAGE_LEN = _FIRST_DELTA_AT + _OFFSET_DELTA.size
 """Bytes of a batch from which the offset of its first message can be read."""
 
 
-class BatchHeader(NamedTuple):
+class IggyBatchHeader(NamedTuple):
     """The fields of the header; the server sets partition, base offset and base timestamp."""
 
     partition: int
@@ -49,7 +49,7 @@ class BatchHeader(NamedTuple):
     message_count: int
 
     @classmethod
-    def unpack_from(cls, data: bytes | memoryview, at: int = 0) -> BatchHeader:
+    def unpack_from(cls, data: bytes | memoryview, at: int = 0) -> IggyBatchHeader:
         """Read the header at a byte; raise ``struct.error`` if the data ends inside of its fields."""
         return cls._make(_FIELDS.unpack_from(data, at))
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from letterhead._native import xxh3_64
-from letterhead.iggy.batch_header import BATCH_HEADER_LEN, CHECKSUM_LEN, FRAME, BatchHeader
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, CHECKSUM_LEN, FRAME, IggyBatchHeader
 
 __all__ = ["BATCH_BYTES", "BATCH_ROWS", "MAX_DELTA", "EncodedBatch", "MessageFields", "batch_of", "batches_of"]
 
@@ -78,6 +78,6 @@ def batch_of(
         checksums.append(checksum)
         frames += (checksum.to_bytes(CHECKSUM_LEN, "little"), frame)
     length = BATCH_HEADER_LEN + sum(len(frame) for frame in frames)
-    header = BatchHeader(partition, offset, timestamp, origin, length, 0, len(messages))
+    header = IggyBatchHeader(partition, offset, timestamp, origin, length, 0, len(messages))
     header = header._replace(checksum=xxh3_64(header.checked() + b"".join(frames[::2])))
     return EncodedBatch(header.pack() + b"".join(frames), checksums)

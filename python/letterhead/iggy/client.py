@@ -34,7 +34,7 @@ from letterhead._context_managers import Closing
 from letterhead._invariants import require
 from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.iggy.address import Address
-from letterhead.iggy.batch_header import BatchHeader
+from letterhead.iggy.batch_header import IggyBatchHeader
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Connection, ServerError, length_prefixed
 from letterhead.offsets.partition_log import TopicPartition
 
@@ -302,7 +302,7 @@ class IggyClient(Closing):
             left, at = number, _PREFIX.size
             first = end = None
             while at < len(reply):
-                header = BatchHeader.unpack_from(reply, at)
+                header = IggyBatchHeader.unpack_from(reply, at)
                 offset = header.first_offset(reply, at)
                 if (
                     header.partition != partition.partition or not header.fits(len(reply) - at)

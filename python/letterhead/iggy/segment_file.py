@@ -16,7 +16,7 @@ from letterhead.iggy.batch_header import (
     FIRST_MESSAGE_LEN,
     FRAME,
     MIN_BATCH_LEN,
-    BatchHeader,
+    IggyBatchHeader,
 )
 from letterhead.iggy.rows import topic_in_errors
 from letterhead.kafka.indexes import index_entries
@@ -104,11 +104,11 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         if self.zeros_from() <= position:
             return BatchError("truncated", f"{count_noun(left, 'byte')} of zeros are left")
         head = self.peek(position, position + BATCH_HEADER_LEN)
-        if not BatchHeader.is_within(head):
+        if not IggyBatchHeader.is_within(head):
             return BatchError(
                 "truncated", f"no whole batch begins here: {count_noun(left, 'byte')} of a batch are left"
             )
-        header = BatchHeader.unpack_from(head)
+        header = IggyBatchHeader.unpack_from(head)
         if not min_offset <= header.base_offset <= self.max_offset():
             possible = f"the least possible is {min_offset}, the largest {self.max_offset()}"
             return BatchError("not_in_order", f"it begins at offset {header.base_offset}, but {possible}")
@@ -147,7 +147,7 @@ def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = F
     batches: list[BatchRange] = []
     size, at = len(data) + beyond, 0
     while at + FIRST_MESSAGE_LEN <= len(data) and not (first and batches):
-        header = BatchHeader.unpack_from(data, at)
+        header = IggyBatchHeader.unpack_from(data, at)
         if not header.fits(size - at):
             break
         offset, begin = header.first_offset(data, at), origin + at
@@ -164,7 +164,7 @@ def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchErr
         if error["byte_offset"] == _CHECKSUM_AT:
             return BatchError(error["code"], without_message_number(error["message"]))
     frames = [*_frames(data)]
-    count = BatchHeader.unpack_from(data).message_count
+    count = IggyBatchHeader.unpack_from(data).message_count
     if None in frames:
         return BatchError("wrong_size", "its last message does not end where the batch ends")
     if len(frames) != count:

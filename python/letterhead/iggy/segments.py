@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from letterhead._row_request import RowRequest
-from letterhead.iggy.batch_header import BATCH_HEADER_LEN, FIRST_MESSAGE_LEN, BatchHeader
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, FIRST_MESSAGE_LEN, IggyBatchHeader
 from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.iggy.segment_file import BatchRange, IggySegment, IggySegmentFile
 from letterhead.kafka.log_directory import Paths
@@ -86,9 +86,9 @@ def is_iggy_log(file: Path) -> bool:
     """Return whether a log file is of a server of Iggy, by its first batch, or by its path if it is empty."""
     with open_regular(file) as data:
         head = data.read(BATCH_HEADER_LEN)
-    if not BatchHeader.is_within(head):
+    if not IggyBatchHeader.is_within(head):
         return file.absolute().parent.parts[-6::2] == ("streams", "topics", "partitions")
-    header = BatchHeader.unpack_from(head)
+    header = IggyBatchHeader.unpack_from(head)
     is_first = _base_offset(file) in (None, header.base_offset)
     return is_first and BATCH_HEADER_LEN <= header.length <= file.stat().st_size and bool(header.message_count)
 
@@ -113,7 +113,7 @@ def _first_offset(file: Path) -> int:
         return base_offset
     with open_regular(file) as data:
         head = data.read(FIRST_MESSAGE_LEN)
-    return BatchHeader.unpack_from(head).first_offset(head, 0) if len(head) == FIRST_MESSAGE_LEN else 0
+    return IggyBatchHeader.unpack_from(head).first_offset(head, 0) if len(head) == FIRST_MESSAGE_LEN else 0
 
 
 def _base_offset(file: Path) -> int | None:

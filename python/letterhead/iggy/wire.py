@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
 from letterhead._formatting import count_noun
-from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FRAME, BatchHeader
+from letterhead.iggy.batch_header import BATCH_HEADER_LEN, BATCH_LENGTH_AT, FRAME, IggyBatchHeader
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 
 __all__ = ["Cursor", "Frame", "begins_batch", "read_batches", "write_batch"]
@@ -86,7 +86,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
     index = 0
     while cursor.left:
         start = cursor.at
-        header = BatchHeader.unpack_from(cursor.take(BATCH_HEADER_LEN, "batch header"))
+        header = IggyBatchHeader.unpack_from(cursor.take(BATCH_HEADER_LEN, "batch header"))
         offset, timestamp, origin = header.base_offset, header.base_timestamp, header.origin_timestamp
         left = len(cursor.data) - start
         if not BATCH_HEADER_LEN <= header.length <= left:
@@ -117,7 +117,7 @@ def begins_batch(data: bytes, at: int) -> bool:
     head = data[at : at + BATCH_HEADER_LEN]
     if len(head) < BATCH_HEADER_LEN or any(head[72:]):
         return False
-    return BATCH_HEADER_LEN <= BatchHeader.unpack_from(head).length <= len(data) - at
+    return BATCH_HEADER_LEN <= IggyBatchHeader.unpack_from(head).length <= len(data) - at
 
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from letterhead.kafka.message_fields import MessageFields, read_assignment, read_subscription
+from letterhead.kafka.message_fields import FieldReader, read_assignment, read_subscription
 
 __all__ = ["InternalTopic", "internal_topic"]
 
@@ -96,7 +96,7 @@ def internal_topic(name: str | None) -> InternalTopic | None:
 
 
 def _offset_row(key: bytes | None, value: bytes | None) -> Row:
-    fields = MessageFields(key or b"")
+    fields = FieldReader(key or b"")
     number = fields.int16()
     row: Row = {"record": _RECORDS.get(number, f"type-{number}")}
     if number not in _RECORDS:
@@ -162,7 +162,7 @@ def _member(value: bytes, row: Row) -> Row:
 
 
 def _transaction_row(key: bytes | None, value: bytes | None) -> Row:
-    fields = MessageFields(key or b"")
+    fields = FieldReader(key or b"")
     if version := fields.int16():
         raise ValueError(f"version {version} of a key")
     row: Row = {"transactional_id": fields.string()}
@@ -193,12 +193,12 @@ def _transaction(value: bytes) -> Row:
     return row | {"updated_at": _none_if_unknown(fields.int64()), "started_at": _none_if_unknown(fields.int64())}
 
 
-def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, MessageFields]:
+def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, FieldReader]:
     """Return the version of a message, and its fields; raise ValueError for a version that is not known."""
-    version = MessageFields(value).int16()
+    version = FieldReader(value).int16()
     if not 0 <= version <= newest:
         raise ValueError(f"version {version} of a value")
-    fields = MessageFields(value, flexible=version >= flexible)
+    fields = FieldReader(value, flexible=version >= flexible)
     fields.int16()
     return version, fields
 

@@ -1,4 +1,4 @@
-"""Read the fields of Kafka's own messages, as brokers write them into internal topics: :class:`MessageFields`.
+"""Read the fields of Kafka's own messages, as brokers write them into internal topics: :class:`FieldReader`.
 
 Integers are big-endian. A flexible message has lengths as varints, counted from 1, so that 0 is null, and ends with tagged
 fields, which are skipped.
@@ -10,13 +10,13 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["MessageFields", "read_assignment", "read_subscription"]
+__all__ = ["FieldReader", "read_assignment", "read_subscription"]
 
 T = TypeVar("T")
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 
 
-class MessageFields:
+class FieldReader:
     """The fields of a message in their order; each method reads the next one.
 
     Raises
@@ -97,7 +97,7 @@ class MessageFields:
 
 def read_subscription(subscription: bytes) -> list[str]:
     """Return the topics of a consumer's subscription, as it sends it to the leader of its group."""
-    fields = MessageFields(subscription)
+    fields = FieldReader(subscription)
     fields.int16()
     return fields.array(fields.string)
 
@@ -106,7 +106,7 @@ def read_assignment(assignment: bytes) -> list[tuple[str, int]]:
     """Return the topics and partitions that the leader of a group has assigned to a consumer; none if it has not."""
     if not assignment:
         return []
-    fields = MessageFields(assignment)
+    fields = FieldReader(assignment)
     fields.int16()
     topics = fields.array(lambda: (fields.string(), fields.array(fields.int32)))
     return [(topic, partition) for topic, partitions in topics for partition in partitions]

@@ -296,12 +296,12 @@ def _range_text(type: str, tally: Tally) -> str:
     if low is None or high is None:
         return "no number"
     if type.startswith(("timestamp", "date")):
-        return f"{moment(int(low))} to {moment(int(high))}"
+        return f"{date_text(int(low))} to {date_text(int(high))}"
     numbers = [f"{number:,}" if isinstance(number, int) else f"{number:.6g}" for number in (low, high)]
     return f"always {numbers[0]}" if low == high else f"{numbers[0]} to {numbers[1]}"
 
 
-def moment(time: int) -> str:
+def date_text(time: int) -> str:
     """Format milliseconds since 1970 as a date, or as a number if it is outside the years 1 to 9999."""
     try:
         return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time):%Y-%m-%d %H:%M:%S}"

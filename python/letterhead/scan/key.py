@@ -9,7 +9,7 @@ from typing import Any
 
 from letterhead.errors import DecodeError
 from letterhead.one_message import encode, select
-from letterhead.scan.guesses import Guess, guesses_of, moment
+from letterhead.scan.guesses import Guess, date_text, guesses_of
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 from letterhead.scan.statistics import Key, KeyStatistics
 from letterhead.values import value_from_message
@@ -124,7 +124,7 @@ def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
     except DecodeError:
         return None
     if type.startswith("timestamp_ms"):
-        return moment(int(value_as_type))
+        return date_text(int(value_as_type))
     if isinstance(value_as_type, bool):
         return str(value_as_type).lower()
     return f"{value_as_type:,}" if isinstance(value_as_type, int) else str(value_as_type)

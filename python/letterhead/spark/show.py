@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import StructField
 
-from letterhead._formatting import as_text, key_text, printable, quote, space_hex
+from letterhead._formatting import as_text, printable, quote, quote_if_needed, space_hex
 from letterhead._names import unknown_name
 from letterhead.spark.frame import (
     HEADERS,
@@ -144,7 +144,7 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
 def _key_or_type(data: bytes | None, width: int | None) -> str:
     """Format a key or a type: without quotes if that is unambiguous."""
     text = None if data is None else as_text(data)
-    return _value(data, width) if text is None else _cut(key_text(text), width)
+    return _value(data, width) if text is None else _cut(quote_if_needed(text), width)
 
 
 def _value(data: bytes | None, width: int | None) -> str:

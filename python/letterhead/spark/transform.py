@@ -1,4 +1,4 @@
-"""Functions from DataFrame to DataFrame: :class:`Transform`, which checks a frame, and runs a :class:`Step`."""
+"""Functions from DataFrame to DataFrame: :class:`Transform`, which checks a frame, and runs a :class:`TransformStep`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared, ddl, header_lists
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions
 
-__all__ = ["ArrowStep", "Step", "Transform", "control_column_count"]
+__all__ = ["ArrowStep", "TransformStep", "Transform", "control_column_count"]
 
 
-class Step(Protocol):
+class TransformStep(Protocol):
     """The work of a transform on the columns that it reads."""
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
@@ -55,7 +55,7 @@ class Transform:
     ----------
     inputs : tuple of Input
         The columns that are read.
-    step : Step
+    step : TransformStep
         The work on them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
         on batch and streaming frames, of classic Spark and Connect.
     by_default : SelectByExpressions or FilterByExpressions, optional
@@ -63,7 +63,7 @@ class Transform:
     """
 
     inputs: tuple[Input, ...]
-    step: Step
+    step: TransformStep
     by_default: SelectByExpressions | FilterByExpressions | None = None
 
     def __call__(self, df: DataFrame) -> DataFrame:

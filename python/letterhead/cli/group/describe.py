@@ -8,7 +8,7 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import OK
 from letterhead.cli.group.connection import connect
 from letterhead.cli.group.options import Cluster
-from letterhead.cli.render import count_noun, print_json
+from letterhead.cli.render import count_text, print_json
 from letterhead.cli.screen import console, table
 from letterhead.kafka.group_admin import GroupDescription, describe_group, list_groups
 
@@ -28,7 +28,7 @@ def run_list(cluster: Cluster, *, json: bool) -> int:
     screen = console()
     if groups:
         screen.print(view)
-    screen.print(count_noun(len(groups), "group"), style="dim")
+    screen.print(count_text(len(groups), "group"), style="dim")
     return OK
 
 
@@ -59,7 +59,7 @@ def run_describe(cluster: Cluster, name: str, *, json: bool) -> int:
         if not idle.partitions:
             screen.print(Text(printable(f"{idle.client} {idle.host} {idle.id}: no partition"), style="dim"))
     lags = [position.lag for position in group.positions if position.lag is not None]
-    state = f"{printable(group.state)}, {count_noun(len(group.members), 'member')}"
+    state = f"{printable(group.state)}, {count_text(len(group.members), 'member')}"
     screen.print(Text(f"{printable(group.name)}: {state}; lag {sum(lags):,}", style="dim"))
     return OK
 

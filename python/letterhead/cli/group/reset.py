@@ -8,7 +8,7 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.group.connection import connect
 from letterhead.cli.group.options import Cluster
-from letterhead.cli.render import count_noun, note, print_json, warn
+from letterhead.cli.render import count_text, note, print_json, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.options import partition_numbers, points
 from letterhead.errors import GroupNotFoundError
@@ -46,7 +46,7 @@ def check_no_members(group: GroupDescription) -> None:
     """Refuse a group with active consumers."""
     if group.has_members:
         raise Failure(
-            f"group {group.name!r} is {group.state} with {count_noun(len(group.members), 'member')}, which commit offsets "
+            f"group {group.name!r} is {group.state} with {count_text(len(group.members), 'member')}, which commit offsets "
             "themselves: stop them first",
             BAD_DATA,
         )

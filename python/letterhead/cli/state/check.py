@@ -12,7 +12,7 @@ from rich.table import Table
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
-from letterhead.cli.render import count_noun, moment, print_json, warn
+from letterhead.cli.render import count_text, print_json, warn, zoned_time
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
@@ -155,7 +155,7 @@ def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource
         try:
             if outcome.result == CONVERTED:
                 moved = upgrade_all_rows(open_selected(copy, selection), outcome.target.layout_name)
-                return _compare(outcome, copy.directory, f"{count_noun(moved, 'row')} converted")
+                return _compare(outcome, copy.directory, f"{count_text(moved, 'row')} converted")
             _open_and_close(copy, outcome.target)
         except UnexpectedColumnFamilyError:
             if outcome.result == KEPT:
@@ -220,7 +220,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
             return replace(outcome, trial_result=f"refused, and not restored: {as_options(str(error))}", failed=True)
         if not done.directories:
             return replace(outcome, trial_result="refused, and not restored: the changelog has no records", failed=True)
-        restored = f"{count_noun(done.records, 'record')} restored"
+        restored = f"{count_text(done.records, 'record')} restored"
         return _compare(outcome, temporary.path, restored, lacks_oldest=to == "4.4" and outcome.store.files.segmented)
 
 
@@ -238,7 +238,7 @@ def _compare(outcome: Outcome, directory: Path, done: str, *, lacks_oldest: bool
     except StateStoreError as error:
         return replace(outcome, trial_result=f"{done}; {error}", failed=True)
     if left_out:
-        done += f"; {count_noun(left_out, 'row')} up to {moment(last)} left out"
+        done += f"; {count_text(left_out, 'row')} up to {zoned_time(last)} left out"
     if differing:
         differ = "row differs" if differing == 1 else "rows differ"
         return replace(outcome, trial_result=f"{done}; {differing:,} {differ}", failed=True)

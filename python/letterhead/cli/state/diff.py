@@ -13,7 +13,7 @@ from letterhead.cli.difference_text import excerpt_text, header_difference_text,
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.headers import SUMMARY_LIMIT
-from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, count_noun, json_text, warn
+from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, count_text, json_text, warn
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import time_field, times_json
@@ -51,10 +51,10 @@ def run_diff(
                 count += len(rows)
         more = sum(1 for _ in differences)
     if not json:
-        total = count_noun(count + more, "row differs", "rows differ") if count + more else "no row differs"
+        total = count_text(count + more, "row differs", "rows differ") if count + more else "no row differs"
         console().print(f"{total}{f' ({more:,} not shown: --all)' if more else ''}", style="dim")
     if damage.count:
-        warn(f"{count_noun(damage.count, 'damaged row')} not compared")
+        warn(f"{count_text(damage.count, 'damaged row')} not compared")
     return BAD_DATA if count + more + damage.count else OK
 
 

@@ -13,7 +13,7 @@ from letterhead._formatting import printable
 from letterhead._invariants import require
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, print_json
+from letterhead.cli.render import count_text, print_json
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json, time_field, times_json
@@ -228,11 +228,11 @@ def _share(part: int, whole: int) -> str:
 def _notes(listing: StoreListing) -> Text:
     notes = [("cannot be read", "red")] if listing.error else []
     if damaged := listing.total("damaged"):
-        notes.append((f"{count_noun(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
+        notes.append((f"{count_text(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
     if older := listing.total("older"):
-        notes.append((f"{count_noun(older, 'older row')} to upgrade", "yellow"))
+        notes.append((f"{count_text(older, 'older row')} to upgrade", "yellow"))
     if behind := sum(listing.lag.values()):
-        notes.append((f"{count_noun(behind, 'record')} behind its changelog", "yellow"))
+        notes.append((f"{count_text(behind, 'record')} behind its changelog", "yellow"))
     if listing.open_or_not_closed:
         notes.append(("open, or not closed", "yellow"))
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
@@ -257,7 +257,7 @@ def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
     if store.type.time_ordered and not quick:
         rows += f", and {listing.total('index'):,} entries of the index"
     if store.type.key_format == "versioned" and not quick:
-        rows += f", with {count_noun(listing.total('versions'), 'version')}"
+        rows += f", with {count_text(listing.total('versions'), 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
         keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
@@ -267,14 +267,14 @@ def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
     facts.append(("families", Text(printable(", ".join(listing.families)))))
     if older := listing.total("older"):
         where = ", ".join(listing.older_families)
-        facts.append(("upgrade", Text(f"not finished: {count_noun(older, 'row')} still in {where}", style="yellow")))
+        facts.append(("upgrade", Text(f"not finished: {count_text(older, 'row')} still in {where}", style="yellow")))
     if damaged := listing.total("damaged"):
-        facts.append(("damaged", Text(f"{count_noun(damaged, 'row')}: see `letterhead state verify`", style="red")))
+        facts.append(("damaged", Text(f"{count_text(damaged, 'row')}: see `letterhead state verify`", style="red")))
     closed = Text("no: it is open, or its process died", style="yellow") if listing.open_or_not_closed else Text("yes")
     facts.append(("closed", closed))
     offsets = [
         f"{topic}: {'unknown' if offset < 0 else format(offset, ',')}"
-        + (f" ({count_noun(listing.lag[topic], 'record')} behind)" if topic in listing.lag else "")
+        + (f" ({count_text(listing.lag[topic], 'record')} behind)" if topic in listing.lag else "")
         for topic, offset in sorted(listing.offsets.items())
     ]
     position = [

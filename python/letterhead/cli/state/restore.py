@@ -11,7 +11,7 @@ from letterhead._formatting import printable
 from letterhead._times import read_time
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.progress import progress
-from letterhead.cli.render import SETTINGS, count_noun, print_json, warn
+from letterhead.cli.render import SETTINGS, count_text, print_json, warn
 from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.options import ChangelogSource
@@ -68,7 +68,7 @@ def run_restore(
     for number, path in done.directories.items():
         last = f"up to offset {done.offsets[number]:,}" if done.offsets[number] >= 0 else "without a record"
         screen.print(printable(f"{path}: partition {number} {last}"), soft_wrap=True)
-    screen.print(f"{count_noun(done.records, 'record')} in {time.monotonic() - started:.1f} s", style="dim")
+    screen.print(f"{count_text(done.records, 'record')} in {time.monotonic() - started:.1f} s", style="dim")
     return OK
 
 

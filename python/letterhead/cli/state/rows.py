@@ -5,7 +5,7 @@ from __future__ import annotations
 from letterhead._value_text import parse_base64, parse_hex
 from letterhead.cli.exits import Failure, as_options, usage_errors
 from letterhead.cli.render import warn
-from letterhead.cli.spelling import read_time, read_value
+from letterhead.cli.spelling import read_time_option, read_value
 from letterhead.cli.state.options import Selection
 from letterhead.errors import DamagedRowError, ProcessorStateError
 from letterhead.state.reading.directory import StoreFiles
@@ -55,7 +55,7 @@ def parse_stored_key(text: str) -> bytes:
 
 def parse_stored_time(option: str, text: str | None) -> int | None:
     """Read a time that a store can hold."""
-    time = read_time(option, text)
+    time = read_time_option(option, text)
     if time is not None and not 0 <= time <= MAX_TIME:
         raise Failure(f"{option}: {text} is outside the times that a store can hold")
     return time

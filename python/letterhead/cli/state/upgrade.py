@@ -13,7 +13,7 @@ from rich.table import Table
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, print_json, warn
+from letterhead.cli.render import count_text, print_json, warn
 from letterhead.cli.screen import console, table
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
@@ -139,7 +139,7 @@ def _move(pending: list[UpgradePlan]) -> None:
                     except StateStoreError as error:
                         raise Failure(
                             f"{error}. Of store {plan.store.files.label} {plan.moved:,} of "
-                            f"{count_noun(sum(plan.rows), 'row')} were moved, the others are unchanged, and none is lost: "
+                            f"{count_text(sum(plan.rows), 'row')} were moved, the others are unchanged, and none is lost: "
                             "run it again to continue",
                             BAD_DATA,
                         ) from error

@@ -13,7 +13,7 @@ from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.progress import progress
-from letterhead.cli.render import count_noun, json_text
+from letterhead.cli.render import count_text, json_text
 from letterhead.cli.screen import console
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.state.formatting import store_json
@@ -157,7 +157,7 @@ def _check_offset(key: bytes, value: bytes) -> None:
             raise row_error("out_of_range", str(error)) from error
     elif len(value) != _INT64.size:
         raise row_error(
-            "wrong_size", f"{count_noun(len(value), 'byte')} where an offset or a status takes {_INT64.size}"
+            "wrong_size", f"{count_text(len(value), 'byte')} where an offset or a status takes {_INT64.size}"
         )
 
 
@@ -197,10 +197,10 @@ def _line(files: StoreFiles, error: RowError) -> Text:
 
 def _summary(result: StoreResult) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
-    errors = count_noun(result.errors, "error") if result.errors else "no errors"
+    errors = count_text(result.errors, "error") if result.errors else "no errors"
     line = f"{result.files.label}: {result.store_type or '?'}: {errors}; rows: {rows}"
     if result.entries_without_row:
-        line += f"; {count_noun(result.entries_without_row, 'index entry', 'index entries')} without a row"
+        line += f"; {count_text(result.entries_without_row, 'index entry', 'index entries')} without a row"
     return Text(printable(line), style="bold")
 
 
