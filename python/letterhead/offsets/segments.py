@@ -239,11 +239,18 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         """Return the offset that ``end="latest"`` and points before the end count from."""
         return self.end_of(segments[-1]).offset
 
-    def check_bounds(self, partitions: Sequence[Sequence[SegmentT]], bounds: OffsetBounds) -> None:
-        """Raise ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning."""
-        check_range_of_files(partitions, bounds, lambda segments, enough: self.end_of(segments[-1], enough))
+    def ranges(
+        self, partitions: Sequence[Sequence[SegmentT]], bounds: OffsetBounds
+    ) -> Iterator[tuple[Sequence[SegmentT], OffsetRange]]:
+        """Yield the files of each partition, and the offsets to read.
 
-    def requested(self, segments: Sequence[SegmentT], bounds: OffsetBounds) -> OffsetRange:
+        Raises ValueError if ``start`` is after the end of all partitions, or ``end`` before their beginning.
+        """
+        check_range_of_files(partitions, bounds, lambda segments, enough: self.end_of(segments[-1], enough))
+        for segments in partitions:
+            yield segments, self._requested(segments, bounds)
+
+    def _requested(self, segments: Sequence[SegmentT], bounds: OffsetBounds) -> OffsetRange:
         """Resolve ``start`` and ``end`` to offsets of a partition, without records that the condition excludes by these."""
         requested = range_of_files(
             self.topic_partition(segments[0]),
@@ -303,9 +310,7 @@ class SegmentsReader(Reader):
         return self._reports.done
 
     def _records(self) -> Iterator[pa.RecordBatch]:
-        self._log.check_bounds(self._partitions, self._bounds)
-        for segments in self._partitions:
-            requested = self._log.requested(segments, self._bounds)
+        for segments, requested in self._log.ranges(self._partitions, self._bounds):
             self._reports.requested = requested[1:]
             batches: Iterable[pa.RecordBatch]
             if self._last is None:

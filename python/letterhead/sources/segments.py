@@ -29,19 +29,21 @@ class LogSegments(LogSource):
     partition_columns: tuple[str, ...] = ("topic", "partition")
 
     def __init__(self, paths: Paths) -> None:
-        self.partitions = self._find_partitions(paths)
+        self.partitions = self.find_partitions(paths)
         names = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
         super().__init__(os.fspath(names[0]) if len(names) == 1 else f"{names[0]} and others")
         self._opened: SegmentsReader | None = None
         self._is_view_of_batches = False
 
+    @staticmethod
     @abstractmethod
-    def _find_partitions(self, paths: Paths) -> list[Any]:
+    def find_partitions(paths: Paths) -> list[Any]:
         """Return the segment files of each partition."""
 
+    @staticmethod
     @abstractmethod
-    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
-        """Return the reader of the files of a partition."""
+    def log(request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
+        """Return the reader of files; Spark has options of its own."""
 
     def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
@@ -49,7 +51,7 @@ class LogSegments(LogSource):
 
         partitions = self._chosen(request)
         bounds = OffsetBounds.parse(request.start, request.end)
-        reader = SegmentsReader(self._log(request), partitions, bounds, last=request.last)
+        reader = SegmentsReader(self.log(request), partitions, bounds, last=request.last)
         self._opened = self._progress = reader
         self._is_view_of_batches = request.view == "batches"
         return reader
@@ -106,15 +108,19 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
         names = {segments[0].topic for segments in self.partitions}
         return names.pop() if len(names) == 1 else None
 
-    def _find_partitions(self, paths: Paths) -> list[Any]:
+    @staticmethod
+    def find_partitions(paths: Paths) -> list[Any]:
+        """Return the segment files of each partition."""
         from letterhead.kafka.log_directory import partitions
 
         return partitions(paths)
 
-    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
+    @staticmethod
+    def log(request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
+        """Return the reader of files."""
         from letterhead.kafka.segments import KafkaSegments
 
-        return KafkaSegments(request)
+        return KafkaSegments(request, **options)
 
 
 class IggySegmentsSource(LogSegments, IggyLog):
@@ -128,12 +134,16 @@ class IggySegmentsSource(LogSegments, IggyLog):
         """None: directories have the number of the topic."""
         return
 
-    def _find_partitions(self, paths: Paths) -> list[Any]:
+    @staticmethod
+    def find_partitions(paths: Paths) -> list[Any]:
+        """Return the segment files of each partition."""
         from letterhead.iggy.segments import iggy_partitions
 
         return iggy_partitions(paths)
 
-    def _log(self, request: RowRequest) -> SegmentLog[Any, Any]:
+    @staticmethod
+    def log(request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
+        """Return the reader of files."""
         from letterhead.iggy.segments import IggySegments
 
-        return IggySegments(request)
+        return IggySegments(request, **options)

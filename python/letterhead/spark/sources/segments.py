@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
@@ -17,6 +17,7 @@ from letterhead.errors import TruncatedTailWarning
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.offsets.segments import SegmentLog, SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
+from letterhead.sources.segments import IggySegmentsSource, KafkaSegmentsSource, LogSegments
 from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, row_request, text
@@ -96,11 +97,13 @@ class SegmentPart(InputPartition):  # type: ignore[misc]
 
     segment: Any
     offsets: OffsetRange
-    transactions: Transactions | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
     """Reads the segments of a path, with the values of its options."""
+
+    _source: ClassVar[type[LogSegments]] = KafkaSegmentsSource
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._path = values.get("path", "")
@@ -117,38 +120,27 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
-        log, partitions = self._log(self._request), self._partitions()
-        log.check_bounds(partitions, self._bounds)
+        log = self._log(self._request)
         parts: list[InputPartition] = []
-        for segments in partitions:
+        for segments, requested in log.ranges(self._source.find_partitions(self._path), self._bounds):
             truncated = log.end_of(segments[-1]).truncated
             if truncated is not None:
                 warn(str(truncated), TruncatedTailWarning)
-            parts += self._parts(log, segments, log.requested(segments, self._bounds))
+            parts += self._parts(log, segments, requested)
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
-        log = self._log(self._request, partition, truncated_rows=True)
+        log = self._log(self._request, truncated_rows=True, **partition.options)
         reader = SegmentsReader(log, [[partition.segment]], bounds)
         with reader, warnings.catch_warnings():
             # The driver has warned of it.
             warnings.simplefilter("ignore", TruncatedTailWarning)
             yield from reader
 
-    def _partitions(self) -> list[Any]:
-        from letterhead.kafka.log_directory import partitions
-
-        return partitions(self._path)
-
-    def _log(
-        self, request: RowRequest, part: SegmentPart | None = None, *, truncated_rows: bool = False
-    ) -> SegmentLog[Any, Any]:
-        from letterhead.kafka.segments import KafkaSegments
-
-        transactions = None if part is None else part.transactions
-        return KafkaSegments(request, dialect="spark", transactions=transactions, truncated_rows=truncated_rows)
+    def _log(self, request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
+        return self._source.log(request, dialect="spark", **options)
 
     def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
         from letterhead.kafka.transactions import Transactions
@@ -163,19 +155,12 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 class IggySegmentsSourceReader(SegmentsSourceReader):
     """Reads segments of Iggy: a task reads a file."""
 
-    def _partitions(self) -> list[Any]:
-        from letterhead.iggy.segments import iggy_partitions
+    _source = IggySegmentsSource
 
-        return iggy_partitions(self._path)
-
-    def _log(
-        self, request: RowRequest, part: SegmentPart | None = None, *, truncated_rows: bool = False
-    ) -> SegmentLog[Any, Any]:
-        from letterhead.iggy.segments import IggySegments
-
+    def _log(self, request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
         if request.committed:
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
-        return IggySegments(request, dialect="spark", truncated_rows=truncated_rows)
+        return super()._log(request, **options)
 
     def _parts(self, log: Any, segments: Sequence[Any], requested: OffsetRange) -> Iterator[SegmentPart]:
         if requested.start < requested.end:
@@ -195,4 +180,5 @@ def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactio
                 for transaction in transactions.aborted
                 if transaction.first_offset < end and transaction.last_offset >= start
             ]
-            yield SegmentPart(segment, requested._replace(start=start, end=end), transactions._replace(aborted=aborted))
+            options = {"transactions": transactions._replace(aborted=aborted)}
+            yield SegmentPart(segment, requested._replace(start=start, end=end), options)
