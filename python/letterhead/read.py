@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from letterhead.iggy.topic_reader import iggy as iggy
     from letterhead.kafka.topic_reader import topic as topic
     from letterhead.sources.segments_reader import segments as segments
-    from letterhead.state.reading.state_reader import state as state
+    from letterhead.sources.state_reader import state as state
 
 __all__ = ["Reader", "iggy", "segments", "state", "topic"]
 
@@ -21,7 +21,7 @@ __all__ = ["Reader", "iggy", "segments", "state", "topic"]
 _READERS = {
     "topic": "letterhead.kafka.topic_reader",
     "segments": "letterhead.sources.segments_reader",
-    "state": "letterhead.state.reading.state_reader",
+    "state": "letterhead.sources.state_reader",
     "iggy": "letterhead.iggy.topic_reader",
 }
 

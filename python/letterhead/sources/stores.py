@@ -25,12 +25,13 @@ NOT_ON_SCREEN = ("sequence",)
 
 
 class StateStores(Source):
-    """The stores of one name, of all tasks in a directory."""
+    """The stores of all tasks in a directory; with ``one_name``, they must have one name, or the request must name one."""
 
     options = STORE_OPTIONS
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, one_name: bool = True) -> None:
         super().__init__(str(directory))
+        self._one_name = one_name
         self._directory = directory
         self._stores: list[StoreReader] = []
         self._rows: StoreColumns | None = None
@@ -94,7 +95,8 @@ class StateStores(Source):
 
         if self._stores:
             return self._stores
-        find_one_store(self._directory, options.name)
+        if self._one_name:
+            find_one_store(self._directory, options.name)
         self._stores = open_stores(
             self._directory, options.name, options.store_type, options.value_format, request.limits
         )

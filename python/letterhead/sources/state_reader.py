@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
-from letterhead._warnings import warn
 
 with install_hint("reading a state directory", "letterhead[arrow,state]"):
-    import pyarrow as pa
+    import pyarrow  # noqa: F401
 
 from letterhead._read_options import ReadOptions
-from letterhead._row_request import STORE_OPTIONS, StoreOptions, check_supported, row_request
-from letterhead.offsets.reading import last_rows
+from letterhead._row_request import row_request
 from letterhead.reader import Reader
-from letterhead.state.reading.columns import StoreColumns
-from letterhead.state.reading.stores import open_stores, remarks
+from letterhead.sources.base import check_options
+from letterhead.sources.stores import StateStores
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -104,18 +102,7 @@ def state(
     ...     rows.schema.names, rows.read_all().num_rows
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
+    source = StateStores(Path(directory), one_name=False)
     request = row_request(options, columns=columns, headers=headers, where=where, errors=errors, store=store)
-    check_supported(str(directory), STORE_OPTIONS, request)
-    chosen = request.stores or StoreOptions()
-    stores = open_stores(Path(directory), store, chosen.store_type, chosen.value_format, request.limits)
-    rows = StoreColumns(stores, request, window_size=chosen.window_size)
-    for remark in remarks(stores):
-        warn(remark)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for reader in stores:
-            for segment in reader.files.segments:
-                yield from rows.batches(reader, segment)
-
-    last = request.last
-    return Reader(rows.schema, batches if last is None else lambda: iter(last_rows(batches(), last)))
+    check_options([source], request)
+    return source.reader(request)
