@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._row_request import RowRequest
 from letterhead.cli.edits import null_where_unreadable
 from letterhead.cli.exits import Failure
+from letterhead.cli.message_input import MessageInput
 from letterhead.cli.progress import progress
 from letterhead.cli.render import note
 from letterhead.cli.row_counts import RowCounts
@@ -20,12 +22,13 @@ from letterhead.cli.row_options import RowOptions
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import AUTO, format_of
+from letterhead.cli.sources.columns import SourceColumn, open_column
 from letterhead.errors import after_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.cli.sources.columns import SourceColumn
+    from letterhead.limits import Limits
 
 # Number of values that `--format auto` examines.
 SNIFFED = 100
@@ -59,6 +62,17 @@ class NewColumns:
                 self.errors.type,
             )
         return left
+
+
+def open_values(
+    source: MessageInput, format: str, rows: RowOptions, request: RowRequest, limits: Limits | None
+) -> tuple[SourceColumn, str, RowOptions]:
+    """Open the column of --column; return it, its format, and the options of rows, which may be for a screen."""
+    rows.validate()
+    rows = rows.with_screen_limit()
+    request = replace(request, limits=limits)
+    column = open_column(source.table, source.column or "", request, errors=rows.error_options["errors"])
+    return column, column_format(format, column), rows
 
 
 def column_format(format: str, column: SourceColumn) -> str:

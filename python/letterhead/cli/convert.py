@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
 from letterhead._row_request import RowRequest
-from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
+from letterhead.cli.column import NewColumns, deliver, new_columns, open_values, process_column
 from letterhead.cli.document import value_json
 from letterhead.cli.edits import EditOption, ReportedEdit, edit_column, edit_message, parse_edits, warn_of_unseen
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
@@ -34,7 +33,6 @@ from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
 from letterhead.cli.sinks import write_bytes
 from letterhead.cli.sniff import format_of
-from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.cli.spelling import key_text
 from letterhead.operations import Convert, Decode, DecodeOptions, Edit, Encode, WriteOptions
@@ -130,17 +128,9 @@ def _convert_column(
     options: ReadArguments,
     edit: Sequence[str] | None,
 ) -> int:
-    rows.validate()
-    rows = rows.with_screen_limit()
-    column = open_column(
-        source.table,
-        source.column or "",
-        replace(request, limits=options["limits"]),
-        errors=rows.error_options["errors"],
-    )
-    of_bytes = column.is_bytes
     row_of(to)
-    format = column_format(format, column)
+    column, format, rows = open_values(source, format, rows, request, options["limits"])
+    of_bytes = column.is_bytes
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
     edit_headers = None
     if edit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from letterhead._error_policies import counting_policy
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
 from letterhead._row_request import RowRequest
-from letterhead.cli.column import NewColumns, column_format, deliver, new_columns, process_column
+from letterhead.cli.column import NewColumns, deliver, new_columns, open_values, process_column
 from letterhead.cli.document import headers_of, is_time, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
@@ -25,7 +24,6 @@ from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_options import RowOptions
 from letterhead.cli.screen import console, format_with_size, time_text, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.sources.columns import open_column
 from letterhead.cli.sources.options import check_unused, selection
 from letterhead.conventions.profiles import PROFILES
 from letterhead.fields import Columns
@@ -144,18 +142,9 @@ def _decode_column(
     request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    rows.validate()
-    rows = rows.with_screen_limit()
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
-    column = open_column(
-        source.table,
-        source.column or "",
-        replace(request, limits=options["limits"]),
-        errors=rows.error_options["errors"],
-    )
-    of_bytes = column.is_bytes
-    format = column_format(format, column)
+    column, format, rows = open_values(source, format, rows, request, options["limits"])
     with usage_errors():
         decode = _operation(format, rows.read_options(options), columns)
     tally = RowCounts("message" if is_batch(format) else "row")
@@ -163,7 +152,7 @@ def _decode_column(
     import pyarrow as pa
 
     def work(values: pa.Array) -> NewColumns:
-        decoded = _decode(values, decode, rows, of_bytes=of_bytes)
+        decoded = _decode(values, decode, rows, of_bytes=column.is_bytes)
         if rows.out is None:
             unit = "us" if in_microseconds(format) else "ms"
             for name in filter(is_time, decoded.fields):
