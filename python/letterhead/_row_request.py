@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Where
 
 __all__ = [
-    "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "STORE_OPTIONS", "RowRequest",
-    "StoreOptions", "check_supported", "is_committed", "row_request",
+    "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "STORE_OPTIONS", "TIMEOUT_MS",
+    "RowRequest", "StoreOptions", "check_supported", "is_committed", "row_request",
 ]  # fmt: skip
+
+TIMEOUT_MS = 60_000
+"""Default time limit of a request to a server, with its retries, the same as of Kafka's clients."""
 
 
 class StoreOptions(NamedTuple):
@@ -60,7 +63,7 @@ class RowRequest:
     on_screen: bool = False
     among_others: bool = False
     limits: Limits | None = None
-    timeout_ms: int | None = None  # by default as the settings say, or a minute
+    timeout_ms: int | None = None  # by default as the settings of Kafka say, or TIMEOUT_MS
     fetch_bytes: int | None = None
     batch_bytes: int | None = None
     token_provider: TokenProvider | None = None

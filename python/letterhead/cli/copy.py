@@ -111,7 +111,8 @@ def copy_command(
         raise Failure("--follow and --verify exclude each other: such a copy has no end")
     [opened] = open_sources([source], request)
     mapping = request.mapping
-    request = check_request([opened], source_request(opened, replace(request, limits=limits, follow=follow)))
+    request = source_request(opened, replace(request, limits=limits, follow=follow))
+    check_request([opened], request)
     if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
         raise Failure(
             "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "

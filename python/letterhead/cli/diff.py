@@ -86,8 +86,9 @@ def diff_command(
     from letterhead.sources.comparison import compare, comparison_request
 
     row_format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
-    sources = open_sources([first, second], replace(request, limits=limits))
-    request = check_request(sources, replace(request, limits=limits))
+    request = replace(request, limits=limits)
+    sources = open_sources([first, second], request)
+    check_request(sources, request)
     names = None if columns is None else split_columns(columns)
     with print_remarks():
         requests = [comparison_request(source, request, names) for source in sources]

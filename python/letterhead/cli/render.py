@@ -22,8 +22,6 @@ _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?
 PLAIN_WIDTH = 96
 # Eight bytes are shown as a number below this one: larger ones are rarely numbers.
 MAX_LIKELY = 1 << 53
-TIMEOUT_MS = 15_000
-"""Default time limit of a request at a shell, where somebody waits; in programs it is a minute."""
 
 # Rows on a screen, if neither --limit nor --all is given.
 ROWS_ON_SCREEN = 20

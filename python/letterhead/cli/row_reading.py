@@ -124,7 +124,8 @@ class RowReading:
         limit: int | None,
         edits: Sequence[str] = (),
     ) -> None:
-        self._request = check_request(sources, replace(request, among_others=len(sources) > 1))
+        self._request = replace(request, among_others=len(sources) > 1)
+        check_request(sources, self._request)
         self._errors = errors
         self._limit = limit
         noun = sources[0].noun if len({source.noun for source in sources}) == 1 else "row"

@@ -32,6 +32,7 @@ from typing import Literal, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._invariants import require
+from letterhead._row_request import TIMEOUT_MS
 from letterhead.errors import ProtocolError, TopicNotFoundError
 from letterhead.iggy.address import Address
 from letterhead.iggy.batch_header import IggyBatchHeader
@@ -62,8 +63,6 @@ _NO_PARTITION = 3007
 _BACKOFF = 0.05
 _MAX_BACKOFF = 1.0
 MAX_REPLY_BYTES = 1 << 26
-TIMEOUT_MS = 60_000
-"""Default time limit of a request with its retries, the same as of Kafka's clients."""
 """Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
 
 _MAX_LISTED_BYTES = 16 << 20
@@ -128,13 +127,13 @@ class IggyClient(Closing):
     ----------
     address : Address
         The server.
-    timeout_ms : int
+    timeout_ms : int, optional
         How long to retry each request while the server does not answer.
     """
 
-    def __init__(self, address: Address, timeout_ms: int) -> None:
+    def __init__(self, address: Address, timeout_ms: int | None) -> None:
         self.address = address
-        self.timeout = timeout_ms / 1000
+        self.timeout = (TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
         self._connection: Connection | None = None
         self._session: bytes | None = None
         self._unanswered: Poll | None = None  # a poll that was sent, and whose reply was not received

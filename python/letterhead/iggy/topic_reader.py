@@ -15,7 +15,7 @@ from letterhead._names import check_name
 from letterhead._read_options import ReadOptions
 from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest, check_supported, row_request
 from letterhead.iggy.address import Address
-from letterhead.iggy.client import TIMEOUT_MS, IggyClient, IggyTopic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
@@ -123,7 +123,7 @@ def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader
     progress = OffsetProgress()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        client = IggyClient(server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms)
+        client = IggyClient(server, request.timeout_ms)
         with IggyPartitions(client, rows, fetch_bytes) as log:
             chosen = choose_partitions(log.client.partitions(topic), topic, request.partitions)
             ranges = resolve_ranges(log, chosen, bounds)

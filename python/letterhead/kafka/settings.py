@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead._names import unknown_name
+from letterhead._row_request import TIMEOUT_MS
 from letterhead._warnings import warn
 from letterhead.kafka.batch_attributes import CODECS
 from letterhead.kafka.iam import IamIdentity, IamSettings
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FETCH_BYTES",
-    "TIMEOUT_MS",
     "Login",
     "Settings",
     "SettingsLike",
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 FETCH_BYTES = 4 << 20
-TIMEOUT_MS = 60_000
 
 SettingsLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 """Settings by name, or the path of a property file."""

@@ -92,11 +92,11 @@ class IggyTopicSource(TopicSource, IggyLog):
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""
-        from letterhead.iggy.client import TIMEOUT_MS, IggyClient
+        from letterhead.iggy.client import IggyClient
 
         topic = self.iggy_topic
         topic.check()
-        with IggyClient(self.server, TIMEOUT_MS if request.timeout_ms is None else request.timeout_ms) as client:
+        with IggyClient(self.server, request.timeout_ms) as client:
             return [partition.partition for partition in client.partitions(topic)]
 
     def open_records(self, request: RowRequest) -> Reader:

@@ -10,7 +10,6 @@ import typer
 from letterhead.cli.exits import EXIT_CODES, Failure
 from letterhead.cli.group.options import Cluster, cluster
 from letterhead.cli.options import Json, flag, group_options, option
-from letterhead.cli.render import TIMEOUT_MS
 from letterhead.cli.sources.options import Timeout, milliseconds
 
 group = typer.Typer(
@@ -93,7 +92,7 @@ def translate_command(
     own = None if config is None else str(config)
     clusters = [(source, own), (target, own if target_config is None else str(target_config))]
     return run_translate(
-        name, to or name, clusters, offsets, timeout_ms=milliseconds(timeout) or TIMEOUT_MS, execute=execute, json=json
+        name, to or name, clusters, offsets, timeout_ms=milliseconds(timeout), execute=execute, json=json
     )
 
 

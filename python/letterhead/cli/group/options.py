@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.options import group_options, option
-from letterhead.cli.render import TIMEOUT_MS
 from letterhead.cli.sources.options import Timeout, milliseconds
 
 __all__ = ["Cluster", "cluster"]
@@ -18,7 +17,7 @@ class Cluster(NamedTuple):
 
     servers: str | None
     settings: Mapping[str, str]
-    timeout_ms: int
+    timeout_ms: int | None
 
 
 @group_options(settings=connection_settings)
@@ -31,4 +30,4 @@ def cluster(
     settings: Mapping[str, str],
 ) -> Cluster:
     """Return the brokers."""
-    return Cluster(bootstrap_server, settings, milliseconds(timeout) or TIMEOUT_MS)
+    return Cluster(bootstrap_server, settings, milliseconds(timeout))

@@ -24,7 +24,7 @@ def run_translate(
     topics: Sequence[tuple[str, str | None]],
     offsets: Path,
     *,
-    timeout_ms: int,
+    timeout_ms: int | None,
     execute: bool,
     json: bool,
 ) -> int:
@@ -67,7 +67,7 @@ def run_translate(
     return OK
 
 
-def _topic_of(address: str, config: str | None, timeout_ms: int) -> tuple[str, Cluster]:
+def _topic_of(address: str, config: str | None, timeout_ms: int | None) -> tuple[str, Cluster]:
     parsed = KafkaAddress.parse(address)
     if parsed.topic is None or parsed.partition is not None:
         raise Failure(f"a group reads whole topics: pass kafka://host:port/topic, not {address}")

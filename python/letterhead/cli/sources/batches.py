@@ -37,7 +37,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,
     )  # fmt: skip
-    request = check_request([source], request)
+    check_request([source], request)
     rows = []
     with open_reader(source, request) as reader, reading_errors():
         try:

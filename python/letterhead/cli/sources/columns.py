@@ -110,7 +110,7 @@ def open_column(
     except ImportError as error:
         raise Failure(how_to_install("a table", "pyarrow", "letterhead[arrow]")) from error
     [source] = open_sources([text], request)
-    request = check_request([source], request)
+    check_request([source], request)
     names = column_names(source, request)
     if column not in names:
         raise Failure(f"{source.name} has no column {column!r}: {_names_text(names)}")

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -15,7 +14,7 @@ import typer
 
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, OK, Failure, as_options
-from letterhead.cli.render import TIMEOUT_MS, warn
+from letterhead.cli.render import warn
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.errors import TruncatedTailWarning
@@ -78,12 +77,10 @@ def _topic_address(name: str) -> str:
     return name
 
 
-def check_request(sources: Sequence[Source], request: RowRequest) -> RowRequest:
-    """Reject options that a source does not support; return the request with the default time limit of a command."""
+def check_request(sources: Sequence[Source], request: RowRequest) -> None:
+    """Reject options that a source does not support."""
     with reading_errors():
         check_options(sources, request)
-    has_limit = request.timeout_ms is not None or "default.api.timeout.ms" in (request.settings or {})
-    return request if has_limit else replace(request, timeout_ms=TIMEOUT_MS)
 
 
 def open_reader(source: Source, request: RowRequest) -> Reader:

@@ -11,13 +11,13 @@ from typing import Annotated, Any, NamedTuple
 
 from letterhead import conventions
 from letterhead._header_text import TypedHeader, columns_from_text, parse_header_text
-from letterhead._row_request import RowRequest, StoreOptions
+from letterhead._row_request import TIMEOUT_MS, RowRequest, StoreOptions
 from letterhead._times import is_relative, read_iso_time
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.completion import complete_stores
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import Where, flag, group_options, option
-from letterhead.cli.render import SETTINGS, TIMEOUT_MS
+from letterhead.cli.render import SETTINGS
 from letterhead.offsets.specs import OffsetSpec
 from letterhead.where import parse
 

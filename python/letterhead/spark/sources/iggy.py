@@ -175,7 +175,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
 
     def open_log(self) -> IggyPartitions:
         """Return a connection to the server."""
-        return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs", TIMEOUT_MS)), self.reader())
+        return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs")), self.reader())
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
