@@ -19,7 +19,7 @@ from letterhead._row_request import RowRequest
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from letterhead.iggy.batch_header import BATCH_LENGTH_AT
 from letterhead.kafka.log_directory import partitions
-from letterhead.kafka.record_sets import batches_of
+from letterhead.kafka.record_sets import find_batches
 from letterhead.kafka.segments import KafkaSegmentRowReader, KafkaSegments
 from letterhead.offsets.segments import SegmentsReader
 from letterhead.offsets.specs import OffsetBounds
@@ -54,7 +54,7 @@ def rows(path: Any, **options: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("missing", [1, 12, len(ten(0)) - 1])
 def test_incomplete_batch_at_end_of_record_set_is_dropped(missing: int) -> None:
-    batches, end = batches_of(ten(0) + ten(10)[:-missing])
+    batches, end = find_batches(ten(0) + ten(10)[:-missing])
     assert ([batch.base_offset for batch in batches], end) == ([0], len(ten(0)))
 
 

@@ -12,7 +12,7 @@ from letterhead._header_text import split_columns
 from letterhead._row_request import RowRequest
 from letterhead.cli.exits import BAD_DATA, Failure, usage_errors
 from letterhead.cli.render import SETTINGS, count_text
-from letterhead.cli.row_text import json_text, json_types, zone_name
+from letterhead.cli.row_text import json_column, json_types, zone_name
 from letterhead.cli.sources.opening import column_names
 from letterhead.errors import HeaderError
 from letterhead.fields import field
@@ -230,7 +230,7 @@ def _countable(column: pa.Array, item: Item) -> pa.Array:
     if not (pa.types.is_nested(column.type) or pa.types.is_interval(column.type)):
         return column
     [column] = json_types(pa.RecordBatch.from_arrays([column], names=[item.column])).columns
-    return json_text(column)
+    return json_column(column)
 
 
 def _sortable(column: pa.Array) -> pa.Array:

@@ -24,7 +24,7 @@ from letterhead.cli.render import as_integer, count_text, print_json, warn, zone
 from letterhead.cli.screen import console
 from letterhead.cli.sniff import format_of
 from letterhead.cli.sources.batches import FORMAT, batch_at, with_checksums
-from letterhead.cli.sources.options import BootstrapServer, Timeout, milliseconds, parse_headers
+from letterhead.cli.sources.options import BootstrapServer, Timeout, as_milliseconds, parse_headers
 from letterhead.errors import ErrorDetail
 from letterhead.fields import normalise
 from letterhead.kafka.batch_attributes import (
@@ -119,7 +119,7 @@ def inspect_command(
             raise Failure("--offset excludes --column, --row and --format: a record of a log of Kafka is shown")
         partitions = None if partition is None else frozenset([partition])
         request = RowRequest(
-            partitions=partitions, settings=settings, timeout_ms=milliseconds(timeout), servers=bootstrap_server
+            partitions=partitions, settings=settings, timeout_ms=as_milliseconds(timeout), servers=bootstrap_server
         )
         format = FORMAT
         data, only, code = batch_at(source.log, offset, request, options["limits"])

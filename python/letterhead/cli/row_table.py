@@ -24,7 +24,7 @@ from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
 from letterhead.cli.render import SETTINGS, bytes_text, screen_width, style
 from letterhead.cli.row_format import RowWriter
-from letterhead.cli.row_text import json_text, json_types, split_batch, time_texts
+from letterhead.cli.row_text import json_column, json_types, split_batch, time_texts
 from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderValue
 from letterhead.values import Value
@@ -83,7 +83,7 @@ class RowTable(RowWriter):
                     texts = time_texts(column, epoch_ms=self._epoch_ms, zone=SETTINGS.zone)
                     columns.append([[text or "null"] for text in texts.to_pylist()])
                 elif pa.types.is_struct(column.type):
-                    texts = json_text(column, epoch_ms=self._epoch_ms)
+                    texts = json_column(column, epoch_ms=self._epoch_ms)
                     columns.append([[printable(text or "null")] for text in texts.to_pylist()])
                 else:
                     columns.append([formatter.lines(value) for value in column.to_pylist()])

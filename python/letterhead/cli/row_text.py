@@ -14,7 +14,7 @@ from letterhead.cli.exits import Failure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_column", "split_batch", "json_text", "json_types", "time_texts", "zone_name"]
+__all__ = ["csv_column", "split_batch", "json_column", "json_types", "time_texts", "zone_name"]
 
 # Rows and bytes of the text that is in memory at once.
 ROWS_AS_TEXT = 2048
@@ -39,7 +39,7 @@ def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def json_text(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:
+def json_column(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:
     """Return the values of a column as JSON text; null where a value is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -56,7 +56,7 @@ def time_texts(column: pa.Array, *, epoch_ms: bool = False, zone: tzinfo = UTC) 
     import pyarrow.compute as pc
 
     if epoch_ms or zone is UTC:
-        return pc.utf8_trim(json_text(column, epoch_ms=epoch_ms), '"')
+        return pc.utf8_trim(json_column(column, epoch_ms=epoch_ms), '"')
     # Python's own times end in the year 9999.
     zoned = column.cast(pa.timestamp(column.type.unit, zone_name(zone)))
     return pc.strftime(zoned, format="%Y-%m-%dT%H:%M:%S%Ez")
@@ -74,9 +74,9 @@ def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:
 
     type = column.type
     if pa.types.is_nested(type):
-        return json_text(column, epoch_ms=epoch_ms)
+        return json_column(column, epoch_ms=epoch_ms)
     if pa.types.is_timestamp(type) or pa.types.is_decimal(type):
-        text = json_text(column, epoch_ms=epoch_ms)
+        text = json_column(column, epoch_ms=epoch_ms)
         return pc.utf8_trim(text, '"')
     if is_binary(type):
         return pa.array(map(csv_bytes, column.to_pylist()), pa.large_string())

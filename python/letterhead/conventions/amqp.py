@@ -23,7 +23,7 @@ from letterhead.errors import DecodeError
 from letterhead.one_message import encode, select
 from letterhead.types import ValueType, type_name
 
-__all__ = ["CODES", "READ_AS", "Primitive", "check_type", "decode"]
+__all__ = ["CODES", "READ_AS", "Primitive", "check_amqp_type", "decode"]
 
 CODES: dict[int, str] = {
     0x40: "null",
@@ -119,7 +119,7 @@ def decode(data: bytes) -> Primitive:
     return Primitive(type, value)
 
 
-def check_type(type: ValueType, *, sql: bool = False) -> str:
+def check_amqp_type(type: ValueType, *, sql: bool = False) -> str:
     """Return the canonical name of a type; raise if AMQP has no primitive for it."""
     name, colon, _ = type_name(type, sql=sql).partition(":")
     if colon and name in READ_AS:

@@ -16,7 +16,7 @@ from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, On
 from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
-from letterhead.conventions.amqp import check_type
+from letterhead.conventions.amqp import check_amqp_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
 from letterhead.operations import DecodeOptions, Select
@@ -104,7 +104,7 @@ class ParseAmqp:
     type_name: str = field(init=False)
 
     def __post_init__(self, type: ValueType) -> None:
-        object.__setattr__(self, "type_name", check_type(type, sql=self.dialect == "spark"))
+        object.__setattr__(self, "type_name", check_amqp_type(type, sql=self.dialect == "spark"))
 
     def __call__(self, column: Column) -> Any:
         """Return the values as a pyarrow Array or ChunkedArray."""

@@ -11,7 +11,7 @@ from letterhead.errors import HeaderError, copy_error, without_message_number
 from letterhead.offsets.output_columns import Dialect
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
-from letterhead.offsets.stored_batches import StoredBatches, binary_column
+from letterhead.offsets.stored_batches import StoredBatches, batch_column
 from letterhead.where.program import fields_of_format
 
 __all__ = ["COLUMNS", "PARTITION_COLUMNS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
@@ -97,6 +97,6 @@ def _column_of(data: Any, start: int, end: int) -> pa.BinaryArray:
     """Return a column with a batch in each row, null if it is outside of the range, or with a buffer of them in one."""
     if isinstance(data, StoredBatches):
         ranges = zip(data.batches, data.last_offsets, strict=True)
-        return binary_column(data, [last >= start and batch.base_offset < end for batch, last in ranges])
+        return batch_column(data, [last >= start and batch.base_offset < end for batch, last in ranges])
     bounds = pa.array([0, memoryview(data).nbytes], pa.int32()).buffers()[1]
     return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)])

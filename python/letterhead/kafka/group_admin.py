@@ -44,7 +44,7 @@ class Member(NamedTuple):
     partitions: list[TopicPartition]
 
 
-class Position(NamedTuple):
+class GroupPosition(NamedTuple):
     """How far a group has come in a partition."""
 
     partition: TopicPartition
@@ -65,7 +65,7 @@ class GroupDescription(NamedTuple):
     state: str
     protocol: str
     members: list[Member]
-    positions: list[Position]
+    positions: list[GroupPosition]
 
     @classmethod
     def empty(cls, name: str) -> GroupDescription:
@@ -229,7 +229,7 @@ def _resolve_offsets(
 
 def _positions(
     client: KafkaClient, committed: Mapping[TopicPartition, int], members: Iterable[Member]
-) -> list[Position]:
+) -> list[GroupPosition]:
     owners = {place: member for member in members for place in member.partitions}
     places = sorted({*committed, *owners})
     known: list[TopicPartition] = []
@@ -239,7 +239,7 @@ def _positions(
         except TopicNotFoundError:
             continue
     ends = client.offsets({place: LATEST_TIME for place in places if place in known}, "read_uncommitted")
-    return [Position(place, committed.get(place), ends.get(place), owners.get(place)) for place in places]
+    return [GroupPosition(place, committed.get(place), ends.get(place), owners.get(place)) for place in places]
 
 
 def _member(member: Any, group: Any) -> Member:

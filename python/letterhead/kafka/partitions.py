@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, copy_error, without_message_number
 from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
-from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, batches_of, find_aborted_batches, leader_epoch
+from letterhead.kafka.record_sets import BatchHeader, KafkaRowReader, find_aborted_batches, find_batches, leader_epoch
 from letterhead.kafka.responses import Fetched, Isolation
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 from letterhead.offsets.reading import rows_up_to_error
@@ -152,7 +152,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     def _read_headers(self, remaining: OffsetRange, fetched: Fetched) -> tuple[list[BatchHeader], int]:
         """Return the batches of a response and the offset after them."""
         partition, position = remaining.partition, remaining.start
-        batches, whole = batches_of(fetched.records)
+        batches, whole = find_batches(fetched.records)
         if (
             (batches and batches[0].base_offset < 0)
             or any(batch.last_offset < batch.base_offset for batch in batches)

@@ -26,12 +26,12 @@ from letterhead.offsets.output_columns import (
 )
 from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
-from letterhead.offsets.stored_batches import StoredBatches, binary_column
+from letterhead.offsets.stored_batches import StoredBatches, batch_column
 from letterhead.where.program import Filter, fields_of_format
 
 __all__ = [
     "COLUMNS", "FIELDS", "PARTITION_COLUMNS", "WHERE_FIELDS", "AbortedTransaction", "BatchHeader", "KafkaRowReader",
-    "find_aborted_batches", "batches_of", "leader_epoch",
+    "find_aborted_batches", "find_batches", "leader_epoch",
 ]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
@@ -146,7 +146,7 @@ class KafkaRowReader(RowReader):
         # Most batches lie within the range, and need no condition on offsets.
         start = start if any(batch.base_offset < start for batch in batches) else 0
         end = end if any(batch.last_offset >= end for batch in batches) else LAST_OFFSET
-        rows = self._rows(binary_column(stored, kept), where, start, end)
+        rows = self._rows(batch_column(stored, kept), where, start, end)
         if rows is None:
             return None
         if "timestamp" in self._columns:
@@ -168,7 +168,7 @@ class KafkaRowReader(RowReader):
         offset = error.offset
         if offset is None:
             batch = stored.batches[error.row]
-            column = binary_column(stored._replace(batches=[batch]), [True])
+            column = batch_column(stored._replace(batches=[batch]), [True])
             offset = self._offset_in_error(column, partition_values, batch.base_offset, start, end)
         return copy_error(error, **partition_values, offset=offset)
 
@@ -186,7 +186,7 @@ class KafkaRowReader(RowReader):
         return rows.set_column(at, self._error_column, errors)
 
 
-def batches_of(
+def find_batches(
     record_set: Any, start: int = 0, max_bytes: int | None = None, beyond: int = 0, *, origin: int = 0
 ) -> tuple[list[BatchHeader], int]:
     """Read the headers of the whole batches in a record set, from byte ``start`` on.

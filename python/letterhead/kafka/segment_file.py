@@ -10,7 +10,7 @@ from letterhead._formatting import count_noun
 from letterhead.errors import without_message_number
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
-from letterhead.kafka.record_sets import BatchHeader, batches_of
+from letterhead.kafka.record_sets import BatchHeader, find_batches
 from letterhead.offsets.damage import BatchError, DamagedRange
 from letterhead.offsets.segment_file import SegmentFile
 from letterhead.offsets.stored_batches import StoredBatches
@@ -64,7 +64,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchHeader], int]:
         """Read the headers of whole batches, or of the first one, and return the byte after the batches, too."""
-        return batches_of(data, 0, 1 if first else None, beyond, origin=origin)
+        return find_batches(data, 0, 1 if first else None, beyond, origin=origin)
 
     def indexed_position(self, offset: int) -> int:
         """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""

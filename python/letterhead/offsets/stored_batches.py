@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-__all__ = ["StoredBatch", "StoredBatches", "binary_column", "next_pieces"]
+__all__ = ["StoredBatch", "StoredBatches", "batch_column", "next_pieces"]
 
 _FEW = 16
 """A condition selects few records if it selects at most one in this many."""
@@ -75,7 +75,7 @@ def next_pieces(pieces: int, batches: Iterable[StoredBatch], rows: int) -> int:
     return min(2 * pieces, _MAX_PIECES) if few else 1
 
 
-def binary_column(stored: StoredBatches[Any], kept: Sequence[bool] | None = None) -> pa.BinaryArray:
+def batch_column(stored: StoredBatches[Any], kept: Sequence[bool] | None = None) -> pa.BinaryArray:
     """Return a column over the same bytes with a batch in each row, null if the batch is not ``kept``."""
     batches = stored.batches
     first = batches[0].position

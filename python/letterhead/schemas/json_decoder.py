@@ -64,7 +64,7 @@ class JsonDecoder(RowDecoder):
         """Return what makes a reader of values for columns."""
         import pyarrow as pa
 
-        from letterhead.schemas.json_schemas import converter, keeps_json, open_schema, parse_value, validate
+        from letterhead.schemas.json_schemas import converter, keeps_json, open_schema, parse_document, validate
 
         opened = open_schema(schema)
 
@@ -73,7 +73,7 @@ class JsonDecoder(RowDecoder):
             exact = keeps_json(pa.struct(columns))
 
             def read(value: bytes) -> dict[str, Any]:
-                document = parse_value(value, exact=exact)
+                document = parse_document(value, exact=exact)
                 validate(opened.validator, document)
                 if not opened.is_object:
                     document = {VALUE: document}

@@ -8,7 +8,7 @@ from typing import Any
 from letterhead._shared_parameters import documented
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import VALUE, RegisteredSchema
-from letterhead.schemas.row_encoders import RowEncoder, RowWriter
+from letterhead.schemas.row_encoders import RowEncoder, ValueWriter
 
 __all__ = ["JsonEncoder"]
 
@@ -43,7 +43,7 @@ class JsonEncoder(RowEncoder):
     _schema_type = "JSON"
     _format = "json"
 
-    def _open(self, schema: RegisteredSchema) -> RowWriter:
+    def _open(self, schema: RegisteredSchema) -> ValueWriter:
         from letterhead.schemas.json_schemas import document_maker, open_schema, validate
 
         opened = open_schema(schema)
@@ -59,4 +59,4 @@ class JsonEncoder(RowEncoder):
             except ValueError:
                 raise RefusedValue("out_of_range", "the value has a number that a double cannot hold") from None
 
-        return RowWriter(opened.column.type, write)
+        return ValueWriter(opened.column.type, write)

@@ -14,7 +14,7 @@ from letterhead._strict_json import JsonError, parse_json
 from letterhead.schemas.refused_values import RefusedValue, distinct_entries
 from letterhead.schemas.registered import RegisteredSchema
 
-__all__ = ["converter", "document_maker", "keeps_json", "open_schema", "parse_value", "validate"]
+__all__ = ["converter", "document_maker", "keeps_json", "open_schema", "parse_document", "validate"]
 
 BASE = "json-schema:///schema"
 """Address of a schema, to which those of its references are relative."""
@@ -86,7 +86,7 @@ def _refuse_address(address: str) -> Any:
     raise ValueError("the registry does not have it")
 
 
-def parse_value(value: bytes | str, *, exact: bool = False) -> Any:
+def parse_document(value: bytes | str, *, exact: bool = False) -> Any:
     """Return the document of a value; raise RefusedValue if it is none, or if ``exact`` and a double rounds a number."""
     try:
         return parse_json(value, numbers="exact double" if exact else "double")
@@ -294,7 +294,7 @@ def _is_marked(field: pa.Field, mark: Mapping[bytes, bytes]) -> bool:
 
 def _parse_text(text: str, path: str) -> Any:
     try:
-        return parse_value(text, exact=True)
+        return parse_document(text, exact=True)
     except RefusedValue as refused:
         raise RefusedValue(refused.detail.code, f"field {path}: {refused}") from None
 

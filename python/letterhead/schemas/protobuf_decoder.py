@@ -57,9 +57,9 @@ class ProtobufDecoder(RowDecoder):
             import grpc_tools  # noqa: F401
             import pyarrow as pa
 
-            from letterhead.schemas.protobuf_schemas import FIRST, columns_of, message_type
+            from letterhead.schemas.protobuf_schemas import FIRST, message_columns, message_type
 
-        return pa.schema(columns_of(message_type(schema, FIRST)))
+        return pa.schema(message_columns(message_type(schema, FIRST)))
 
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None

@@ -8,7 +8,7 @@ from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
-from letterhead.schemas.row_encoders import RowEncoder, RowWriter
+from letterhead.schemas.row_encoders import RowEncoder, ValueWriter
 
 __all__ = ["ProtobufEncoder"]
 
@@ -46,17 +46,17 @@ class ProtobufEncoder(RowEncoder):
     # The path of the first message type, which a count of 0 stands for.
     _type_suffix = b"\0"
 
-    def _open(self, schema: RegisteredSchema) -> RowWriter:
+    def _open(self, schema: RegisteredSchema) -> ValueWriter:
         with install_hint("letterhead.schemas.ProtobufEncoder", "letterhead[protobuf]"):
             import grpc_tools  # noqa: F401
             import pyarrow as pa
 
             from letterhead.schemas.protobuf_messages import message_maker
-            from letterhead.schemas.protobuf_schemas import FIRST, columns_of, message_type
+            from letterhead.schemas.protobuf_schemas import FIRST, message_columns, message_type
 
         type = message_type(schema, FIRST)
         # Types that contain themselves are refused here.
-        columns = pa.struct(columns_of(type))
+        columns = pa.struct(message_columns(type))
         make = message_maker(type)
 
         def write(row: dict[str, Any]) -> bytes:
@@ -66,4 +66,4 @@ class ProtobufEncoder(RowEncoder):
                 raise RefusedValue("null_field", f"the schema requires {missing}")
             return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
 
-        return RowWriter(columns, write)
+        return ValueWriter(columns, write)

@@ -1,4 +1,4 @@
-"""Protobuf schemas of a registry as message types: :func:`message_type`, and their columns: :func:`columns_of`."""
+"""Protobuf schemas of a registry as message types: :func:`message_type`, and their columns: :func:`message_columns`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
 
-__all__ = ["FIRST", "columns_of", "converter", "is_map", "is_wrapper", "message_type", "parse_indexes"]
+__all__ = ["FIRST", "message_columns", "converter", "is_map", "is_wrapper", "message_type", "parse_indexes"]
 
 FIRST = (0,)
 """Message indexes of the first message type."""
@@ -114,7 +114,7 @@ def parse_indexes(value: bytes) -> tuple[list[int], int]:
     return [number() for _ in range(count)] or [0], at
 
 
-def columns_of(message: Descriptor, above: tuple[str, ...] = ()) -> list[pa.Field]:
+def message_columns(message: Descriptor, above: tuple[str, ...] = ()) -> list[pa.Field]:
     """Return the columns of the fields of a message."""
     if message.full_name in above or len(above) > _MAX_DEPTH:
         raise _unusable(f"{message.full_name} contains itself, and columns do not")
@@ -137,7 +137,7 @@ def _single_type(field: Any, above: tuple[str, ...]) -> pa.DataType:
         return _TYPES[field.cpp_type]
     if is_wrapper(field):
         return _single_type(field.message_type.fields_by_name["value"], above)
-    columns = columns_of(field.message_type, above)
+    columns = message_columns(field.message_type, above)
     if not columns:
         raise _unusable(f"{field.message_type.full_name} has no fields, and columns need one")
     return pa.struct(columns)

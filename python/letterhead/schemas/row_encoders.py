@@ -14,10 +14,10 @@ from letterhead.schemas.registry_encoder import RegistryEncoder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RowEncoder", "RowWriter"]
+__all__ = ["RowEncoder", "ValueWriter"]
 
 
-class RowWriter(NamedTuple):
+class ValueWriter(NamedTuple):
     """Writes values of a type; raises :class:`RefusedValue` for one that cannot be written."""
 
     type: pa.DataType
@@ -33,10 +33,10 @@ class RowEncoder(RegistryEncoder):
     _format: ClassVar[str]
 
     @abstractmethod
-    def _open(self, schema: RegisteredSchema) -> RowWriter:
+    def _open(self, schema: RegisteredSchema) -> ValueWriter:
         """Return a writer of values; raise ValueError if the schema cannot be used."""
 
-    def _encode(self, writer: RowWriter, values: pa.Array, rows: pa.Array) -> pa.BinaryArray:
+    def _encode(self, writer: ValueWriter, values: pa.Array, rows: pa.Array) -> pa.BinaryArray:
         import pyarrow as pa
 
         from letterhead.schemas.exact_types import exact_array

@@ -20,10 +20,10 @@ from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, Topol
 if TYPE_CHECKING:
     from letterhead.state.stores import Builder
 
-__all__ = ["Progress", "Task"]
+__all__ = ["TaskProgress", "Task"]
 
 
-class Progress(NamedTuple):
+class TaskProgress(NamedTuple):
     """The progress of a task, which an engine stores to resume the task later."""
 
     stream_time: int
@@ -50,7 +50,7 @@ class Task:
     build : callable, optional
         Creates the store of a builder, not yet open; :meth:`Builder.build` by default.
     resumed : bool, default False
-        Whether the engine stops the task and resumes it later from its :class:`Progress`. Punctuations must then be
+        Whether the engine stops the task and resumes it later from its :class:`TaskProgress`. Punctuations must then be
         scheduled in ``init``, by stream time.
     """
 
@@ -79,7 +79,7 @@ class Task:
         self._restored: dict[str, int] = {}
         self._schedules: list[_Schedule] = []
         self._initial_schedules: list[_Schedule] = []
-        self._initial_progress = Progress(-1, ())
+        self._initial_progress = TaskProgress(-1, ())
         self._nodes: dict[str, _NodeContext] = {}
 
     def open(self) -> None:
@@ -101,13 +101,13 @@ class Task:
         self._initial_schedules = list(self._schedules)
         self._initial_progress = self.progress()
 
-    def progress(self) -> Progress:
+    def progress(self) -> TaskProgress:
         """Return the progress of the task."""
-        return Progress(
+        return TaskProgress(
             self.stream_time, tuple(-1 if schedule.cancelled else schedule.next for schedule in self._initial_schedules)
         )
 
-    def resume(self, progress: Progress | None) -> None:
+    def resume(self, progress: TaskProgress | None) -> None:
         """Resume the task from its progress; ``None`` is the beginning.
 
         Raises

@@ -10,7 +10,7 @@ import typer
 from letterhead.cli.exits import EXIT_CODES, Failure
 from letterhead.cli.group.options import Cluster, cluster
 from letterhead.cli.options import Json, flag, group_options, option
-from letterhead.cli.sources.options import Timeout, milliseconds
+from letterhead.cli.sources.options import Timeout, as_milliseconds
 
 group = typer.Typer(
     name="group",
@@ -92,7 +92,7 @@ def translate_command(
     own = None if config is None else str(config)
     clusters = [(source, own), (target, own if target_config is None else str(target_config))]
     return run_translate(
-        name, to or name, clusters, offsets, timeout_ms=milliseconds(timeout), execute=execute, json=json
+        name, to or name, clusters, offsets, timeout_ms=as_milliseconds(timeout), execute=execute, json=json
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from letterhead.cli.brokers import connection_settings
 from letterhead.cli.options import group_options, option
-from letterhead.cli.sources.options import Timeout, milliseconds
+from letterhead.cli.sources.options import Timeout, as_milliseconds
 
 __all__ = ["Cluster", "cluster"]
 
@@ -30,4 +30,4 @@ def cluster(
     settings: Mapping[str, str],
 ) -> Cluster:
     """Return the brokers."""
-    return Cluster(bootstrap_server, settings, milliseconds(timeout))
+    return Cluster(bootstrap_server, settings, as_milliseconds(timeout))

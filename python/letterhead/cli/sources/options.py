@@ -22,7 +22,7 @@ from letterhead.offsets.specs import OffsetSpec
 from letterhead.where import parse
 
 __all__ = [
-    "BootstrapServer", "KeyRangeOptions", "Timeout", "check_unused", "header_columns", "key_range", "milliseconds", "partition_numbers", "points", "selection",
+    "BootstrapServer", "KeyRangeOptions", "Timeout", "as_milliseconds", "check_unused", "header_columns", "key_range", "partition_numbers", "points", "selection",
     "parse_headers",
 ]  # fmt: skip
 
@@ -126,14 +126,14 @@ def selection(
             partitions=partition_numbers("--partition", partition),
             committed=committed or None,
             mapping=None if mapping is None else mapping.value,
-            timeout_ms=milliseconds(timeout),
+            timeout_ms=as_milliseconds(timeout),
             servers=bootstrap_server,
             settings=settings,
             stores=StoreOptions(store, store_type, values),
         )
 
 
-def milliseconds(timeout: float | None) -> int | None:
+def as_milliseconds(timeout: float | None) -> int | None:
     """Return the seconds of --timeout in milliseconds, or None without the option."""
     return None if timeout is None else round(timeout * 1000)
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from letterhead.errors import ProcessorStateError
 from letterhead.spark.topology.rows import Page, PagedRows, SomeRows
-from letterhead.state.task import Progress
+from letterhead.state.task import TaskProgress
 
 __all__ = ["GroupState", "KeyState", "PartitionState", "StorePart"]
 
@@ -51,16 +51,16 @@ class GroupState(ABC):
     def __init__(self, handle: Any, name: str, schema: str) -> None:
         self._value = handle.getValueState(name, schema)
         self._parts: dict[str, Any] = {}
-        self._before: Progress | None = None
+        self._before: TaskProgress | None = None
 
-    def begin(self) -> Progress | None:
+    def begin(self) -> TaskProgress | None:
         """Read the value of the group, and return its progress; ``None`` if the group is new."""
         value = self._value.get()
         self._parts, self._before = {}, None
         if value is not None:
             stream_time, punctuations, stores = value
             self._parts = {name: self._part(name, *stored) for name, stored in stores.items()}
-            self._before = Progress(stream_time, tuple(punctuations))
+            self._before = TaskProgress(stream_time, tuple(punctuations))
         return self._before
 
     def part(self, store: str) -> StorePart:
@@ -71,13 +71,13 @@ class GroupState(ABC):
         return part
 
     @abstractmethod
-    def save(self, progress: Progress, *, forget: bool = False) -> None:
+    def save(self, progress: TaskProgress, *, forget: bool = False) -> None:
         """Write the changes; ``forget`` removes a key without rows."""
 
     @abstractmethod
     def _part(self, store: str, observed: int = -1, stored: Iterable[Any] = ()) -> StorePart: ...
 
-    def _update(self, progress: Progress, stores: dict[str, Any]) -> None:
+    def _update(self, progress: TaskProgress, stores: dict[str, Any]) -> None:
         self._value.update((progress.stream_time, list(progress.punctuations), stores))
 
 
@@ -95,7 +95,7 @@ class KeyState(GroupState):
     def __init__(self, handle: Any) -> None:
         super().__init__(handle, "state", _KEY_STATE)
 
-    def save(self, progress: Progress, *, forget: bool = False) -> None:
+    def save(self, progress: TaskProgress, *, forget: bool = False) -> None:
         """Write the value, if it has changed."""
         stores = {name: stored for name, part in self._parts.items() if (stored := part.stored())[1] or stored[0] >= 0}
         if forget and not stores:
@@ -152,7 +152,7 @@ class PartitionState(GroupState):
             "pages", "store string, segment bigint, page binary", "rows array<struct<key: binary, value: binary>>"
         )
 
-    def save(self, progress: Progress, *, forget: bool = False) -> None:
+    def save(self, progress: TaskProgress, *, forget: bool = False) -> None:
         """Write the changed pages and the progress."""
         self._update(progress, {name: part.save() for name, part in self._parts.items()})
 
