@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "read_footer", "tables_of"]
 
-# Footers are read at once by this many threads.
+# Threads that read footers at the same time.
 THREADS = 8
 _TAIL_BYTES = 1 << 16
 """Bytes at the end of a Parquet file, which are read at once: most metadata has fewer."""
@@ -209,7 +209,7 @@ def open_parquet(file: Any, *, is_remote: bool = False) -> pq.ParquetFile:
         if metadata.schema.column(number).physical_type == "BYTE_ARRAY"
         and any(group.column(number).has_dictionary_page for group in groups)
     ]
-    # One request for neighbouring columns of a row group.
+    # With pre_buffer, one request reads neighbouring columns of a row group.
     return pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded, pre_buffer=is_remote)
 
 

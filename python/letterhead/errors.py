@@ -231,7 +231,7 @@ class TruncatedTailWarning(UserWarning):
     >>> import warnings
     >>> from letterhead.errors import TruncatedTailWarning
     >>> with warnings.catch_warnings(action="error", category=TruncatedTailWarning):
-    ...     pass  # read here: an incomplete end now raises
+    ...     pass  # an incomplete end raises when it is read here
     """
 
 

@@ -258,7 +258,7 @@ def _type_of_hint(name: str, hint: Any) -> object:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        # Other libraries annotate, too: beside a field or a type, text is a note of theirs.
+        # Text beside a field or a type is probably an annotation of another library.
         types = [extra for extra in arguments[1:] if isinstance(extra, Field) or _is_type_object(extra)]
         types = types or [extra for extra in arguments[1:] if isinstance(extra, str)]
         if len(types) > 1:

@@ -29,9 +29,9 @@ from letterhead.headers import HeaderValue
 from letterhead.sources.json_values import INTEGER_TYPE, bytes_or_value, headers_value, integer, json_type
 from letterhead.values import value_from_message
 
-# The format fills in these fields if they are missing.
+# Fields that the format fills in if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
-# Metadata columns that our JSON adds to the fields of a format: location and errors of a record.
+# Columns that letterhead's JSON adds to the fields of a format: location and errors of a record.
 PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
 # Further fields of records that no format has.
 OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")

@@ -274,7 +274,7 @@ def _decompress(data: bytes, format: str, part: _BatchPart, options: ReadArgumen
     except lh.HeaderError:
         return None
     labels = lh.inspect(decompressed, format, **options)["labels"]
-    # The header of the batch was shown with its compressed records.
+    # The header is left out: it was already shown, with the compressed records.
     skip = next((label.end for label in labels if label.field == "record count"), 0)
     parts = _batch_parts(decompressed, format, labels, options, part.number)
     return _DecompressedSet(

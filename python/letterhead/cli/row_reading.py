@@ -133,7 +133,7 @@ class RowReading:
         self._left_out_batches = 0
         self._error_lines = 0
         self._written = 0  # rows so far, also those that stand for unreadable batches
-        self._used = 0  # rows of the last batch up to the last one that is printed
+        self._used = 0  # rows of the last batch, up to the last printed one
         self._is_counting = False
         self._connected = not request.follow
         self._types = columns_of(request.headers) if request.headers else {}

@@ -222,7 +222,7 @@ class ColumnFormatter:
 
 
 def _errors(errors: list[dict[str, Any]]) -> list[str]:
-    # One header that several columns read is one line.
+    # An error of a header that several columns read is one line.
     return list(dict.fromkeys(f"{error['code']}: {printable(error['message'])}" for error in errors))
 
 

@@ -26,7 +26,7 @@ UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__nam
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    # Python sets it to None if the parent process closed it.
+    # Python sets `sys.stdout` to None if the parent process closed it.
     if sys.stdout is None:
         return _fail("standard output is closed: give it a file, a pipe, or /dev/null", USAGE)
     prepare_streams()

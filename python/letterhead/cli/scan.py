@@ -216,7 +216,7 @@ def _example(key: KeyScan, value: Sampled, limit: int) -> Text:
 
     text = read_as_guessed(key, value)
     example = short(value.head, limit) if text is None else Text(printable(text))
-    example.truncate(limit + 3, overflow="ellipsis")  # two quotes and a sign that it was cut
+    example.truncate(limit + 3, overflow="ellipsis")  # quotes and the ellipsis take three columns
     return example
 
 

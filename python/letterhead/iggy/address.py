@@ -56,7 +56,7 @@ class Address(NamedTuple):
             )
         options: dict[str, str] = {}
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
-            if name not in _OPTIONS:  # which may be a part of a password, and is not shown
+            if name not in _OPTIONS:  # not named in the error, as it may be part of a password
                 raise ValueError(f"an option of the address is unknown: the options are {', '.join(_OPTIONS)}")
             if name in options:
                 raise ValueError(f"the option {name} of the address is repeated: give it once")

@@ -184,7 +184,7 @@ class Connection:
         return body
 
     def _send(self, data: bytes | bytearray, until: float) -> None:
-        # A call of `sendall` has no limit as a whole over TLS.
+        # Over TLS, the timeout of a socket does not limit a call of `sendall` as a whole.
         left = memoryview(data)
         while left:
             self._socket.settimeout(_seconds_left(until))

@@ -94,7 +94,7 @@ def is_iggy_log(file: Path) -> bool:
 
 
 def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:
-    # Numbers are in order of their value.
+    # Numbers are sorted by value, not as text.
     return [(int(part) if part.isdecimal() else -1, part) for part in file.parent.parts], file.name
 
 

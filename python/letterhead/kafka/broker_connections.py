@@ -74,7 +74,7 @@ class BrokerConnections(Closing):
         self._connections: dict[Any, Any] = {}
         self._tokens: CredentialSource | None = None
         options = self._options()
-        self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
+        self._looks_up = options.get("proxy_url") is None  # a proxy resolves names itself
         if self._looks_up:
             options["proxy_url"] = f"{DirectSockets.SCHEMES[0]}://"
         self._process = os.getpid()

@@ -80,7 +80,7 @@ class KafkaClient(BrokerConnections):
         self._leaders: dict[TopicPartition, int] = {}
         self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
-        self._replicas: dict[TopicPartition, int] = {}  # brokers that were read from last, other than the leaders
+        self._replicas: dict[TopicPartition, int] = {}  # last broker read from, where it is not the leader
         self._leader_only: dict[TopicPartition, float] = {}  # until when no replica is read, because one failed
 
     # --- metadata ----------------------------------------------------------------------------------------------------

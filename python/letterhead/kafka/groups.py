@@ -146,7 +146,7 @@ class GroupOffsets:
         request = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
         response = await self._connections.send_to_any(request, deadline, _find_coordinator_mismatch)
         check_code(response.error_code, f"group {self.group!r}")
-        # It gets a connection of its own, so that no commit waits for a fetch.
+        # The coordinator gets its own connection, so that commits do not wait for fetches.
         return self._connections.add_coordinator(response, self.group)
 
 

@@ -52,7 +52,7 @@ def parse_jaas(text: str) -> tuple[str, dict[str, str]] | None:
     options: dict[str, str] = {}
     for key in tokens:
         if key.character == ";":
-            # Clients take one login module.
+            # Kafka's clients accept one login module only.
             return (module.text, options) if next(tokens, None) is None else None
         equals, value = next(tokens, None), next(tokens, None)
         if key.text is None or equals is None or equals.character != "=" or value is None or value.text is None:

@@ -66,7 +66,7 @@ class FieldReader:
     def array(self, element: Callable[[], T]) -> list[T]:
         """Read elements; none for null."""
         count = self._varint() - 1 if self.flexible else self.int32()
-        # Each element has a byte at least, so a count that is not true ends the message early.
+        # Each element has at least one byte, so reading with a wrong count fails at the end of the message.
         return [element() for _ in range(count)]
 
     def tags(self) -> None:

@@ -93,8 +93,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         if batches:
             # Earlier records of the first batch were read before, or deleted.
             return Reply((fetched, batches), position)
-        # A new leader learns the high watermark with a delay. Below it, a broker has a batch at or after each offset: compaction
-        # leaves the segment that is written to.
+        # Records may still arrive, as a new leader learns the high watermark with a delay. Below the high watermark, a broker
+        # has a batch at or after each offset, because compaction never removes the active segment.
         return Reply(None, position, can_follow=fetched.end >= 0)
 
     def rows(self, records: tuple[Fetched, list[BatchHeader]], remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -141,7 +141,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
             shared = {known: min(last, end) for known, last in ends.items() if known <= epoch}
             if not shared:
                 return self._first
-            if shared == ends:  # the broker repeats itself
+            if shared == ends:  # no progress: the broker repeats its answer
                 break
             # The logs can differ in earlier epochs, too.
             ends, first = shared, max(shared.values())

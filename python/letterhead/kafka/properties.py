@@ -25,7 +25,7 @@ __all__ = ["expand", "read_client_config", "read_properties"]
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# What follows it is found by one search for all references: many of them may lack the bracket at their end.
+# Beginning of a reference. The closing brackets are found by one search, which stays fast if many references lack theirs.
 _REFERENCE = re.compile(r"\$\{(env|file):")
 # A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f]++)*+)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)

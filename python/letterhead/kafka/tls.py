@@ -17,7 +17,7 @@ __all__ = ["TlsSettings", "ssl_context"]
 
 _PEM_MARKER = b"-----BEGIN "
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-_PKCS12 = b"\x30"  # a sequence in DER
+_PKCS12 = b"\x30"  # tag of a sequence in DER
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +174,7 @@ def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
     try:
         return load_pkcs12(data, None if password is None else password.encode())
     except ValueError:
-        # The reason could quote the content.
+        # The original message might quote the content.
         raise ValueError(
             f"{location} cannot be read as a PKCS12 store: its password is wrong, or the file is damaged"
         ) from None

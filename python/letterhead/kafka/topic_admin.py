@@ -102,7 +102,7 @@ class TopicAdmin(KafkaClient):
         response = await self.send(metadata.controller_id, request, deadline, find_mismatch)
         [result] = response.topics
         if result.error_code == kafka_errors.TopicAlreadyExistsError.errno:
-            return  # a request that was repeated
+            return  # by an earlier attempt of this request
         if result.error_code and result.error_message and not kafka_errors.for_code(result.error_code).retriable:
             raise ValueError(f"topic {topic!r} cannot be created: {result.error_message}")
         check_code(result.error_code, topic)

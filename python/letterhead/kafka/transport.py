@@ -205,7 +205,7 @@ class ResponseFrames:
         self._connection = connection
         self._receive = connection.data_received
         self._max_bytes = max_bytes
-        self._size = b""  # the size of the next response, as far as it has arrived
+        self._size = b""  # the bytes received so far of the next response's size
         self._pieces: list[Any] = []
         self._missing: int  # bytes of the response whose size has arrived
 

@@ -314,7 +314,7 @@ class MessageLog(Closing):
                 )
             item = item.to_message()
         fields = item._asdict() if isinstance(item, Message) else item
-        # As in `encode`: null headers would make a null value a delete.
+        # A null value with null headers would be a delete, as in `encode`.
         return {"headers": (), **fields} if fields.get("tombstone") is False else fields
 
     def flush(self) -> None:

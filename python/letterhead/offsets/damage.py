@@ -34,7 +34,7 @@ class DamagedRange(NamedTuple):
 
     position: int
     end: int
-    truncated: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
+    truncated: bool  # whether the bytes are the end of a log whose broker stopped while writing
     first: int
     last: int | None  # None if it is unknown
     bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before

@@ -66,7 +66,7 @@ def _pieces(column: Any) -> Iterator[Any]:
             rows = min(_ROWS, max(1, len(array) * _BYTES // max(array.nbytes, 1)))
             for row in range(0, len(array), rows):
                 yield array.slice(row, rows)
-        # What is read next replaces it, and may need its memory.
+        # The memory is freed before the next array is read.
         del array
     if waiting:
         yield _join_arrays(waiting)

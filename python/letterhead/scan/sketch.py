@@ -55,7 +55,7 @@ class Histogram:
         for bucket in sorted(self.counts):
             left -= self.counts[bucket]
             if left <= 0:
-                # A bucket may begin below the least number.
+                # The bucket may begin below the smallest number.
                 return bucket if self.low is None else max(bucket, self.low)
         return None
 

@@ -55,7 +55,7 @@ def portable_array(array: pa.Array) -> pa.Array:
 
 
 def _union(array: pa.UnionArray, type: pa.StructType) -> pa.StructArray:
-    # Attributes of a slice begin where the whole array does.
+    # Buffers of a slice begin where the whole array does.
     end, (_, codes_buffer, offsets_buffer, *_) = array.offset + len(array), array.buffers()
     codes = pa.Array.from_buffers(pa.int8(), end, [None, codes_buffer]).slice(array.offset)
     offsets = pa.Array.from_buffers(pa.int32(), end, [None, offsets_buffer]).slice(array.offset)

@@ -21,7 +21,7 @@ __all__ = ["CheckedMessages", "most_decompressed"]
 
 _CONTINUATION = b"\xff\xff\xff\xff"
 _PIECE = 1 << 20
-# Of the table Message, of RecordBatch and of DictionaryBatch: numbers of fields in the schema of the format.
+# Numbers of fields of the tables Message, RecordBatch and DictionaryBatch in Arrow's Flatbuffers schema.
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _BUFFERS, _COMPRESSION = 2, 3
 _DATA = 1

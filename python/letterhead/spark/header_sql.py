@@ -199,7 +199,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     Row(attempt=3)
     """
     check_name("nulls value", nulls, ("keep", "skip"))
-    # Rejects what pack_headers does not write.
+    # Raises for the same arguments as pack_headers.
     Pack("kafka", columns, nulls)
     lists = []
     for name, type in columns_of(columns).items():
@@ -257,7 +257,7 @@ def _texts(column: str, columns: Columns, format: str, options: DecodeOptions) -
     result = output_schema(Select(format, columns, options, dialect="spark")).spark
     values = header_values(column, format, columns, options.errors, result, "select_headers reads it in Python")
     type = header_lists(format)[0]
-    # Spark Connect writes out the default collation of strings.
+    # Spark Connect includes the default collation in the names of string types.
     has_type = F.typeof(attribute(column)).isin(type, type.replace(":string", ":string collate UTF8_BINARY"))
     error = F.raise_error(F.lit(f"headers of {format} are read from {type}"))
     return {name: as_subquery(F.when(has_type, value).otherwise(error)) for name, value in values.items()}

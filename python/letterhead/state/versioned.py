@@ -164,7 +164,7 @@ class VersionedStore(BytesStore):
                 self._observed = max(self._observed, record.timestamp)
                 self._put(record.key, record.value, record.timestamp)
 
-    # The rows, which a subclass reads and writes.
+    # Access to rows, implemented by subclasses.
 
     def _read(self, key: bytes) -> bytes | None:
         """Read a row."""

@@ -34,7 +34,7 @@ _KEYWORDS: dict[str, Any] = {
 
 _TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
 
-# Token of PRESENT, which the grammar of conditions does not use otherwise. Where a name is expected, it is one.
+# Token for PRESENT: any that conditions do not use otherwise. Where a name is expected, PRESENT is a name.
 _PRESENT = _TOKENS.DICTIONARY
 
 

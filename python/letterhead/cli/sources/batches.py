@@ -48,7 +48,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
                         f"{source.name} has several partitions with offset {offset}: choose one by --partition"
                     )
         except OffsetRangeError as error:
-            # It names the bounds of the request, which nobody has passed.
+            # The message begins with bounds that the user did not pass.
             where = str(error).partition(": ")[2]
             raise Failure(f"offset {offset} is not in {source.name}: {where}", BAD_DATA) from error
     code = report_findings(source)

@@ -180,7 +180,7 @@ class PagedRows(_WritableRows):
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
         for page_key, page in pages:
-            # A scan does not keep the pages that it reads: a full scan would hold all rows.
+            # Pages are not kept: a full scan would hold all rows in memory.
             yield from (SomeRows(self._read(page_key)) if page is None else page).scan(first, last, backward=backward)
 
     def _page(self, key: bytes) -> SomeRows:

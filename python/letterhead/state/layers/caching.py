@@ -82,7 +82,7 @@ class _Caching(Layer):
                 self.context.cache.close(self._namespace())
             self.inner.close()
 
-    # Defined by the type of store.
+    # Implemented by the cache of each type of store.
 
     def _key(self, cache_key: bytes) -> Any:
         """Return the key of a row in the store below from its key in the cache."""
@@ -197,7 +197,7 @@ class _CachingSegments(_Caching):
         )
         self._by_key, self._by_time = by_key, self._by_segment_and_time if order == "time" else by_key
 
-    # Defined by the type of store.
+    # Implemented by the cache of each type of store.
 
     def _last_time(self, query: StoreScan) -> int:
         """Return the last time whose segment can contain a row of a scan."""

@@ -188,7 +188,7 @@ def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(path))
-    if not (path.is_dir() or path.is_file()):  # reading a named pipe would wait for a writer
+    if not (path.is_dir() or path.is_file()):  # opening a named pipe would wait for a writer
         raise ValueError(f"{path} is not a regular file: pass Parquet files or log segments")
     if path.suffix == ".parquet" or (path.is_dir() and tables_of(path)):
         table = parquet_table(path, ROWS)

@@ -55,7 +55,7 @@ class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
         return self._rows.key_from(key)
 
     def _kept_position(self) -> Position:
-        return Position()  # Kafka Streams keeps none for versioned stores
+        return Position()  # Kafka Streams stores no position for versioned stores
 
     def _open_files(self, directory: Path) -> None:
         super()._open_files(directory)

@@ -242,7 +242,7 @@ def operation_error(message: str, error: Exception) -> ProcessorStateError:
     return ProcessorStateError(f"{message}: {reason}{remedy}")
 
 
-# A database is read through links: the error concerns the files that they point to.
+# Directory of links through which a database is read; errors name the original files instead.
 _LINKS = re.compile(r"\S*/letterhead-store-[^/\s]*/")
 _FULL = " (make room, close the store and open it again)"
 _REMEDIES = {
