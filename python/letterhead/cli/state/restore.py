@@ -25,14 +25,13 @@ def run_restore(
     *,
     store_type: str,
     layout: str,
-    topic: str | None,
     partition: int | None,
     start: str | None,
     end: str | None,
-    force: bool,
     json: bool,
+    **options: Any,
 ) -> int:
-    """Restore a store, and print where it is."""
+    """Restore a store with other options of :func:`restore`, and print where it is."""
     started = time.monotonic()
     if (store_type, layout) == ("versioned", "headers"):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
@@ -47,12 +46,11 @@ def run_restore(
                 layout=layout,  # type: ignore[arg-type]
                 retention=source.retention,
                 segment_interval=source.segment_interval,
-                topic=topic,
                 partition=partition,
                 start=first_offsets(source, partition, store_type, stop) if start is None else _start(start),
                 end=stop,
-                force=force,
                 progress=advance,
+                **options,
             )
         except FileExistsError as error:
             raise Failure(str(error)) from error
