@@ -42,7 +42,7 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValue
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row; ``None`` deletes it."""
         self._check_open()
-        self._put(key, value)
+        self._rows.put(key, value)
         self._update_position()
 
     def delete(self, key: bytes) -> bytes | None:
@@ -83,13 +83,7 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValue
         """Write the records of a changelog."""
         self._check_open()
         for record in records:
-            self._put(record.key, record.value)
-
-    def _put(self, key: bytes, value: bytes | None) -> None:
-        if value is None:
-            self._rows.remove(key)
-        else:
-            self._rows[key] = value
+            self._rows.put(record.key, record.value)
 
     def _read(self, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
         for key in keys:

@@ -51,6 +51,13 @@ class SortedMap(dict[K, V], Generic[K, V]):
         else:
             self._gone.add(key)
 
+    def put(self, key: K, value: V | None) -> None:
+        """Write a value; ``None`` removes the key if it exists."""
+        if value is None:
+            self.remove(key)
+        else:
+            self[key] = value
+
     def remove(self, key: K) -> V | None:
         """Remove a key if it exists, and return its value."""
         if key not in self:

@@ -24,10 +24,7 @@ class InMemoryVersionedStore(InMemoryStore, VersionedStore):
 
     def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
         for key, value in rows:
-            if value is None:
-                self._rows.remove(key)
-            else:
-                self._rows[key] = value
+            self._rows.put(key, value)
 
     def _drop(self, first: bytes, end: bytes) -> None:
         for key in self._rows.between(first, end):
