@@ -29,7 +29,7 @@ Run = Callable[..., Result]
 KILLED = """
 import sys
 from letterhead.copies import part_directory
-part_directory._PART_ROWS = 500
+part_directory.PART_ROWS = 500
 import letterhead as lh
 write = part_directory.PartDirectory.write
 def in_parts(self, batch):
@@ -60,7 +60,7 @@ def store() -> Iterator[fs.S3FileSystem]:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_directory, "_PART_ROWS", 3000)
+    monkeypatch.setattr(part_directory, "PART_ROWS", 3000)
     write = PartDirectory.write
 
     def in_parts(directory: PartDirectory, batch: pa.RecordBatch) -> None:

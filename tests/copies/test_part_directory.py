@@ -29,7 +29,7 @@ Run = Callable[..., Result]
 KILLED = """
 import sys
 from letterhead.copies import part_directory
-part_directory._PART_ROWS = 1000
+part_directory.PART_ROWS = 1000
 import letterhead as lh
 write = part_directory.PartDirectory.write
 parts = 0
@@ -53,7 +53,7 @@ def copied(directory: Path) -> pa.Table:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_directory, "_PART_ROWS", 3000)
+    monkeypatch.setattr(part_directory, "PART_ROWS", 3000)
 
 
 def test_copy_equals_log_and_has_typed_columns(samples: Path, tmp_path: Path) -> None:

@@ -16,7 +16,15 @@ from tests.kafka import identity, registry, secured
 
 GROUPS = {
     **dict.fromkeys(
-        ["test_group_offsets", "test_kafka_source", "test_login_matrix", "test_pipeline", "test_registry"], "spark"
+        [
+            "test_copy_in_spark",
+            "test_group_offsets",
+            "test_kafka_source",
+            "test_login_matrix",
+            "test_pipeline",
+            "test_registry",
+        ],
+        "spark",
     ),
     **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_registry_logins", "test_topic"], "logins"),
 }

@@ -113,15 +113,7 @@ def copy_command(
     mapping = request.mapping
     request = source_request(opened, replace(request, limits=limits, follow=follow))
     check_request([opened], request)
-    if value_errors is not Errors.raise_ and (headers is None or request.where is not None):
-        raise Failure(
-            "--errors is for the columns of --headers without --where: a record that cannot be read, or that leaves a "
-            "condition undecided, ends a copy"
-        )
-    if headers is not None:
-        request = replace(
-            request, headers=header_columns(headers), errors=value_errors.value, error_column=error_column
-        )
+    request = replace(request, headers=header_columns(headers), errors=value_errors.value, error_column=error_column)
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
         change = _edit_of(edit, opened, request)

@@ -17,10 +17,12 @@ from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.offset_map import OffsetMap
-from letterhead.copies.part_directory import PartDirectory, describe_topic
+from letterhead.copies.part_directory import PART_ROWS, PartDirectory, StagedPart, describe_topic, write_part
 from letterhead.copies.target import CopyTarget
 from letterhead.copies.topic_target import TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
+from letterhead.offsets.partition_log import OffsetRange
+from letterhead.offsets.ranges import divide_ranges
 from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source, check_options
@@ -34,12 +36,13 @@ from letterhead.sources.tables import TableFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
 
-__all__ = ["Copied", "Copying", "Edit", "copy"]
+__all__ = ["Copied", "CopyTask", "Copying", "Edit", "copy", "copy_of"]
 
 _FILE_SECONDS = 30.0
 """How long new records of a topic are waited for, before a copy that follows it writes the next files."""
@@ -72,6 +75,25 @@ class Edit(NamedTuple):
     text: Sequence[str]
 
 
+class CopyTask(NamedTuple):
+    """A part of a copy to a directory."""
+
+    source: str
+    request: RowRequest
+    part: OffsetRange
+    target: str
+
+    def run(self) -> StagedPart | None:
+        """Write the records to a file; return None if there are none."""
+        number = self.part.partition.partition
+        request = replace(
+            self.request, partitions=frozenset({number}), start={number: self.part.start}, end={number: self.part.end}
+        )
+        [source] = open_sources([self.source])
+        with source.reader(request) as reader:
+            return write_part(path_of(self.target), (batch for batch in reader if len(batch)))
+
+
 class Copying:
     """A copy of the rows that a request selects of a source.
 
@@ -95,6 +117,11 @@ class Copying:
     ) -> None:
         if request.last is not None:
             raise ValueError("a copy is of all records: leave out last=")
+        if request.errors != "raise" and (not request.headers or request.where is not None):
+            raise ValueError(
+                "errors= is for the columns of headers= without where=: a record that cannot be read, or that leaves a "
+                "condition undecided, ends a copy"
+            )
         if request.follow:
             check_follow(OffsetBounds.parse(request.start, request.end), follow=True)
         self._source = source
@@ -183,6 +210,27 @@ class Copying:
                     directory.write(batch)
                     advance(len(batch))
             directory.finish(reader.schema)
+            return Copied(directory.rows, directory.ends, directory.remarks)
+
+    def run_in_tasks(self, run: Callable[[Sequence[CopyTask]], Iterable[StagedPart]], tasks: int) -> Copied:
+        """Copy to a directory by tasks that ``run`` starts, a number of them at once; the files of each round then get their names."""
+        if self._request.follow:
+            raise ValueError("a job ends: leave out follow=")
+        source, path = self._source, self._target
+        if not isinstance(source, KafkaTopicSource) or isinstance(path, CopyTarget):
+            raise ValueError("a job copies a topic of Kafka to a directory: call letterhead.copy")
+        with PartDirectory(path, self._description(), self._described_topic) as directory:
+            request = (
+                replace(self._request, start=self._start(source, directory.ends)) if directory.ends else self._request
+            )
+            ranges = divide_ranges(source.ranges(request), 0, PART_ROWS)
+            for start in range(0, len(ranges), tasks):
+                directory.publish(
+                    run(
+                        [CopyTask(source.name, request, part, self._location) for part in ranges[start : start + tasks]]
+                    )
+                )
+            directory.finish(source.reader(request).schema)
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def _run_to_topic(self, target: CopyTarget[Any], advance: Callable[[int], None]) -> Copied:
@@ -415,6 +463,7 @@ def copy(
     where: Where | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
+    errors: OnError = "raise",
     create: bool | int = False,
     append: bool = False,
     settings: SettingsLike | None = None,
@@ -441,6 +490,9 @@ def copy(
         Which records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Of logs: where to begin and to stop, as in :func:`letterhead.read.topic`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a record whose headers are not of the types of ``headers``, as in :func:`letterhead.open`. The column
+        ``headers`` has them as they are, if they can be read.
     create : bool or int, default False
         Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
         It has the settings of the topic that is copied, or of which a directory is a copy, but
@@ -482,18 +534,39 @@ def copy(
     >>> lh.open(directory, where="tenant = 'acme'").read_all().num_rows
     1390
     """
+    copying = copy_of(
+        source, target, headers=headers, where=where, start=start, end=end, errors=errors, settings=settings,
+        options=options, append=append, offsets=offsets, target_settings=target_settings,
+    )  # fmt: skip
+    if create is not False:
+        copying.create(None if create is True else create)
+    return copying.run()
+
+
+def copy_of(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    headers: Columns | None,
+    where: Where | None,
+    start: OffsetSpec,
+    end: OffsetSpec,
+    errors: OnError,
+    settings: SettingsLike | None,
+    options: ReadOptions | None,
+    target_settings: SettingsLike | None = None,
+    **choices: Any,
+) -> Copying:
+    """Return the copy that arguments of :func:`copy` describe; ``choices`` are those of :class:`Copying`."""
     with install_hint("copying", "letterhead[arrow]"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values
 
     opened = open_sources([source])
-    request = row_request(options, headers=headers, where=where, start=start, end=end, settings=reader_values(settings))
+    request = row_request(
+        options, headers=headers, where=where, start=start, end=end, errors=errors, settings=reader_values(settings)
+    )
     mapping, request = request.mapping, source_request(opened[0], request)
     check_options(opened, request)
     own = None if target_settings is None else reader_values(target_settings)
-    copying = Copying(
-        opened[0], request, os.fspath(target), append=append, mapping=mapping, offsets=offsets, settings=own
-    )
-    if create is not False:
-        copying.create(None if create is True else create)
-    return copying.run()
+    return Copying(opened[0], request, os.fspath(target), mapping=mapping, settings=own, **choices)

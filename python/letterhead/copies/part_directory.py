@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -22,14 +22,14 @@ from letterhead._context_managers import Closing
 from letterhead._object_paths import ObjectPath
 from letterhead._parquet_files import THREADS, read_footer
 from letterhead._table_batches import rows_by_partition
-from letterhead.copies.part_files import UNFINISHED, LocalFiles, ObjectFiles, files_of
+from letterhead.copies.part_files import UNFINISHED, Files, ObjectFiles, StagedFile, files_of
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["DESCRIPTION", "PartDirectory", "describe_topic"]
+__all__ = ["DESCRIPTION", "PART_ROWS", "PartDirectory", "StagedPart", "describe_topic", "write_part"]
 
 DESCRIPTION = "_copy.json"
 """Name of the description of a copy. Spark, DuckDB and others ignore files whose names begin with an underscore."""
@@ -42,7 +42,7 @@ _GROUP_BYTES = 32 << 20
 _HELD_BYTES = 192 << 20
 """Bytes of all partitions that wait for their row group."""
 
-_PART_ROWS = 1_000_000
+PART_ROWS = 1_000_000
 """Records of a file, at which it is completed."""
 
 _PART_BYTES = 1 << 30
@@ -72,6 +72,38 @@ class Part(NamedTuple):
 
 
 _NO_RECORDS = Part(0, 0, 0)
+
+
+class StagedPart(NamedTuple):
+    """A complete file that has no name yet."""
+
+    part: Part
+    rows: int
+    file: str  # its name until then
+
+
+def write_part(path: Path | ObjectPath, batches: Iterable[pa.RecordBatch]) -> StagedPart | None:
+    """Write consecutive records of one partition to a file that :meth:`PartDirectory.publish` names; None if there are none."""
+    staged = StagedFile(path)
+    writer: _PartWriter | None = None
+    with Background[None]() as encoder:
+        try:
+            for batch in batches:
+                if writer is None:
+                    writer = _PartWriter(staged, batch.column("partition")[0].as_py(), encoder)
+                writer.add(_checked(batch))
+            return None if writer is None else StagedPart(writer.finish(), writer.rows, staged.name)
+        except BaseException:
+            if writer is not None:
+                encoder.close()
+                writer.abort()
+            raise
+
+
+def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    if batch.column("offset").null_count:
+        raise ValueError("a record could not be read: its offset is unknown")
+    return batch
 
 
 class PartDirectory(Closing):
@@ -178,18 +210,31 @@ class PartDirectory(Closing):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add records, which follow the earlier ones of their partitions."""
-        if batch.column("offset").null_count:
-            raise ValueError("a record could not be read: its offset is unknown")
         self.rows += len(batch)
-        for number, rows in rows_by_partition(batch):
+        for number, rows in rows_by_partition(_checked(batch)):
             writer = self._writers.get(number)
             if writer is None:
                 writer = self._writers[number] = _PartWriter(self._files, number, self._encoder)
             writer.add(rows)
-            if writer.rows >= _PART_ROWS or writer.size >= _PART_BYTES:
+            if writer.rows >= PART_ROWS or writer.size >= _PART_BYTES:
                 self._finish(number)
         while sum(writer.held for writer in self._writers.values()) > _HELD_BYTES:
             max(self._writers.values(), key=lambda writer: writer.held).flush()
+
+    def publish(self, staged: Iterable[StagedPart]) -> None:
+        """Name files that tasks wrote, those of each partition in order, and remove what is left of tasks that failed."""
+        for part, rows, file in sorted(staged):
+            if not (self._path / file).exists():
+                raise FileNotFoundError(
+                    f"{self._path} lacks a file that a task wrote there: name a directory that the driver and all executors share, "
+                    "or an object store"
+                )
+            self._files.rename(file, part.name)
+            self._note(part)
+            self.rows += rows
+        for name in self._names():
+            if name.endswith(UNFINISHED):
+                (self._path / name).unlink()
 
     def finish(self, schema: pa.Schema) -> None:
         """Complete all files. A copy without records has a file without rows, so that it is a table.
@@ -216,8 +261,10 @@ class PartDirectory(Closing):
                 )
 
     def _finish(self, partition: int) -> None:
-        part = self._writers.pop(partition).finish()
-        self.ends[partition] = part.end
+        self._note(self._writers.pop(partition).finish())
+
+    def _note(self, part: Part) -> None:
+        self.ends[part.partition] = part.end
         self._known.add(part.name)
 
     def close(self) -> None:
@@ -232,7 +279,7 @@ class PartDirectory(Closing):
 class _PartWriter:
     """Writes the records of one file."""
 
-    def __init__(self, files: LocalFiles | ObjectFiles, partition: int, encoder: Background[None]) -> None:
+    def __init__(self, files: Files, partition: int, encoder: Background[None]) -> None:
         self._files = files
         self._partition = partition
         self._file = files.create(partition)

@@ -1,4 +1,7 @@
-"""Where the files of a copy lie: :class:`LocalFiles` and :class:`ObjectFiles`, which make a file appear when it is complete."""
+"""Where the files of a copy lie: :class:`LocalFiles` and :class:`ObjectFiles`, which make a file appear when it is complete.
+
+Tasks of a job write each a :class:`StagedFile`, which the process that has the lock names.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from letterhead._durable_files import make_directory, replace_file, sync_directory
 from letterhead._object_paths import ObjectPath
@@ -17,7 +20,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LocalFiles", "ObjectFiles", "files_of"]
+__all__ = ["Files", "LocalFiles", "ObjectFiles", "StagedFile", "files_of"]
 
 LOCK = "_copy.lock"
 UNFINISHED = ".unfinished"
@@ -26,6 +29,19 @@ UNFINISHED = ".unfinished"
 def files_of(path: Path | ObjectPath) -> LocalFiles | ObjectFiles:
     """Lock a directory for a copy."""
     return LocalFiles(path) if isinstance(path, Path) else ObjectFiles(path)
+
+
+class Files(Protocol):
+    """Where files of records are written."""
+
+    def create(self, partition: int) -> BinaryIO:
+        """Create an unfinished file."""
+
+    def publish(self, file: BinaryIO, name: str) -> None:
+        """Complete a file, whose name is known now."""
+
+    def discard(self, file: BinaryIO) -> None:
+        """Remove an unfinished file."""
 
 
 class LocalFiles:
@@ -61,9 +77,7 @@ class LocalFiles:
 
     def publish(self, file: BinaryIO, name: str) -> None:
         """Give a complete file its name."""
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()
+        _sync(file)
         os.replace(file.name, self._path / name)
         sync_directory(self._path)
 
@@ -109,11 +123,8 @@ class ObjectFiles:
 
     def publish(self, file: BinaryIO, name: str) -> None:
         """Upload a complete file."""
-        file.flush()
         self._check_lock()
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            (self._path / name).write_bytes(content)
-        file.close()
+        _upload(file, self._path / name)
 
     def discard(self, file: BinaryIO) -> None:
         """Remove a local file."""
@@ -121,3 +132,48 @@ class ObjectFiles:
 
     def close(self) -> None:
         """Do nothing: the next process takes the lock."""
+
+
+class StagedFile:
+    """A complete file that a task leaves in a directory, which another process has locked and in which it names the file.
+
+    No other attempt of the task has its name, and readers of tables ignore it.
+    """
+
+    def __init__(self, path: Path | ObjectPath) -> None:
+        self._path = path / f"_{uuid.uuid4().hex}{UNFINISHED}"
+
+    @property
+    def name(self) -> str:
+        """The name until it gets its own."""
+        return self._path.name
+
+    def create(self, partition: int) -> BinaryIO:
+        """Create the file, or a local one that is uploaded when it is complete."""
+        return self._path.open("wb") if isinstance(self._path, Path) else tempfile.TemporaryFile()
+
+    def publish(self, file: BinaryIO, name: str) -> None:
+        """Bring the file on disk, or into the store."""
+        if isinstance(self._path, Path):
+            _sync(file)
+        else:
+            _upload(file, self._path)
+
+    def discard(self, file: BinaryIO) -> None:
+        """Remove the file."""
+        file.close()
+        if isinstance(self._path, Path):
+            self._path.unlink(missing_ok=True)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+
+
+def _upload(file: BinaryIO, path: ObjectPath) -> None:
+    file.flush()
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        path.write_bytes(content)
+    file.close()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["CommittingReader", "read_topic", "topic"]
+__all__ = ["CommittingReader", "read_topic", "topic", "topic_ranges"]
 
 
 @documented
@@ -181,6 +181,13 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
         return Reader(rows.schema, batches, progress)
     reader = CommittingReader(rows.schema, batches, progress)
     return reader
+
+
+def topic_ranges(topic: str, connection: Settings, request: RowRequest) -> list[OffsetRange]:
+    """Return the offsets that a request is for, in the order in which they are read."""
+    bounds = OffsetBounds.parse(request.start, request.end)
+    with KafkaPartitions(KafkaClient(connection), _row_reader(request), _isolation(connection, request)) as log:
+        return resolve_ranges(log, choose_partitions(log.client.partitions([topic]), topic, request.partitions), bounds)
 
 
 def _isolation(connection: Settings, request: RowRequest) -> Isolation:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_admin import TopicAdmin
+    from letterhead.offsets.partition_log import OffsetRange
     from letterhead.reader import Reader
 
 SCHEME = "kafka://"
@@ -165,6 +166,13 @@ class KafkaTopicSource(TopicSource, KafkaLog):
         """Return the partitions of the topic; raise TopicNotFoundError if there is none."""
         with self.admin(request) as admin:
             return [partition.partition for partition in admin.partitions([self.topic])]
+
+    def ranges(self, request: RowRequest) -> list[OffsetRange]:
+        """Return the offsets of a request, by which it can be divided among tasks."""
+        from letterhead.kafka.topic_reader import topic_ranges
+
+        request = self._of_partition(request)
+        return topic_ranges(self.topic, self._cluster.connection(request), request)
 
     def admin(self, request: RowRequest) -> TopicAdmin:
         """Return a client that describes and creates topics of the cluster."""

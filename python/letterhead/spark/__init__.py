@@ -18,6 +18,7 @@ with install_hint("letterhead.spark", "letterhead[pyspark]"):
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.compaction import compact
 from letterhead.spark.conventions import amqp, rfc3339, schema_id, trace_links, traceparent
+from letterhead.spark.copying import copy_topic
 from letterhead.spark.decoding import decode_by_schema
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
@@ -44,6 +45,7 @@ __all__ = [
     "changelog_table",
     "compact",
     "convert_headers",
+    "copy_topic",
     "decode_by_schema",
     "decode_headers",
     "doctor",
