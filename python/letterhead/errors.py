@@ -596,7 +596,7 @@ _MESSAGE_NUMBER = re.compile(r"^message \d+: ")
 
 
 def _text(message: str, where: str | None, column: str | None, places: Mapping[str, object]) -> str:
-    # What differs from row to row comes last, so that errors with the same reason can be grouped by their text.
+    # Positions come last, so that errors with the same reason can be grouped by their text.
     text = ": ".join(
         part for part in (where, None if column is None else f"column {column}", message) if part is not None
     )

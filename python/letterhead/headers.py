@@ -281,7 +281,7 @@ class Headers(Sequence[Header]):
         if type(items) is not list:
             items = self._list()
         if len(items) > _FEW_HEADERS:
-            # They stay in the list until it is read, so that many keys are removed in one pass.
+            # Removed headers stay in the list until it is read, so that many keys are removed in one pass.
             index = self._indexed(items)
             places = index.places.pop(unwanted, ())
             index.removed.update(places)

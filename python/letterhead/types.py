@@ -216,7 +216,7 @@ def parse(type: object, sql: bool) -> tuple[str, bool]:
 @lru_cache(maxsize=1024)
 def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[str, bool]:
     array = _ARRAY.fullmatch(text)
-    # Of a choice of lists, the brackets are those of two types.
+    # In a choice of lists, the outer brackets belong to two types.
     if array and not ("|" in text and ">" in array[1].partition("<")[0]):
         element, is_nested = _parse_text(array[1], dialect, is_object)
         if is_nested:
@@ -364,7 +364,7 @@ def _nearest(name: str) -> str | None:
     from difflib import SequenceMatcher  # only needed for errors
 
     foreign = _FOREIGN_NAMES.get(name.partition("(")[0])
-    # What follows a correct name changes its meaning: char(3) is not a char, and timestamp_ns is not in milliseconds.
+    # A suffix changes the meaning of a correct name: char(3) is not a char, and timestamp_ns is not in milliseconds.
     if foreign or "(" in name or name.startswith("timestamp"):
         return foreign
     # Digits are seldom forgotten or added, nor is the first letter of an unsigned type.

@@ -267,7 +267,7 @@ class _Integer(_Number):
         try:
             instance._bits = cls._pack(value) if type(value) is int else cls._to_bits(value)
         except struct.error:
-            instance._bits = cls._to_bits(value)  # its error names the range
+            instance._bits = cls._to_bits(value)  # raises an error that names the range
         return instance
 
     @property
@@ -339,7 +339,7 @@ class _Float(_Number):
         try:
             instance._bits = cls._pack(value) if type(value) is float else cls._to_bits(value)
         except OverflowError:
-            instance._bits = cls._to_bits(value)  # its error names the range
+            instance._bits = cls._to_bits(value)  # raises an error that names the range
         return instance
 
     @property

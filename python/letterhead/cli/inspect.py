@@ -404,7 +404,7 @@ class _View:
         self.parts = {part.start: part for part in _batch_parts(readable, format, self.labels, options)}
         self.errors: dict[int | None, list[ErrorDetail]] = {}
         self._add_errors(inspection["errors"])
-        # Their errors are counted in the first line.
+        # Created before anything is printed: the first line counts the errors of labels.
         self.shown_labels = self._labels(data, self.labels, list(self.parts.values()))
         self.decompressed = {
             start: opened

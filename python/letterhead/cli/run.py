@@ -93,7 +93,7 @@ def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
     name, options = _called(app, args)
     if not is_one_of_many or "--errors" not in options:
         return ""
-    if name == "copy" and error.column is None:  # its option is for typed columns: no record is left out
+    if name == "copy" and error.column is None:  # --errors of copy is for typed columns: no record is left out
         return ""
     return "; to see all rows, with their errors, pass --errors column"
 

@@ -69,7 +69,7 @@ def format_of(name: str, values: Iterable[bytes]) -> str:
 def _score(value: bytes, format: str) -> int | None:
     """Return the evidence that a value has a format; None if it does not."""
     if format == "iggy-auto":
-        # It reads either of two other formats.
+        # `iggy-auto` only chooses between two other formats.
         return None
     try:
         if is_batch(format):

@@ -45,7 +45,7 @@ class Address(NamedTuple):
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
-        except ValueError:  # its message can have a part of the password
+        except ValueError:  # not chained, as its message can have a part of the password
             host = None
         # urlsplit removes line ends and tabs, and a fragment begins where a # is not percent-encoded.
         valid = bool(host) and url.isprintable() and " " not in url and "#" not in url

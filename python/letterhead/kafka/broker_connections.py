@@ -134,7 +134,7 @@ class BrokerConnections(Closing):
         return self._run(self._manager.wait_for, pending, None)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        if os.getpid() != self._process:  # its thread does not exist in this process
+        if os.getpid() != self._process:  # the thread of the connections does not exist after a fork
             raise RuntimeError("the connections were opened before a fork: open new ones in the new process")
         try:
             return self._net.run(function, *arguments)
@@ -190,7 +190,7 @@ class BrokerConnections(Closing):
             try:
                 return await self.send(broker.node_id, request, deadline, find_mismatch)
             except kafka_errors.NodeNotReadyError:
-                continue  # its earlier error is reported instead
+                continue  # the broker's earlier error is reported instead
             except kafka_errors.KafkaError as error:
                 if is_final(error):
                     raise

@@ -81,7 +81,9 @@ class KafkaClient(BrokerConnections):
         self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
         self._replicas: dict[TopicPartition, int] = {}  # last broker read from, where it is not the leader
-        self._leader_only: dict[TopicPartition, float] = {}  # until when no replica is read, because one failed
+        self._leader_only: dict[
+            TopicPartition, float
+        ] = {}  # times until which only leaders are read, because a replica failed
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 
@@ -260,7 +262,7 @@ class KafkaClient(BrokerConnections):
             replica = fetched.replica
             if replica < 0 or replica == leader:
                 return fetched
-            if not self.knows_broker(replica):  # it was away when metadata was requested
+            if not self.knows_broker(replica):  # the replica was down when metadata was requested
                 await self.retry(partial(self._metadata, [partition.topic]), deadline)
         try:
             replica_deadline = min(deadline, time.monotonic() + self.timeout / 3)

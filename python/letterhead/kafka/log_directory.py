@@ -92,7 +92,7 @@ def _segments(directory: Path) -> list[LogSegment]:
     for file in files:
         check_regular(file)
     for swap in directory.glob("*.log.swap"):
-        # It replaces several segments, some of which may already be deleted.
+        # A swap file replaces several segments, some of which may already be deleted.
         if not swap.with_suffix("").exists():
             raise ValueError(
                 f"{printable(str(swap))}: a compaction was not finished: start the broker once, which finishes it"

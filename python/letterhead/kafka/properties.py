@@ -143,7 +143,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             continue
         pieces: list[str] = []
         is_blank = True
-        # What precedes the last backslash has an even number of them at its end.
+        # An odd number of backslashes: the last one continues the line, the others escape each other.
         while (len(piece) - len(piece.rstrip("\\"))) % 2:
             pieces.append(piece[:-1])
             is_blank = is_blank and not pieces[-1]

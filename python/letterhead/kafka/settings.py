@@ -105,7 +105,7 @@ class Settings:
     timeout_ms: int = TIMEOUT_MS  # how long to retry
     fetch_bytes: int = FETCH_BYTES
     isolation_level: str | None = None
-    rack: str = ""  # of the replicas to read from, where brokers know racks
+    rack: str = ""  # rack of the preferred replicas, if brokers know racks
 
     def __repr__(self) -> str:
         return f"<settings of a client of {self.servers}>"

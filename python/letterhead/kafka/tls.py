@@ -152,7 +152,7 @@ def _own_store(tls: TlsSettings) -> _PemCertificates | None:
     store = _load_pkcs12(data, tls.own_password or tls.key_password, tls.own_location)
     if store.key is None or store.cert is None:
         raise ValueError(f"{tls.own_location} has no key with a certificate")
-    password = secrets.token_hex()  # it protects the key in the temporary file
+    password = secrets.token_hex()  # protects the key in the temporary file
     key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
     chain = [store.cert, *store.additional_certs]
     return _PemCertificates("".join(_to_pem(certificate.certificate) for certificate in chain), key.decode(), password)

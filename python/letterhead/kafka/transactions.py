@@ -57,7 +57,9 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
     aborted: list[Aborted] = []
     earlier = _open_before(segments, start)
     begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
-    maybe_ended: list[tuple[LogSegment, BatchHeader]] = []  # their control records may be among damaged bytes
+    maybe_ended: list[
+        tuple[LogSegment, BatchHeader]
+    ] = []  # transactions whose control records may be among damaged bytes
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue

@@ -56,7 +56,7 @@ class DraftHeaders(ABC, Generic[K]):
             return
         self._encoded, self._stored = None, core.Headers()
         if isinstance(headers, DraftHeaders | core.Headers):
-            # Their values are serialized already.
+            # The values of these headers are already serialized.
             for key, value in headers._read() if isinstance(headers, DraftHeaders) else headers:
                 with self._locate_errors(key):
                     self._add(self._check_key(key), None if value is None else self._check_value(value))
@@ -218,7 +218,7 @@ class DraftHeaders(ABC, Generic[K]):
         return self._read().get_all(self._check_key(key))
 
     def _pairs(self) -> Iterator[tuple[K, core.HeaderValue]]:
-        pairs: Iterator[Any] = iter(self._read())  # their keys have the type of these headers
+        pairs: Iterator[Any] = iter(self._read())  # keys have the type of the format
         return pairs
 
     def _check_mutable(self) -> None:

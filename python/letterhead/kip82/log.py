@@ -378,7 +378,7 @@ class MessageLog(Closing):
     def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
         """Encode a message of a header format for the log, uncompressed."""
         if message.magic is not None and message.magic < 2:
-            header_format = self.header_format  # it has no headers, and suits every header format
+            header_format = self.header_format  # without headers, the message suits every header format
         message = convert_up(message, header_format)
         attributes = (message.attributes or 0) & ~LOG_APPEND_BIT
         if self._log_append_time:

@@ -201,7 +201,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
                 return last
             batch = self.batch_at(position)
             if batch is not None and batch.size <= self._message_bytes:
-                return None  # its checksum is wrong, and so its offsets may be
+                return None  # the checksum is wrong, so the offsets may be wrong, too
         return None
 
     def batch_errors(self, batches: Sequence[BatchT]) -> list[BatchError | None]:

@@ -108,7 +108,7 @@ class Sample:
         hashes = np.frombuffer(_native.value_hashes(values), np.uint64)
         places = np.arange(len(hashes))
         if len(hashes) > self.max_values:
-            # Of these values alone, more would not be kept.
+            # No more than `max_values` of these are kept.
             places = np.argpartition(hashes, self.max_values)[: self.max_values]
         # Values beyond the last of a full sample would be removed.
         last = 1 << 64 if self.is_all else max(self.values)

@@ -183,7 +183,7 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
             continue
         line: bytes | bytearray
         for line in head.split(b"\n"):
-            if rest:  # it can be as long as the limit: it is not copied
+            if rest:  # not copied, as it can be as long as the limit
                 rest += line
                 line, rest = rest, bytearray()
             if line and not line.isspace():

@@ -68,7 +68,7 @@ def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such object", str(path))
     file = io.BufferedReader(path.open(), _PIECE)
-    if file.peek(8).startswith(PARQUET):  # its parts are requested, not the whole object
+    if file.peek(8).startswith(PARQUET):  # only the needed parts of the object are requested
         file.close()
         return parquet_table(path, limits=limits)
     with damage(str(path)):
@@ -128,7 +128,7 @@ def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedR
     import pyarrow as pa
 
     if not (isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable()):
-        # Its columns are read from its end.
+        # The reader seeks to the end of the file.
         spooled = tempfile.TemporaryFile()  # noqa: SIM115
         while piece := file.read(_PIECE):
             spooled.write(piece)

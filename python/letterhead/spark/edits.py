@@ -380,7 +380,7 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
         type = type_name(value[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
-    # Of alternatives the first is written.
+    # The first of several alternatives is written.
     if is_only_read(type.partition(" | ")[0]):
         name, suffix, _ = split_type(type.partition(" | ")[0])
         raise ValueError(

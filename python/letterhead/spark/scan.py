@@ -90,7 +90,7 @@ def scan_headers(
         "traceparent": "string",  # strong; lhs.traceparent reads its parts
     ...
     """
-    # It imports pyarrow.compute, which a worker of another function does not need.
+    # The scan imports pyarrow.compute, which workers of other functions do not need.
     from letterhead.scan import Scan
     from letterhead.scan.statistics import Statistics
 

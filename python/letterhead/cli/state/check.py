@@ -197,7 +197,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
     topic, partition, offset = outcome.changelog
     if source.brokers is not None:
         source = source._replace(path=topic)
-    if store_type.name == "key-value":  # its rows do not expire, as those of other stores of the directory
+    if store_type.name == "key-value":  # no retention: only rows of the directory's other stores expire
         source = source._replace(retention=None, segment_interval=None)
     end = offset + 1  # records after that are not in the store
     with TemporaryDirectory("check") as temporary:
