@@ -1,4 +1,4 @@
-"""The formats of the compiled core: :func:`format_info` returns what is known about one of them."""
+"""The formats of the compiled core: :func:`format_info` describes one of them."""
 
 from __future__ import annotations
 

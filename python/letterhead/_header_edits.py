@@ -250,7 +250,7 @@ class HeaderEdit:
         )
 
     def _check(self) -> None:
-        """Reject changes of which one would undo another."""
+        """Reject changes that would undo each other."""
         # Dictionaries, which keep the order for errors.
         changes = {
             "drop": dict.fromkeys(self.drop),

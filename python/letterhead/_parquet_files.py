@@ -198,7 +198,7 @@ def read_footer(path: _Path) -> pq.FileMetaData:
 
 
 def open_parquet(file: Any, *, is_remote: bool = False) -> pq.ParquetFile:
-    """Open a Parquet file, whose dictionaries of text and bytes are kept: a value of one can stand for every row."""
+    """Open a Parquet file, and keep dictionaries of text and bytes encoded: one value may be that of every row."""
     import pyarrow.parquet as pq
 
     metadata = pq.ParquetFile(file).metadata

@@ -27,7 +27,7 @@ BATCH_ROWS = 10_000
 
 @contextmanager
 def damage(label: str) -> Iterator[None]:
-    """Report a damaged file as an error that names it, and what a store answers (``s3://``) as an OSError."""
+    """Report a damaged file as an error that names it, and an error of an object store (``s3://``) as an OSError."""
     import pyarrow as pa
 
     try:

@@ -21,7 +21,7 @@ _EXPORTED = "was exported, and another library reads it"
 
 
 class Progress(Protocol):
-    """How much of what a reader reads is done; ``total`` is None if it is unknown."""
+    """The progress of a reader; ``total`` is None if it is unknown."""
 
     @property
     def total(self) -> int | None: ...

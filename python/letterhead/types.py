@@ -229,7 +229,7 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         return f"{_base_encoded(text, bytes_type, dialect)}:{base}", False
     written, colon, suffix = (text, "", "") if is_object else text.partition(":")
     if suffix == "text" and written.lower() == "timestamp":
-        # Text may be a date, or digits of any unit: nobody would see which.
+        # Text may be a date, or digits of any unit: the result would not show which.
         raise ValueError(
             f"type '{text}' does not say which text: pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970, "
             "and 'timestamp:iso' for text such as '2026-01-31T08:30:00Z'"

@@ -95,7 +95,7 @@ class Counts:
         self.request = replace(request, columns=tuple(dict.fromkeys(columns)), headers=typed or None)
         """The request for the columns that are counted. Typed headers stay, as a condition may name them."""
         self._nested: dict[str, list[pa.Table]] = {}
-        """Values that pyarrow cannot group by, and the text that stands for each."""
+        """Values that pyarrow cannot group by, and the text that replaces each."""
 
         self._parts: list[pa.Table] = []
         self._part_rows = 0
@@ -202,7 +202,7 @@ class Counts:
 
 
 def _distinct(values: pa.Table) -> pa.Table:
-    """Return each text once, with one of the equal values that it stands for."""
+    """Return each text once, with one of the equal values that it replaces."""
     import pyarrow.compute as pc
 
     texts = values["text"].combine_chunks()

@@ -149,7 +149,7 @@ def _inspect(data: bytes, format: str, options: ReadArguments) -> tuple[bytes, I
     wrong = [error for error in inspection["errors"] if error.code == "bad_crc"]
     if not wrong or format != FORMAT:
         return data, inspection
-    # The core does not read what has another checksum.
+    # The core does not read records with a wrong checksum.
     readable = with_checksums(data)
     opened = lh.inspect(readable, format, **options)
     stored = {label.start: label for label in inspection["labels"] if label.field == "crc"}

@@ -58,7 +58,7 @@ class RowOptions(NamedTuple):
             raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
 
     def with_screen_limit(self) -> RowOptions:
-        """Return the options with a limit on the rows that are shown on a screen, if there is none."""
+        """Return the options with the default limit of rows, if they are shown on a screen without a limit."""
         return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
 
     def check_column(self, column: str | None) -> None:

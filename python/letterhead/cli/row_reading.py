@@ -92,7 +92,7 @@ class SourceRows:
         return pa.schema(fields)
 
     def unreadable_batches(self, batch: pa.RecordBatch) -> int:
-        """Return how many rows stand for batches that cannot be read: they have an error and no offset."""
+        """Return how many rows report unreadable batches: they have an error and no offset."""
         if not isinstance(self.source, LogSource) or not {"offset", self._error_column} <= {*batch.schema.names}:
             return 0
         import pyarrow.compute as pc
@@ -132,7 +132,7 @@ class RowReading:
         self._tally = RowCounts("batch" if request.view == "batches" else noun)
         self._left_out_batches = 0
         self._error_lines = 0
-        self._written = 0  # rows so far, also those that stand for unreadable batches
+        self._written = 0  # rows so far, including reports of unreadable batches
         self._used = 0  # rows of the last batch, up to the last printed one
         self._is_counting = False
         self._connected = not request.follow
@@ -344,7 +344,7 @@ class RowReading:
         """Warn of typed headers that have no value in any row, if all rows were read: their names may be wrong."""
         tally = self._tally
         if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
-            # A convention has many headers, of which a message has some.
+            # A message has only some of the headers of a convention.
             of_profile = {name for name, type in self._types.items() if not isinstance(type, str)}
             if of_profile and of_profile <= self._unseen:
                 warn(f"none of these {tally.noun}s has a value of a header of the profile")

@@ -141,7 +141,7 @@ class RowTable(RowWriter):
         room = self._width - len(GAP) * (len(natural) - 1)
         left = room - sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
         widths = list(natural)
-        # The narrowest columns get what they need; the others share what is left.
+        # The narrowest columns get the width that they need; the others share the rest.
         left -= sum(earlier[column] for column in shrinkable)
         for done, column in enumerate(sorted(shrinkable, key=lambda column: natural[column] - earlier[column])):
             share = earlier[column] + max(0, left // (len(shrinkable) - done))

@@ -148,7 +148,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def shared_deadline(self) -> Iterator[float]:
-        """Give all requests in this block one deadline, and yield it (seconds of ``time.monotonic``)."""
+        """Set one deadline for all requests in this block, and yield it (seconds of ``time.monotonic``)."""
         outer = self._until
         self._until = time.monotonic() + self.timeout if outer is None else outer
         try:

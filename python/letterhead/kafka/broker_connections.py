@@ -292,7 +292,7 @@ class BrokerConnections(Closing):
             raise error
 
     def _resolve(self, future: Any, result: Any) -> None:
-        """Give a future its result from another thread."""
+        """Set the result of a future from another thread."""
         with contextlib.suppress(RuntimeError):  # the client was closed meanwhile
             self._net.call_soon_threadsafe(lambda: future.success(result))
 

@@ -66,7 +66,7 @@ class _Fetch(NamedTuple):
 
 
 class KafkaClient(BrokerConnections):
-    """Reads what a cluster has: topics, offsets, record sets.
+    """Reads topics, offsets and record sets of a cluster.
 
     Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
     """
@@ -283,7 +283,7 @@ class KafkaClient(BrokerConnections):
         return await self._fetch_from(leader, fetch, deadline)
 
     async def _fetch_from(self, node: int, fetch: _Fetch, deadline: float, *, rack: str = "") -> Fetched:
-        """Send a fetch to a broker, and return what it answers of the partition."""
+        """Send a fetch to a broker, and return its response for the partition."""
         partition = FetchRequest.FetchTopic.FetchPartition(
             partition=fetch.partition.partition,
             current_leader_epoch=self._epochs.get(fetch.partition, -1),

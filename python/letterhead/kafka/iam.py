@@ -28,7 +28,7 @@ _EXPIRES_SECONDS = 900
 _USER_AGENT = "letterhead"
 _HOST = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$")
 _FRESH_SECONDS = 60.0
-"""How long credentials are used before botocore is asked again. It renews temporary ones at least ten minutes before they
+"""Time for which credentials are used before botocore is called again. It renews temporary ones at least ten minutes before they
 expire."""
 
 _OPTIONS = {

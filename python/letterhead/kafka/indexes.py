@@ -30,7 +30,7 @@ from letterhead.offsets.file_window import open_regular
 __all__ = ["index_entries", "offsets_every", "position_before"]
 
 _MAX_BYTES = 16 << 20
-"""Bytes that are read of an index. A broker gives it 10 MiB unless its configuration has another size."""
+"""The most bytes of an index that are read. Its size is 10 MiB unless the broker is configured otherwise."""
 
 
 def position_before(segment: LogSegment, offset: int) -> int:

@@ -204,5 +204,5 @@ def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, Fie
 
 
 def _none_if_unknown(number: int) -> int | None:
-    """Return a number, or None for -1, which stands for unknown."""
+    """Return a number, or None for -1, which means unknown."""
     return None if number == -1 else number

@@ -43,7 +43,7 @@ _RENEWED_AFTER = 0.8
 """Part of the lifetime of a token after which it is renewed, as in Kafka's Java client."""
 
 _PAUSE_SECONDS = 5.0
-"""Pause before a token that is still valid is asked for again, if it could not be renewed."""
+"""Pause between attempts to renew a token that is still valid."""
 
 
 @dataclass(frozen=True, repr=False)

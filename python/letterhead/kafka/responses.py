@@ -19,13 +19,13 @@ Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 FindMismatch: TypeAlias = Callable[[Any], str | None]
-"""A function that returns what is wrong with a response, None if it answers the request."""
+"""A function that describes the mismatch of a response with its request; None if it has none."""
 
 
 class Fetched(NamedTuple):
     """The response to a fetch."""
 
-    records: Any  # a record set, of which the last batch may be truncated
+    records: Any  # a record set, whose last batch may be truncated
     end: int  # the offset after the last readable record; -1 if the requested offset is out of range
     aborted: list[AbortedTransaction]  # with read_committed
     # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
@@ -41,7 +41,7 @@ def check_code(code: int, where: object) -> None:
 
 
 def unwrap_response(response: Any, partition: TopicPartition, isolation: Isolation) -> Fetched:
-    """Return what a response has of its only partition; raise the error of kafka-python for an error code."""
+    """Return the only partition of a response; raise the error of kafka-python for an error code."""
     check_code(response.error_code, partition)
     [topic] = response.responses
     [fetched] = topic.partitions

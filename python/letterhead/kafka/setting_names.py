@@ -24,7 +24,7 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
     "socket.connection.setup.timeout.max.ms": int,
     "socket.connection.setup.timeout.ms": int,
 }
-"""Settings that a client gets as they are. kafka-python has the same names with underscores."""
+"""Settings that are passed to a client unchanged. kafka-python has the same names with underscores."""
 
 ALIASES = {
     "metadata.broker.list": "bootstrap.servers",
@@ -115,7 +115,7 @@ JAVA = (
     "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
     "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
 )  # fmt: skip
-"""Settings that tune Java's clients only, or set what is always set here."""
+"""Settings that only tune Java's clients, or whose only supported value is the default here."""
 
 NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Connection and login": tuple(name for name in CONNECTION if name not in ALIASES),
@@ -162,4 +162,4 @@ HANDLERS = {
         "FileJwtRetriever",
     ),
 }
-"""Java classes that do what is done here, too."""
+"""Java classes whose work letterhead does itself."""

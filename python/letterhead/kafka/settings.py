@@ -211,7 +211,7 @@ def _check_server(server: str, number: int) -> None:
 
 
 def _wrong_value(name: str, value: str, choices: Sequence[str]) -> ValueError:
-    """Return the error for a value that is none of some; it is not quoted, because it may be a secret in the wrong place."""
+    """Return the error for a value that is not among the allowed ones; it is not quoted, because it may be a secret in the wrong place."""
     import difflib  # only needed for errors, and this package should be fast to import
 
     near = difflib.get_close_matches(value[:100], choices, n=1)

@@ -24,7 +24,7 @@ _OWN = 1
 """Source of a setting that a topic has of its own."""
 
 _WAIT = 0.1
-"""Seconds until a broker is asked again for a topic that was created."""
+"""Seconds between requests for a topic that was just created."""
 
 
 class TopicAdmin(KafkaClient):

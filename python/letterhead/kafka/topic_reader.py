@@ -272,6 +272,6 @@ class CommittingReader(Reader):
         """Note that the last batch was used, or its first rows."""
         if self._unused is not None:
             partitions, offsets = self._unused.slice(0, rows).columns
-            known = offsets.drop_null()  # a row that stands for a batch that cannot be read has none
+            known = offsets.drop_null()  # rows that report unreadable batches have none
             if len(known):
                 self._used[partitions[0].as_py()] = known[-1].as_py() + 1

@@ -33,7 +33,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 class FileWindow(Closing):
-    """A file of which one range at a time is in memory.
+    """A file, read with one range at a time in memory.
 
     A process that maps a file is killed if another process truncates the file. This class reads to the new end, which
     :attr:`size` has afterwards. Bytes that are appended after the file was opened are not read.
@@ -56,7 +56,7 @@ class FileWindow(Closing):
         return memoryview(self._buffer)[begin - self._begin : min(end, self._end) - self._begin]
 
     def peek(self, begin: int, end: int) -> bytes:
-        """Return the same bytes as a copy, and leave the view as it is."""
+        """Return the same bytes as a copy; the view is not changed."""
         if self._begin <= begin and end <= self._end:
             return bytes(memoryview(self._buffer)[begin - self._begin : end - self._begin])
         length = max(min(end, self.size) - begin, 0)

@@ -86,7 +86,7 @@ def read_partitions(
     note_read: NoteRead | None = None,
     progress: OffsetProgress | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read ranges, or only the last rows of each; with ``follow``, also what is written after them, without end.
+    """Read ranges, or only the last rows of each; with ``follow``, also later records, without end.
 
     ``note_read`` is called as by :func:`read_ranges`.
     """
@@ -168,7 +168,7 @@ def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iter
 def _follow(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None, note_read: NoteRead | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read what is written to partitions after ranges, as it arrives."""
+    """Read the records that arrive in partitions after ranges."""
     positions = {requested.partition: max(requested.start, requested.end) for requested in ranges}
     while True:
         ends = log.end_offsets(positions)

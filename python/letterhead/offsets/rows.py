@@ -125,7 +125,7 @@ class RowReader:
     def error_row(
         self, partition_values: Mapping[str, Any], code: str, message: str, byte_offset: int
     ) -> pa.RecordBatch:
-        """Return the row that stands for records that could not be read."""
+        """Return the row that reports records that could not be read."""
         row: dict[str, Any] = {name: value for name, value in partition_values.items() if name in self._columns}
         if has_error_column(self.errors):
             where = self.where and self.where.bind(partition_values)

@@ -67,7 +67,7 @@ SegmentT = TypeVar("SegmentT", bound=Segment)
 
 
 class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
-    """A segment, of which a few batches at a time are in memory.
+    """A segment, read with a few batches at a time in memory.
 
     A batch of more than ``message_bytes`` is not read.
     """
@@ -278,7 +278,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def _out_of_order(
         self, before: list[BatchT], batch: BatchT, error: BatchError, *, is_overlap: bool
     ) -> tuple[list[BatchT], BatchError]:
-        """Return the batches before the damage of which a batch in the wrong place is a part, and its error."""
+        """Return the batches before the damage that a misplaced batch belongs to, and the error of that batch."""
         if not before or not is_overlap:
             return before, error
         # If two batches overlap, either can be the wrong one.

@@ -72,7 +72,7 @@ class OffsetBounds(NamedTuple):
         if isinstance(start, Mapping) and isinstance(end, Mapping):
             partitions = [*{*start} & {*end}]
         else:
-            # Without a mapping all partitions have the same points, and 0 stands for them.
+            # Without a mapping all partitions have the same points, so partition 0 represents them.
             partitions = [*(start if isinstance(start, Mapping) else end if isinstance(end, Mapping) else [0])]
         for partition in partitions:
             _check_order(names, *bounds.of_partition(partition))

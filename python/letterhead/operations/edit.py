@@ -250,10 +250,10 @@ class EditReport:
         self._has_rows = False
         self._warns = warns
         self.keys = _native.EditedKeys(len(self._keys))
-        """What the core notes."""
+        """The keys that the core has found."""
 
     def until_end(self) -> _native.EditedKeys:
-        """Return what the core notes in a column, after which it calls :meth:`end`."""
+        """Return the object in which the core notes keys of a column, before it calls :meth:`end`."""
         if self._warns:
             self.keys = _native.EditedKeys(len(self._keys), lambda _: self.end())
         return self.keys

@@ -160,7 +160,7 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
-    """Return the type that reads values of which some are digits and some are bytes."""
+    """Return the type that reads a mix of digits and bytes."""
     mixed = {
         type: tally
         for type, tally in statistics.readings.items()

@@ -43,7 +43,7 @@ class ProtobufEncoder(RowEncoder):
 
     _schema_type = "PROTOBUF"
     _format = "protobuf"
-    # The path of the first message type, which a count of 0 stands for.
+    # The path of the first message type: a count of 0.
     _type_suffix = b"\0"
 
     def _open(self, schema: RegisteredSchema) -> ValueWriter:

@@ -88,7 +88,7 @@ def message_type(schema: RegisteredSchema, indexes: Sequence[int]) -> Descriptor
 
 
 def parse_indexes(value: bytes) -> tuple[list[int], int]:
-    """Return the path of a message type in front of a value, and where the message begins."""
+    """Return the path of a message type before a value, and where the message begins."""
     at = 0
 
     def number() -> int:

@@ -31,7 +31,7 @@ _PAUSE_SECONDS = 0.2
 
 _DEFAULT_TIMEOUT_MS = 15_000
 _MAX_DEPTH = 32
-"""Most schemas of which each refers to the next one."""
+"""Maximum length of a chain of references between schemas."""
 
 _USE_ID = "apicurio.registry.use-id"
 _IDS = {"globalId": "globalIds", "contentId": "contentIds"}
@@ -252,7 +252,7 @@ class Registry:
         return found
 
     def _request(self, path: Path, query: str = "", body: bytes | None = None) -> Any:
-        """Return the JSON of a reply, or None for what the registry does not have."""
+        """Return the JSON of a reply, or None if the registry has no such resource."""
         reply = self._reply(path, query, body)
         try:
             return None if reply is None else json.loads(reply)
@@ -260,7 +260,7 @@ class Registry:
             raise ConnectionError(f"{self.url} did not return JSON: is it a registry?") from None
 
     def _reply(self, path: Path, query: str = "", body: bytes | None = None) -> bytes | None:
-        """Return a reply, or None for what the registry does not have."""
+        """Return a reply, or None if the registry has no such resource."""
         resource = "/".join(quote(part, safe="") for part in path) + query
         try:
             headers, tls = self._connection_options()
@@ -368,7 +368,7 @@ def _authorization(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 class _KnownSchemas:
-    """Schemas that were fetched, by id, GUID, or path of a version. What was not found is asked for again."""
+    """Schemas that were fetched, by id, GUID, or path of a version. A schema that was not found is requested again."""
 
     def __init__(self) -> None:
         self._found: dict[Any, RegisteredSchema] = {}

@@ -26,7 +26,7 @@ BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec
 
 
 class Findings(NamedTuple):
-    """What was noticed while rows were read, and whether it is an error in the data."""
+    """Remarks on rows that were read, and whether the data has errors."""
 
     remarks: Sequence[str] = ()
     has_errors: bool = False
@@ -128,7 +128,7 @@ class Source(ABC):
     """Whether the caller reports :meth:`findings`. Otherwise rows that cannot be reached are an error of the reader."""
 
     def findings(self) -> Findings:
-        """Return what was noticed while the rows were read."""
+        """Return the findings of reading."""
         return Findings()
 
 

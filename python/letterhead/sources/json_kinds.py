@@ -77,7 +77,7 @@ class Misfit(ValueError):
 
 
 def is_bytes(value: Any) -> bool:
-    """Return whether a value is the object that stands for bytes."""
+    """Return whether a value is an object that represents bytes."""
     return isinstance(value, dict) and value.keys() == {BASE64}
 
 

@@ -127,6 +127,6 @@ def _encodable(text: str, place: str) -> bytes:
 
 
 def json_type(value: Any) -> str:
-    """Return what a value of JSON is, for errors."""
+    """Return the type of a value of JSON, for errors."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")

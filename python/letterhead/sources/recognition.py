@@ -1,4 +1,4 @@
-"""Recognize what an argument names: an address by its scheme, anything else by its content, not by its name."""
+"""Recognize the source that an argument names: an address by its scheme, files by their content, not by their names."""
 
 from __future__ import annotations
 

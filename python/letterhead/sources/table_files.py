@@ -30,7 +30,7 @@ _PIECE = 1 << 20
 
 
 def open_table(name: str, limits: Limits | None = None) -> Table:
-    """Open a table, of which one batch is in memory.
+    """Open a table, and keep one batch at a time in memory.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def stored_tests(where: Where, columns: Sequence[str]) -> Condition | None:
 
 
 def _split_condition(where: Where | None, columns: Sequence[str]) -> tuple[Condition | None, Condition | None]:
-    """Return what is tested before columns are decoded, and afterwards."""
+    """Return the conditions to test before columns are decoded, and afterwards."""
     parts = [] if where is None else parts_of(as_condition(where))
     later = [any(_is_decoded(test, columns) for test in predicates_in(part)) for part in parts]
     before = all_of(part for part, is_later in zip(parts, later, strict=True) if not is_later)

@@ -414,7 +414,7 @@ def guid_digits(data: Sql) -> Sql:
 
 
 def complement(digits: Sql) -> Sql:
-    """Invert the bits that hexadecimal digits stand for."""
+    """Invert the bits of hexadecimal digits."""
     return F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")
 
 

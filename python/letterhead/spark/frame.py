@@ -240,7 +240,7 @@ def headers_expression(name: str, type: DataType) -> str | None:
             return None
         value = f"h.{source}"
         if ddl(element[source]) != wanted:
-            # A cast of bytes to text leaves what is not UTF-8.
+            # A cast from bytes to text keeps bytes that are not UTF-8.
             value = f"cast({value} as {wanted})" if wanted == "binary" else f"validate_utf8(cast({value} as string))"
         parts.append(f"{value} as {part}")
     if isinstance(type, MapType) and parts == ["h.key as key", "h.value as value"]:

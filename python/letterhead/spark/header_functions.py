@@ -446,7 +446,7 @@ def _headers_input(column: str | Column, format: str) -> Input:
 
 
 def _if_possible(make: Callable[[], StepT]) -> StepT | None:
-    """Return a step by expressions of Spark; None for what they do not have."""
+    """Return a step by expressions of Spark; None if these cannot do it."""
     try:
         return make()
     except ValueError:

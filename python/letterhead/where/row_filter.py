@@ -156,7 +156,7 @@ class RowFilter:
         return Examined(truths, pa.array(attributed, errors.type))
 
     def _note_seen(self, messages: pa.Array, values: Mapping[str, pa.Array]) -> None:
-        """Note the headers of which a row has a value, also a null one."""
+        """Note the headers that a row has, also with a null value."""
         if not len(messages):
             return
         self._tested = True

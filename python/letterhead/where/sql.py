@@ -303,14 +303,14 @@ class _SqlTranslator:
         return number
 
     def _nullable(self, node: Any) -> Operand:
-        """Return an operand of which only nulls are tested: a header needs no type."""
+        """Return an operand that is only tested for null, so that a header needs no type."""
         if isinstance(node, exp.Bracket):
             header = self._typed_header(node, None)
             return Operand(header._name, Field(ANY))
         return self._operand(node)
 
     def _like(self, node: Any) -> Condition:
-        """Return the condition of LIKE, or of ILIKE, which ignores case: % stands for any text, and _ for a character."""
+        """Return the condition of LIKE, or of ILIKE, which ignores case: % matches any text, and _ one character."""
         like, operand = self._string(node.expression), self._operand(node.this)
         if isinstance(node, exp.Like) and like.endswith("%"):
             is_part = like.startswith("%") and len(like) > 1

@@ -19,7 +19,7 @@ from letterhead.kafka.groups import GroupOffsets
 def run_reset(
     cluster: Cluster, name: str, *, to: str | None, shift: int | None, topics: Sequence[str], execute: bool, json: bool
 ) -> int:
-    """Print the offsets that a group gets, and commit them if that was asked for."""
+    """Print the offsets that a group gets, and commit them with ``execute``."""
     point = None if to is None else points(to)
     chosen = dict(map(_partitions_of, topics))
     if isinstance(point, Mapping) and len(chosen) != 1:

@@ -28,7 +28,7 @@ def run_translate(
     execute: bool,
     json: bool,
 ) -> int:
-    """Print the offsets that a group gets in the copy of a topic, and commit them if that was asked for.
+    """Print the offsets that a group gets in the copy of a topic, and commit them with ``execute``.
 
     ``topics`` are the addresses of source and target, and their property files.
     """

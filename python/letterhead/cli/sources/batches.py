@@ -20,7 +20,7 @@ FORMAT = "record-batch"
 
 
 class StoredRecord(NamedTuple):
-    """A batch, which of its records has the offset, and the exit code of what was noticed."""
+    """A batch, the number of the record with the offset, and the exit code of the findings."""
 
     batch: bytes
     number: int | None  # counted from 0; None if the batch is damaged before the record

@@ -82,7 +82,7 @@ class SourceColumn:
         return itertools.chain(self._first, self._read())
 
     def finish(self) -> int:
-        """Report what was noticed while the source was read, and return the exit code."""
+        """Report the findings of reading the source, and return the exit code."""
         return report_findings(self.source)
 
     def _read(self) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:

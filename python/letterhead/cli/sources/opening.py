@@ -114,14 +114,14 @@ def print_remarks() -> Iterator[None]:
 
 
 class AskedLogins(Logins):
-    """Asks for what is missing, if there is a terminal."""
+    """Asks for missing users and passwords, if there is a terminal."""
 
     def __init__(self, brokers_remedy: str = BROKERS_REMEDY) -> None:
         super().__init__()
         self.brokers_remedy = brokers_remedy
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
-        """Return settings with those of the file that the environment names, and with a password that was asked for."""
+        """Return settings with those of the file that the environment names, and with a password that the user enters."""
         file, of_kcat = os.environ.get(CONFIG_VARIABLE), os.environ.get(KCAT_VARIABLE)
         from_file = file_settings(file or of_kcat or "", is_of_kcat=not file) if file or of_kcat else {}
         values = super().kafka_settings({**from_file, **settings}, has_servers=has_servers)

@@ -60,7 +60,7 @@ class IdSource(NamedTuple):
 
     @property
     def widths(self) -> Mapping[int, int]:
-        """Size of the id in front of a value, by magic byte."""
+        """Size of the id before a value, by magic byte."""
         is_long = self.is_long_in_header if self.id_bytes is None else self.id_bytes == LONG_ID_WIDTHS[0]
         return LONG_ID_WIDTHS if is_long else ID_WIDTHS
 

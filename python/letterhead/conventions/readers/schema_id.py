@@ -100,7 +100,7 @@ def has_id(values: pa.BinaryArray, magic: int, width: int) -> pa.BooleanArray:
 
 
 def wrong_id(prefix: bytes) -> ErrorDetail | None:
-    """Return the error of an id after its magic byte that no registry gives, or None."""
+    """Return the error of an id after its magic byte that no registry assigns, or None."""
     number = int.from_bytes(prefix[1:], "big", signed=True)
     if prefix[0] != 0 or number > 0:
         return None
@@ -110,7 +110,7 @@ def wrong_id(prefix: bytes) -> ErrorDetail | None:
 
 
 def _indexes(data: bytes) -> list[int] | ErrorDetail:
-    """Read a count and as many indexes; a count of 0 stands for the first message type."""
+    """Read a count and as many indexes; a count of 0 means the first message type."""
     numbers, at = [], 0
     while at < len(data):
         begin, number, shift = at, 0, 0

@@ -1,4 +1,4 @@
-"""Base classes of data sources. Errors of what a source cannot do name a remedy, which Spark's own do not."""
+"""Base classes of data sources. Errors for unsupported operations name a remedy, which Spark's own errors lack."""
 
 from __future__ import annotations
 

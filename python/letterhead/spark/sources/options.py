@@ -188,7 +188,7 @@ def one_of(*names: str) -> Parser:
 
 
 def timestamp(name: str, value_text: str) -> int:
-    """Parse milliseconds since 1970; refuse what is probably seconds or microseconds."""
+    """Parse milliseconds since 1970; reject numbers that are probably seconds or microseconds."""
     try:
         value = int(value_text)
     except ValueError:

@@ -193,7 +193,7 @@ class StoredSegments(Segments[Database]):
             ) from error
 
     def _sweep(self) -> None:
-        """Remove what is left of segments whose removal was interrupted."""
+        """Complete interrupted removals of segments."""
         removed = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
         for path in self._directory.parent.iterdir():
             if removed.fullmatch(path.name):
