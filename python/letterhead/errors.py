@@ -182,7 +182,7 @@ class HeaderError(LetterheadError, ValueError):
         partition: int | None = None,
         offset: int | None = None,
     ) -> None:
-        places: dict[str, object] = {
+        position: dict[str, object] = {
             "topic": topic,
             "partition": partition,
             "offset": offset,
@@ -190,7 +190,7 @@ class HeaderError(LetterheadError, ValueError):
             "byte": byte_offset,
             "row": row,
         }
-        super().__init__(_text(message, format, column, places))
+        super().__init__(_text(message, format, column, position))
         self.message, self.format, self.code = message, format, code
         self.byte_offset, self.row, self.header = byte_offset, row, header
         self.key, self.column = key, column
@@ -547,8 +547,8 @@ class DamagedRowError(StateStoreError):
     """
 
     def __init__(self, store: str, key: bytes, error: HeaderError) -> None:
-        places = {"key": _format_key(key), "header": error.header, "byte": error.byte_offset}
-        super().__init__(_text(error.message, f"store {store}", error.column, places))
+        position = {"key": _format_key(key), "header": error.header, "byte": error.byte_offset}
+        super().__init__(_text(error.message, f"store {store}", error.column, position))
         self.store = store
         self.key = key
         self.code = error.code
@@ -573,10 +573,10 @@ class StoreChoiceError(StateStoreError, ValueError):
     """The options of a reader do not match the stores in a directory, or match several."""
 
 
-def copy_error(error: _Error, message: str | None = None, **place: Any) -> _Error:
-    """Return a copy of an error with another message or place, for example in the whole instead of a part."""
+def copy_error(error: _Error, message: str | None = None, **position: Any) -> _Error:
+    """Return a copy of an error with another message or position, for example in the whole instead of a part."""
     text = error.message if message is None else message
-    copy = type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
+    copy = type(error)(text, **{name: getattr(error, name) for name in _POSITION} | position)
     for note in getattr(error, "__notes__", ()):
         copy.add_note(note)
     return copy
@@ -595,16 +595,16 @@ def without_message_number(message: str) -> str:
 _MESSAGE_NUMBER = re.compile(r"^message \d+: ")
 
 
-def _text(message: str, where: str | None, column: str | None, places: Mapping[str, object]) -> str:
+def _text(message: str, where: str | None, column: str | None, position: Mapping[str, object]) -> str:
     # Positions come last, so that errors with the same reason can be grouped by their text.
     text = ": ".join(
         part for part in (where, None if column is None else f"column {column}", message) if part is not None
     )
-    known = [f"{name} {place}" for name, place in places.items() if place is not None]
+    known = [f"{name} {value}" for name, value in position.items() if value is not None]
     return text + (f" ({', '.join(known)})" if known else "")
 
 
-_PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column", "topic", "partition", "offset")
+_POSITION = ("format", "code", "byte_offset", "row", "header", "key", "column", "topic", "partition", "offset")
 
 
 def _rebuild(cls: type[LetterheadError], args: tuple[Any, ...], cause: LetterheadError | None) -> LetterheadError:

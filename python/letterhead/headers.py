@@ -54,13 +54,13 @@ class Header(NamedTuple):
 class _Index:
     """Where the headers of each key are in a long list, and those that were removed and are still in it."""
 
-    __slots__ = ("places", "removed")
+    __slots__ = ("indexes", "removed")
 
     def __init__(self, headers: list[Header]) -> None:
-        self.places: dict[HeaderKey, list[int]] = {}
+        self.indexes: dict[HeaderKey, list[int]] = {}
         self.removed: set[int] = set()
-        for place, header in enumerate(headers):
-            self.places.setdefault(header.key, []).append(place)
+        for position, header in enumerate(headers):
+            self.indexes.setdefault(header.key, []).append(position)
 
 
 _FEW_HEADERS = 32
@@ -263,7 +263,7 @@ class Headers(Sequence[Header]):
         items.append(header)
         index = getattr(self, "_index", None)
         if index is not None:
-            index.places.setdefault(header.key, []).append(len(items) - 1)
+            index.indexes.setdefault(header.key, []).append(len(items) - 1)
         return self
 
     def remove(self, key: GivenKey) -> int:
@@ -283,11 +283,11 @@ class Headers(Sequence[Header]):
         if len(items) > _FEW_HEADERS:
             # Removed headers stay in the list until it is read, so that many keys are removed in one pass.
             index = self._indexed(items)
-            places = index.places.pop(unwanted, ())
-            index.removed.update(places)
+            indexes = index.indexes.pop(unwanted, ())
+            index.removed.update(indexes)
             if len(index.removed) > len(items) // 2:
                 self._list()
-            return len(places)
+            return len(indexes)
         before = len(items)
         items[:] = [header for header in items if header.key != unwanted]
         return before - len(items)
@@ -356,8 +356,8 @@ class Headers(Sequence[Header]):
         stored_key = header_key(key)
         headers: list[Header] = items if type(items) is list else self._list()
         if len(headers) > _FEW_HEADERS:
-            places = self._indexed(headers).places.get(stored_key, [])
-            return (headers[place] for place in (reversed(places) if last_first else places))
+            indexes = self._indexed(headers).indexes.get(stored_key, [])
+            return (headers[position] for position in (reversed(indexes) if last_first else indexes))
         return (header for header in (reversed(headers) if last_first else headers) if header.key == stored_key)
 
     def _indexed(self, headers: list[Header]) -> _Index:
@@ -375,7 +375,7 @@ class Headers(Sequence[Header]):
         if index is not None and index.removed:
             removed = index.removed
             del self._index
-            headers[:] = [header for place, header in enumerate(headers) if place not in removed]
+            headers[:] = [header for position, header in enumerate(headers) if position not in removed]
         return headers
 
     @classmethod

@@ -213,8 +213,8 @@ def _show_message(screen: Console, format: str, fields: Fields, limit: int | Non
     elif fields.get("headers"):
         screen.print(headers_table(fields["headers"], limit=limit))
     for error in fields.get("error") or []:
-        place = "" if error["byte_offset"] is None else f", byte {error['byte_offset']}"
-        screen.print(Text(f"! {printable(error['message'])} ({error['code']}{place})", style="bold red"))
+        position = "" if error["byte_offset"] is None else f", byte {error['byte_offset']}"
+        screen.print(Text(f"! {printable(error['message'])} ({error['code']}{position})", style="bold red"))
 
 
 def _field_text(name: str, value: Any, format: str, limit: int | None) -> Text:

@@ -202,23 +202,23 @@ def _type_json(type: str, text: str) -> Any:
 def _field(name: str, document: Any, arrow_type: str, format: str) -> Any:
     if document is None:
         return None
-    place = f'JSON: "{name}"'
+    label = f'JSON: "{name}"'
     if arrow_type == "binary":
-        return bytes_or_value(document, place)
+        return bytes_or_value(document, label)
     if arrow_type == "string":
         if not isinstance(document, str):
-            raise Failure(f"{place} is a string, not {json_type(document)}")
+            raise Failure(f"{label} is a string, not {json_type(document)}")
         return document
     if arrow_type == "bool":
         if not isinstance(document, bool):
-            raise Failure(f"{place} is true or false, not {json_type(document)}")
+            raise Failure(f"{label} is true or false, not {json_type(document)}")
         return document
     if is_time(name):
-        return _time(document, place, microseconds=in_microseconds(format))
-    return integer(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
+        return _time(document, label, microseconds=in_microseconds(format))
+    return integer(document, label, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
 
 
-def _time(document: Any, place: str, *, microseconds: bool) -> int:
+def _time(document: Any, label: str, *, microseconds: bool) -> int:
     """Read a time as ISO 8601 with a zone, or a number of milliseconds since 1970."""
     if isinstance(document, str) and not NUMBER.fullmatch(document):
         try:
@@ -227,16 +227,16 @@ def _time(document: Any, place: str, *, microseconds: bool) -> int:
             moment = None
         if moment is None or moment.tzinfo is None:
             raise Failure(
-                f"{place} is neither a time with a zone, such as 2026-01-01T08:30:00Z, nor milliseconds since 1970"
+                f"{label} is neither a time with a zone, such as 2026-01-01T08:30:00Z, nor milliseconds since 1970"
             )
         number, rest = divmod(moment - EPOCH, timedelta(microseconds=1 if microseconds else 1000))
         if rest:
-            raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
+            raise Failure(f"{label} has more digits than the milliseconds that the format keeps")
         return number
     if not isinstance(document, int | str | decimal.Decimal) or isinstance(document, bool):
-        raise Failure(f"{place} is a time or a number of milliseconds, not {json_type(document)}")
+        raise Failure(f"{label} is a time or a number of milliseconds, not {json_type(document)}")
     milliseconds = decimal.Decimal(document)
     if not microseconds and milliseconds != milliseconds.to_integral_value():
-        raise Failure(f"{place} has more digits than the milliseconds that the format keeps")
+        raise Failure(f"{label} has more digits than the milliseconds that the format keeps")
     # A reader that holds numbers as doubles may have changed a digit after the microseconds.
-    return integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), place, -(1 << 63), 1 << 63)
+    return integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), label, -(1 << 63), 1 << 63)

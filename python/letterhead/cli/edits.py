@@ -140,10 +140,10 @@ def edit_column(values: Any, edit: ReportedEdit) -> Any:
 
 def edit_rows(batch: pa.RecordBatch, edit: ReportedEdit, errors: pa.Array | None) -> pa.RecordBatch:
     """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
-    place = batch.schema.get_field_index("headers")
-    field, headers = batch.schema.field(place), batch.column(place)
+    index = batch.schema.get_field_index("headers")
+    field, headers = batch.schema.field(index), batch.column(index)
     edited = edit(headers)
-    return batch.set_column(place, field.with_type(edited.type), null_where_unreadable(edited, headers, errors))
+    return batch.set_column(index, field.with_type(edited.type), null_where_unreadable(edited, headers, errors))
 
 
 def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:

@@ -59,5 +59,5 @@ def _parse(text: bytearray, line: int) -> Any:
     try:
         return parse_json(text, numbers="decimal")
     except JsonError as error:
-        place = f"line {line}" if error.line is None else f"line {line + error.line - 1}, column {error.column}"
-        raise Failure(f"JSON: {error} ({place})") from error
+        position = f"line {line}" if error.line is None else f"line {line + error.line - 1}, column {error.column}"
+        raise Failure(f"JSON: {error} ({position})") from error

@@ -398,14 +398,14 @@ def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
 def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
     """Return the first error of a row, and where the row is, as far as columns tell."""
     error: Any = batch.column(error_column)[row].as_py()[0]
-    places = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
-    if places.get("offset") is None and places.get("key") is None:
+    position = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
+    if position.get("offset") is None and position.get("key") is None:
         return str(error["message"])
-    if places.get("offset") is not None:
-        places.pop("key", None)
+    if position.get("offset") is not None:
+        position.pop("key", None)
     named = ", ".join(
         f"{name} {value.hex() if isinstance(value, bytes) else value}"
-        for name, value in places.items()
+        for name, value in position.items()
         if value is not None
     )
     byte = "" if error["byte_offset"] is None else f", byte {error['byte_offset']}"

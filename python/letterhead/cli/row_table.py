@@ -127,8 +127,8 @@ class RowTable(RowWriter):
         for number, row in enumerate(rows, self._rows - len(rows)):
             print(style(f"{self._numbers[0] if self._numbers else 'record'} {number}", "bold", sys.stdout))
             for name, lines in zip(names, row[len(self._numbers) :], strict=True):
-                for place, line in enumerate(self._fitted(lines, width, False) or [""]):
-                    print(f"{GAP}{_pad('' if place else name, label)}{GAP}{line}".rstrip())
+                for index, line in enumerate(self._fitted(lines, width, False) or [""]):
+                    print(f"{GAP}{_pad('' if index else name, label)}{GAP}{line}".rstrip())
 
     def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
         """Return the width of each column: as wide as its values, as far as the screen has room, and never narrower again."""

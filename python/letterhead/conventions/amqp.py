@@ -114,8 +114,8 @@ def decode(data: bytes) -> Primitive:
     try:
         value: Any = select(headers, {"": f"{column_type}:amqp"})[""]
     except DecodeError as error:
-        place = None if error.byte_offset is None else error.byte_offset - (len(headers) - len(data))
-        raise DecodeError(error.message, format="amqp", code=error.code, byte_offset=place) from None
+        byte = None if error.byte_offset is None else error.byte_offset - (len(headers) - len(data))
+        raise DecodeError(error.message, format="amqp", code=error.code, byte_offset=byte) from None
     return Primitive(type, value)
 
 

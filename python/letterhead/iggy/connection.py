@@ -276,11 +276,11 @@ def _connect(address: Address, until: float) -> socket.socket:
     """Connect to one of the addresses of a host, which share the time that is left."""
     addresses = addresses_of(address.host, address.port, _seconds_left(until))
     failure: OSError = ConnectionError(f"{address.host} has no address")
-    for index, (family, kind, protocol, _, place) in enumerate(addresses):
+    for index, (family, kind, protocol, _, endpoint) in enumerate(addresses):
         client = socket.socket(family, kind, protocol)
         try:
             client.settimeout(_seconds_left(until) / (len(addresses) - index))
-            client.connect(place)
+            client.connect(endpoint)
         except OSError as error:
             client.close()
             failure = error

@@ -80,12 +80,12 @@ class IggyRowReader(RowReader):
         offset = self._offset_in_error(_column_of(data, start, end), partition_values, None, start, end)
         # The offset identifies the message.
         message = without_message_number(error.message)
-        place = {
+        position = {
             "topic": topic_in_errors(partition_values),
             "partition": partition_values["partition"],
             "offset": offset,
         }
-        return copy_error(error, message, **place, row=None)
+        return copy_error(error, message, **position, row=None)
 
 
 def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:

@@ -128,11 +128,13 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
         # Lengths have less than 48 bits.
         zeros = window[: max(len(window) - FIRST_MESSAGE_LEN, 0) + _LENGTH_END] == 0
-        places = np.flatnonzero(zeros[_LENGTH_END - 2 : -2] & zeros[_LENGTH_END - 1 : -1])
-        lengths: Any = sum(window[places + BATCH_LENGTH_AT + byte].astype(np.int64) << 8 * byte for byte in range(6))
-        counts: Any = sum(window[places + _COUNT_AT + byte].astype(np.int64) << 8 * byte for byte in range(4))
-        fits = (lengths <= left - places) & (counts > 0) & (lengths >= BATCH_HEADER_LEN + counts * FRAME.size)
-        return places[fits]
+        candidates = np.flatnonzero(zeros[_LENGTH_END - 2 : -2] & zeros[_LENGTH_END - 1 : -1])
+        lengths: Any = sum(
+            window[candidates + BATCH_LENGTH_AT + byte].astype(np.int64) << 8 * byte for byte in range(6)
+        )
+        counts: Any = sum(window[candidates + _COUNT_AT + byte].astype(np.int64) << 8 * byte for byte in range(4))
+        fits = (lengths <= left - candidates) & (counts > 0) & (lengths >= BATCH_HEADER_LEN + counts * FRAME.size)
+        return candidates[fits]
 
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
         """Return the error of a whole batch among errors of the batch; others concern one message."""

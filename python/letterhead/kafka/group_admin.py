@@ -172,7 +172,7 @@ def plan_reset(
     chosen = (
         _choose_partitions(client, partitions)
         if partitions
-        else [place for place in committed if committed[place] is not None]
+        else [partition for partition in committed if committed[partition] is not None]
     )
     if not chosen:
         raise ValueError(f"group {group.name!r} has no committed offsets: name a topic")
@@ -180,15 +180,20 @@ def plan_reset(
         client.offsets(dict.fromkeys(chosen, time), "read_uncommitted") for time in (EARLIEST_TIME, LATEST_TIME)
     )
     if shift is not None:
-        missing = [place for place in chosen if committed.get(place) is None]
+        missing = [partition for partition in chosen if committed.get(partition) is None]
         if missing:
             raise ValueError(f"group {group.name!r} has no committed offset of {missing[0]} to shift")
-        wanted = {place: (committed[place] or 0) + shift for place in chosen}
+        wanted = {partition: (committed[partition] or 0) + shift for partition in chosen}
     else:
         wanted = _resolve_offsets(client, chosen, point or "latest", first, end)
     return [
-        OffsetChange(place, committed.get(place), min(max(wanted[place], first[place]), end[place]), wanted[place])
-        for place in chosen
+        OffsetChange(
+            partition,
+            committed.get(partition),
+            min(max(wanted[partition], first[partition]), end[partition]),
+            wanted[partition],
+        )
+        for partition in chosen
     ]
 
 
@@ -214,38 +219,45 @@ def _resolve_offsets(
         points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)
     else:
         bounds = OffsetBounds.parse(spec, "latest", ("to=", "end="))
-        points = {place: bounds.of_partition(place.partition)[0] for place in partitions}
-    times = {place: max(point.value, 0) for place, point in points.items() if point.kind == "time"}
+        points = {partition: bounds.of_partition(partition.partition)[0] for partition in partitions}
+    times = {partition: max(point.value, 0) for partition, point in points.items() if point.kind == "time"}
     since = client.offsets(times, "read_uncommitted") if times else {}
     return {
-        place: point.resolve(
-            first=lambda place=place: first[place],  # type: ignore[misc]
-            end=lambda place=place: end[place],  # type: ignore[misc]
-            since=lambda _, place=place: None if since[place] < 0 else since[place],  # type: ignore[misc]
+        partition: point.resolve(
+            first=lambda partition=partition: first[partition],  # type: ignore[misc]
+            end=lambda partition=partition: end[partition],  # type: ignore[misc]
+            since=lambda _, partition=partition: None if since[partition] < 0 else since[partition],  # type: ignore[misc]
         )
-        for place, point in points.items()
+        for partition, point in points.items()
     }
 
 
 def _positions(
     client: KafkaClient, committed: Mapping[TopicPartition, int], members: Iterable[Member]
 ) -> list[GroupPosition]:
-    owners = {place: member for member in members for place in member.partitions}
-    places = sorted({*committed, *owners})
+    owners = {partition: member for member in members for partition in member.partitions}
+    partitions = sorted({*committed, *owners})
     known: list[TopicPartition] = []
-    for topic in dict.fromkeys(place.topic for place in places):
+    for topic in dict.fromkeys(partition.topic for partition in partitions):
         try:
             known += client.partitions([topic])
         except TopicNotFoundError:
             continue
-    ends = client.offsets({place: LATEST_TIME for place in places if place in known}, "read_uncommitted")
-    return [GroupPosition(place, committed.get(place), ends.get(place), owners.get(place)) for place in places]
+    ends = client.offsets(
+        {partition: LATEST_TIME for partition in partitions if partition in known}, "read_uncommitted"
+    )
+    return [
+        GroupPosition(partition, committed.get(partition), ends.get(partition), owners.get(partition))
+        for partition in partitions
+    ]
 
 
 def _member(member: Any, group: Any) -> Member:
     partitions = []
     if group.protocol_type == _CONSUMER:
-        partitions = [TopicPartition(*place) for place in read_assignment(bytes(member.member_assignment or b""))]
+        partitions = [
+            TopicPartition(*partition) for partition in read_assignment(bytes(member.member_assignment or b""))
+        ]
     return Member(
         member.member_id, member.client_id, member.client_host, getattr(member, "group_instance_id", None), partitions
     )

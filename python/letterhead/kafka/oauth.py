@@ -200,7 +200,7 @@ def _expiry(text: str) -> float | None:
 
 def _request_token(settings: OAuthSettings, until: float) -> Token:
     endpoint = settings.endpoint or ""
-    place = _without_credentials(endpoint)
+    server = _without_credentials(endpoint)
     deadline = Deadline(until)
     tls = ssl_context(settings.tls) if endpoint.startswith("https:") else None
     opener = open_with(deadline, tls)
@@ -210,26 +210,26 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
             time.sleep(min(0.2 * 2**attempt, max(0.0, until - time.monotonic())))
         left = until - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"no token from {place} in time{reason and ': '}{reason}")
+            raise TimeoutError(f"no token from {server} in time{reason and ': '}{reason}")
         try:
             with deadline:
                 status, body = _post(opener, settings, min(left, _REQUEST_SECONDS))
         except (OSError, ValueError, http.client.HTTPException) as error:
             remedy = "https.ca.location, or in ssl.truststore.location of sasl.jaas.config"
-            reason = failure_reason(error, place, remedy)
+            reason = failure_reason(error, server, remedy)
             continue
         if 200 <= status < 300:
             if time.monotonic() < until:  # otherwise the deadline ended the response
-                return _token_of(body, place)
+                return _token_of(body, server)
             continue
         reason = _error_code(status, body)
         if status in (400, 401, 403):
             raise PermissionError(
-                f"{place} rejected the client ({reason}): check client id, client secret and scope of OAUTHBEARER"
+                f"{server} rejected the client ({reason}): check client id, client secret and scope of OAUTHBEARER"
             )
         if not is_temporary(status):
             break
-    raise ConnectionError(f"no token from {place}: {reason}; check sasl.oauthbearer.token.endpoint.url")
+    raise ConnectionError(f"no token from {server}: {reason}; check sasl.oauthbearer.token.endpoint.url")
 
 
 def _post(opener: urllib.request.OpenerDirector, settings: OAuthSettings, timeout: float) -> tuple[int, bytes]:
@@ -259,17 +259,17 @@ def _request(settings: OAuthSettings) -> urllib.request.Request:
     )
 
 
-def _token_of(body: bytes, place: str) -> Token:
+def _token_of(body: bytes, server: str) -> Token:
     try:
         document = json.loads(body)
         text = document["access_token"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ConnectionError(f"{place} sent no access_token") from None
+        raise ConnectionError(f"{server} sent no access_token") from None
     lifetime = document.get("expires_in")
     is_known = isinstance(lifetime, int | float) and lifetime > 0
     expires = time.time() + min(lifetime, _MOST_SECONDS) if is_known else None
     try:
-        return _check_token(text, place, expires)
+        return _check_token(text, server, expires)
     except (ValueError, TypeError, PermissionError) as error:
         raise ConnectionError(str(error)) from None
 

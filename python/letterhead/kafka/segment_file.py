@@ -91,10 +91,10 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         """Return the positions in an array of bytes with a possible length and magic of a batch."""
         import numpy as np
 
-        places = np.flatnonzero(window[_MAGIC_AT:] <= 2)
-        lengths: Any = sum(window[places + 8 + byte].astype(np.int64) << 8 * (3 - byte) for byte in range(4))
+        candidates = np.flatnonzero(window[_MAGIC_AT:] <= 2)
+        lengths: Any = sum(window[candidates + 8 + byte].astype(np.int64) << 8 * (3 - byte) for byte in range(4))
         lengths += _FRAME_LEN
-        return places[(lengths >= _MIN_BATCH_LEN) & (lengths <= left - places)]
+        return candidates[(lengths >= _MIN_BATCH_LEN) & (lengths <= left - candidates)]
 
     def ends_in_zeros(self, position: int) -> bool:
         """Return whether the damaged batch at a position may not have been written to its end, in a preallocated file."""

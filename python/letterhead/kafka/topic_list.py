@@ -30,7 +30,7 @@ def read_topics(connection: Settings) -> pa.RecordBatch:
     """
     with KafkaClient(connection) as client:
         topics = client.described_topics()
-        led = [place for topic in topics for place in topic.partitions if place not in topic.leaderless]
+        led = [partition for topic in topics for partition in topic.partitions if partition not in topic.leaderless]
         sizes = _sizes(client, led)
     rows = [
         {
@@ -50,4 +50,4 @@ def _sizes(client: KafkaClient, partitions: list[TopicPartition]) -> dict[TopicP
     first, end = (
         client.offsets(dict.fromkeys(partitions, time), "read_uncommitted") for time in (EARLIEST_TIME, LATEST_TIME)
     )
-    return {place: end[place] - first[place] for place in partitions}
+    return {partition: end[partition] - first[partition] for partition in partitions}

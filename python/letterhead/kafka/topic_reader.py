@@ -161,7 +161,7 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
             if start_group is not None:
                 group = GroupOffsets(log.client, start_group)
                 points = group.start_points(chosen, "start", can_be_new=start_group == commit_group)
-                resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
+                resolved = bounds._replace(start={partition.partition: point for partition, point in points.items()})
             ranges = resolve_ranges(log, chosen, resolved)
             progress.note_deleted(ranges, bounds)
             if isolation == "read_committed" and not request.follow:

@@ -184,6 +184,6 @@ def _check_order(headers: core.Headers) -> None:
     for index, (key, value) in enumerate(pairs):
         if before is not None and key < before:
             message = f"key {key} comes after key {before}: leave out in_order=True to read any order"
-            place: dict[str, Any] = {"byte_offset": at, "header": index, "key": str(key)}
-            raise DecodeError(message, format=HEADERS_FORMATS["int"], code="not_in_order", **place)
+            position: dict[str, Any] = {"byte_offset": at, "header": index, "key": str(key)}
+            raise DecodeError(message, format=HEADERS_FORMATS["int"], code="not_in_order", **position)
         at, before = at + _KEY_AND_LENGTH.size + len(value or b""), key

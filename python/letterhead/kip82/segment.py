@@ -356,8 +356,8 @@ class _SegmentReader:
         header_format = self.segment.header_format
         # Only the batch format opens a compressed set, and finds errors in it.
         error, *_ = validate(data, MESSAGE_FORMATS[header_format]) or validate(data, BATCH_FORMATS[header_format])
-        place = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
-        return error.code, f"{error.message}{place}"
+        byte = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
+        return error.code, f"{error.message}{byte}"
 
     def next_whole(self, begin: int, expected: int) -> int:
         """Return the position of the next whole message after a damaged one, or the end of the file."""

@@ -62,9 +62,9 @@ def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
     return pc.fill_null(pc.or_(pc.less(column, -largest), pc.greater(column, largest)), False)
 
 
-def time_error(format: str, **place: Any) -> DecodeError:
+def time_error(format: str, **position: Any) -> DecodeError:
     """Return the error of a timestamp that :func:`times_outside` finds."""
-    return DecodeError(TIME_DETAIL.message, format=format, code=TIME_DETAIL.code, **place)
+    return DecodeError(TIME_DETAIL.message, format=format, code=TIME_DETAIL.code, **position)
 
 
 def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) -> pa.Array:

@@ -378,8 +378,8 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         end = min(self.size - self.candidate_len, self.zeros_from())
         while position < end:
             window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + self.candidate_len), np.uint8)
-            places = self.candidates_in(window, self.size - position)
-            yield from (position + int(place) for place in places)
+            candidates = self.candidates_in(window, self.size - position)
+            yield from (position + int(candidate) for candidate in candidates)
             position += _SEARCH_LEN
 
     def _is_valid(self, position: int, min_offset: int) -> bool:

@@ -222,18 +222,18 @@ class Edit:
         bounds = np.searchsorted(numbers[order], np.arange(len(functions) + 1))
         values, new_values = headers.field("value"), {}
         for (key, function), start, end in zip(functions.items(), bounds[:-1], bounds[1:], strict=True):
-            places = order[start:end]
-            counts = np.bincount(rows[places], minlength=len(messages))
+            indexes = order[start:end]
+            counts = np.bincount(rows[indexes], minlength=len(messages))
             offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
             try:
-                new = function.function(values.take(pa.array(places)))
+                new = function.function(values.take(pa.array(indexes)))
             except Exception as error:
                 error.add_note(
                     f"the function for header {key!r} is called with one pyarrow array of all values, as in "
                     "lambda values: pyarrow.compute.utf8_upper(values.cast('string'))"
                 )
                 raise
-            new_values[key] = pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(places)))
+            new_values[key] = pa.ListArray.from_arrays(pa.array(offsets), _check_new_values(key, new, len(indexes)))
         return new_values
 
 
@@ -316,8 +316,8 @@ def _numbers_of_keys(headers: pa.StructArray, keys: list[HeaderKey]) -> Any:
         of_type = {key: number for number, (type_of_key, key) in enumerate(typed) if type_of_key == type}
         found = pc.index_in(bits, pa.array(list(of_type), pa.binary()))
         is_found = pc.and_(found.is_valid(), pc.equal(headers.field("key_type"), type)).fill_null(False)
-        places = is_found.to_numpy(zero_copy_only=False)
-        numbers[places] = np.array(list(of_type.values()))[found.filter(is_found).to_numpy()]
+        mask = is_found.to_numpy(zero_copy_only=False)
+        numbers[mask] = np.array(list(of_type.values()))[found.filter(is_found).to_numpy()]
     return numbers
 
 

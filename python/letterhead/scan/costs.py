@@ -96,7 +96,7 @@ def _find_common_affixes(texts: Sequence[str]) -> tuple[str, str]:
 def _prefix(texts: Sequence[str]) -> str:
     # The first and the last text in order have the common start of all texts.
     first, last = min(texts), max(texts)
-    start = first[: next((place for place, char in enumerate(first) if char != last[place]), len(first))]
+    start = first[: next((index for index, char in enumerate(first) if char != last[index]), len(first))]
     # Small binary numbers begin with zero bytes, which are unlikely in text.
     return start if start.isprintable() else ""
 

@@ -37,7 +37,7 @@ _STRAYS = 0.05
 # Fewer distinct numbers may look like a type by chance.
 _FEW = 3
 
-_TABLE = {reading.type: (place, reading.width) for place, reading in enumerate(CANDIDATE_TYPES)}
+_TABLE = {reading.type: (index, reading.width) for index, reading in enumerate(CANDIDATE_TYPES)}
 
 
 class Guess(NamedTuple):
@@ -133,15 +133,15 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     rivals = [type for type in order[1:] if not _read_alike(type, order[0])]
     margin = costs[rivals[0]] - best if rivals else float("inf")
     guesses = []
-    for place, type in enumerate(order):
-        if place == 0:
+    for index, type in enumerate(order):
+        if index == 0:
             confidence = _confidence_of_first(type, margin, len(values))
         else:
             behind = costs[type] - best
             near = behind <= _FAR or _read_alike(type, order[0])
             confidence = "tie" if behind <= _TIE else "possible" if near else "unlikely"
         guess = _guess(type, confidence, costs[type], statistics, total)
-        if place == 0:
+        if index == 0:
             guess = guess._replace(evidence="; ".join([guess.evidence, *_confusable_values(type, statistics)]))
         guesses.append(guess)
         if type == "string":

@@ -60,7 +60,7 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
         "<h2>Each key</h2>",
         '<p class="dim">A bar shows the number of bits that encode a sample of the distinct values as the type, compared '
         "with their plain bytes: the shorter, the better the type explains them.</p>",
-        *(_section(place, key) for place, key in enumerate(keys)),
+        *(_section(index, key) for index, key in enumerate(keys)),
         "<h2>Confidence</h2>",
         "<dl>",
         *(f'<dt class="{word}">{word}</dt><dd>{text(meaning)}</dd>' for word, meaning in CONFIDENCES.items()),
@@ -76,12 +76,12 @@ def text(value: str) -> str:
 
 def _overview(keys: Sequence[KeyScan]) -> str:
     rows = []
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         statistics, cells = key.statistics, summary(key)
         present = _meter(statistics.rows, key.of_rows, f"in {statistics.rows:,} of {key.of_rows:,} rows")
         null = _meter(statistics.nulls, statistics.headers, f"{statistics.nulls:,} of {statistics.headers:,} null")
         rows.append(
-            f'<tr><td class="key mono"><a href="#key-{place}">{text(cells["key"])}</a></td>'
+            f'<tr><td class="key mono"><a href="#key-{index}">{text(cells["key"])}</a></td>'
             f'<td class="nowrap">{present}{cells["rows"]}</td>'
             f'<td class="nowrap">{null}{cells["null"]}</td>'
             f'<td class="number nowrap">{percent(statistics.repeated, statistics.rows)}</td>'
@@ -103,7 +103,7 @@ def _tag(key: KeyScan) -> str:
     return f'<code>{text(" or ".join(find_tied_types(key)))}</code> <span class="tag {confidence}">{confidence}</span>'
 
 
-def _section(place: int, key: KeyScan) -> str:
+def _section(index: int, key: KeyScan) -> str:
     statistics = key.statistics
     repeated = (
         f"repeated in {statistics.repeated:,} rows, at most {statistics.most} times"
@@ -116,9 +116,9 @@ def _section(place: int, key: KeyScan) -> str:
         f"{'' if statistics.sample.is_all else 'about '}{statistics.distinct:,} distinct",
     ]
     figures = (("bytes of a value", statistics.sizes), ("position in the row, from 0", statistics.positions))
-    plots = "".join(_figure(caption, numbers, place < _MAX_PLOTTED_KEYS) for caption, numbers in figures)
+    plots = "".join(_figure(caption, numbers, index < _MAX_PLOTTED_KEYS) for caption, numbers in figures)
     return (
-        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
+        f'<section id="key-{index}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
     )
 
@@ -214,10 +214,10 @@ def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
     width = -(-(high - low + 1) // (_MAX_BARS // 2))
     counts: dict[int, int] = {}
     for bucket, count in numbers.counts.items():
-        place = (max(bucket, low) - low) // width
-        counts[place] = counts.get(place, 0) + count
+        index = (max(bucket, low) - low) // width
+        counts[index] = counts.get(index, 0) + count
     last = (high - low) // width
     return [
-        (low + place * width, min(high, low + (place + 1) * width - 1), counts.get(place, 0))
-        for place in range(last + 1)
+        (low + index * width, min(high, low + (index + 1) * width - 1), counts.get(index, 0))
+        for index in range(last + 1)
     ]

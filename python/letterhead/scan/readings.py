@@ -225,11 +225,11 @@ def _true(mask: Any) -> Any:
 
 def _json(values: Values) -> Any:
     is_json = values.matching(_BRACKETS).copy()
-    for place in np.flatnonzero(is_json):
+    for row in np.flatnonzero(is_json):
         try:
-            json.loads(values.values[int(place)].as_py())
+            json.loads(values.values[int(row)].as_py())
         except (ValueError, RecursionError):
-            is_json[place] = False
+            is_json[row] = False
     return is_json
 
 
@@ -263,14 +263,14 @@ def _schema_id(values: Values) -> Any:
     return ((magic == 0) & (values.sizes == 5)) | ((magic == 1) & (values.sizes == 17))
 
 
-def _byte_at(values: Values, place: int) -> Any:
+def _byte_at(values: Values, index: int) -> Any:
     """Return one byte of each value; 0 where a value is shorter."""
     found = np.zeros(len(values.sizes), np.uint8)
-    longer = values.sizes > place
+    longer = values.sizes > index
     if longer.any():
         _, offsets, data = values.values.buffers()
         starts = np.frombuffer(offsets, np.int32)[values.values.offset :][: len(found)]
-        found[longer] = np.frombuffer(data, np.uint8)[starts[longer] + place]
+        found[longer] = np.frombuffer(data, np.uint8)[starts[longer] + index]
     return found
 
 

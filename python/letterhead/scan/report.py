@@ -137,7 +137,7 @@ class Scan:
         lines = [headline(self)]
         if rows:
             rows.insert(0, list(summary(self.keys[0])))
-            widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+            widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
             lines += [
                 "  ".join(f"{field:{width}}" for field, width in zip(row, widths, strict=True)).rstrip() for row in rows
             ]

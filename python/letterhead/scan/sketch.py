@@ -106,16 +106,16 @@ class Sample:
     def add(self, values: Any, counts: Any) -> None:
         """Add a binary array of distinct values, and an array of their counts."""
         hashes = np.frombuffer(_native.value_hashes(values), np.uint64)
-        places = np.arange(len(hashes))
+        rows = np.arange(len(hashes))
         if len(hashes) > self.max_values:
             # No more than `max_values` of these are kept.
-            places = np.argpartition(hashes, self.max_values)[: self.max_values]
+            rows = np.argpartition(hashes, self.max_values)[: self.max_values]
         # Values beyond the last of a full sample would be removed.
         last = 1 << 64 if self.is_all else max(self.values)
-        for place in places.tolist():
-            digest = int(hashes[place])
+        for row in rows.tolist():
+            digest = int(hashes[row])
             if digest <= last:
-                self._add(digest, values[place].as_py(), int(counts[place]))
+                self._add(digest, values[row].as_py(), int(counts[row]))
         self._shrink()
 
     def merge(self, other: Sample) -> None:

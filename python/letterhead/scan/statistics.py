@@ -161,11 +161,11 @@ class Statistics:
             rows, positions = rows[has_key], positions[has_key]
             parts = {name: part.filter(pa.array(has_key)) for name, part in parts.items()}
         known = not self.more_headers
-        for key, places in _group_by_key(parts, self._drop, self.max_keys):
+        for key, indexes in _group_by_key(parts, self._drop, self.max_keys):
             statistics = self.keys.setdefault(key, KeyStatistics(exact=known))
-            chosen = pa.array(places)
+            chosen = pa.array(indexes)
             types = parts["type"].take(chosen) if "type" in parts else None
-            statistics.add(parts["value"].take(chosen), rows[places], positions[places], types)
+            statistics.add(parts["value"].take(chosen), rows[indexes], positions[indexes], types)
         self._shrink()
 
     def add_errors(self, codes: dict[str, int], rows: int) -> None:
@@ -257,9 +257,9 @@ def _group_by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[t
 
     if len(groups) > max_keys:
         groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))
-        drop((key_of(code), len(places)) for code, places in groups[max_keys:])
-    for code, places in groups[:max_keys]:
-        yield key_of(code), places
+        drop((key_of(code), len(indexes)) for code, indexes in groups[max_keys:])
+    for code, indexes in groups[:max_keys]:
+        yield key_of(code), indexes
 
 
 def _key_bytes(key: Key) -> bytes:

@@ -280,7 +280,7 @@ def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: p
 
 def _locate_error(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
     """Return an error with the topic, partition and offset of its row, if the batch has them."""
-    places: dict[str, Any] = {
+    position: dict[str, Any] = {
         name: batch.column(name)[error.row].as_py() for name in LOCATIONS if name in batch.schema.names
     }
-    return copy_error(error, **places, row=None) if "offset" in places else error
+    return copy_error(error, **position, row=None) if "offset" in position else error

@@ -29,68 +29,68 @@ def headers_value(document: Any, form: str, *, strings_have_types: bool) -> lh.H
         raise JsonError(f'JSON: "headers" is a list, not {json_type(document)}')
     headers = lh.Headers()
     for index, item in enumerate(document):
-        place = f"JSON: header {index}"
+        label = f"JSON: header {index}"
         if not isinstance(item, dict) or set(item) != {"key", "value"}:
-            raise JsonError(f'{place}: an object with "key" and "value" is needed')
-        value = bytes_or_value(item["value"], place, types=True)
+            raise JsonError(f'{label}: an object with "key" and "value" is needed')
+        value = bytes_or_value(item["value"], label, types=True)
         if strings_have_types and isinstance(item["value"], str):
             value = String(item["value"])
-        headers.add(_key(item["key"], form, place), value)
+        headers.add(_key(item["key"], form, label), value)
     return headers
 
 
-def _key(document: Any, form: str, place: str) -> HeaderKey:
-    place = f"{place}: its key"
+def _key(document: Any, form: str, label: str) -> HeaderKey:
+    label = f"{label}: its key"
     if form == "int":
-        return integer(document, place, -(1 << 31), 1 << 31)
+        return integer(document, label, -(1 << 31), 1 << 31)
     if form == "typed" and isinstance(document, dict):
-        value = bytes_or_value(document, place, types=True)
+        value = bytes_or_value(document, label, types=True)
         if not isinstance(value, Value):
-            raise JsonError(f'{place} has no "type"')
+            raise JsonError(f'{label} has no "type"')
         return lh.Headers([(value, None)])[0].key  # UTF-8 strings as str
     if not isinstance(document, str):
-        raise JsonError(f"{place} is a string, not {json_type(document)}")
-    _encodable(document, place)
+        raise JsonError(f"{label} is a string, not {json_type(document)}")
+    _encodable(document, label)
     return document
 
 
-def integer(number: Any, place: str, low: int, high: int) -> int:
+def integer(number: Any, label: str, low: int, high: int) -> int:
     """Read an integer from ``low`` up to ``high``, a number or a string of its digits."""
     if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
         number = int(number)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise JsonError(f"{place} is a whole number, not {json_type(number)}")
+        raise JsonError(f"{label} is a whole number, not {json_type(number)}")
     if not low <= number < high:
-        raise JsonError(f"{place} does not fit {(high - low).bit_length() - 1} bits")
+        raise JsonError(f"{label} does not fit {(high - low).bit_length() - 1} bits")
     return number
 
 
-def bytes_or_value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
+def bytes_or_value(document: Any, label: str, *, types: bool = False) -> bytes | Value | None:
     """Parse the value of a header: null, a string, an object with base64 or hex, or an object with a type."""
     if document is None:
         return None
     if isinstance(document, str):
-        return _encodable(document, place)
+        return _encodable(document, label)
     type = document.get("type") if isinstance(document, dict) and types else None
     names = {"value", "base64", "hex"} if type is not None else {"base64", "hex"}
     if not isinstance(document, dict) or len(document) != 1 + (type is not None) or not names.intersection(document):
         typed = ', or with "type" and "value"' if types else ""
-        raise JsonError(f'{place}: a value is null, a string, or an object with "base64" or "hex"{typed}')
+        raise JsonError(f'{label}: a value is null, a string, or an object with "base64" or "hex"{typed}')
     if type is not None:
         if not isinstance(type, str):
-            raise JsonError(f'{place}: "type" is a string, not {json_type(type)}')
-        type = _naming_place(place, check_type, type)
+            raise JsonError(f'{label}: "type" is a string, not {json_type(type)}')
+        type = _with_label(label, check_type, type)
     if type is not None and "value" in document:
-        return _read_typed_value(type, document["value"], place)
+        return _read_typed_value(type, document["value"], label)
     for name, parse in (("base64", parse_base64), ("hex", parse_hex)):
         if name in document:
             if not isinstance(document[name], str):
-                raise JsonError(f'{place}: "{name}" is a string, not {json_type(document[name])}')
-            bits = parse(document[name], f"{place}: {name}")
+                raise JsonError(f'{label}: "{name}" is a string, not {json_type(document[name])}')
+            bits = parse(document[name], f"{label}: {name}")
     return bits if type is None else value_from_message(type, bits)
 
 
-def _read_typed_value(type: str, document: Any, place: str) -> Value:
+def _read_typed_value(type: str, document: Any, label: str) -> Value:
     """Read the value of an object with a type."""
     is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
     if type == "bool":
@@ -102,28 +102,28 @@ def _read_typed_value(type: str, document: Any, place: str) -> Value:
     else:
         fits, expected = isinstance(document, str), "a string"
     if not fits:
-        raise JsonError(f'{place}: "value" of type {type} is {expected}, not {json_type(document)}')
+        raise JsonError(f'{label}: "value" of type {type} is {expected}, not {json_type(document)}')
     if isinstance(document, str) and type != "char":
-        _encodable(document, place)
-    value: Value = _naming_place(
-        place, parse_value, type, str(document).lower() if isinstance(document, bool) else str(document)
+        _encodable(document, label)
+    value: Value = _with_label(
+        label, parse_value, type, str(document).lower() if isinstance(document, bool) else str(document)
     )
     return value
 
 
-def _naming_place(place: str, parse: Any, *arguments: Any) -> Any:
+def _with_label(label: str, parse: Any, *arguments: Any) -> Any:
     """Call a reader; its failure names the place in the document."""
     try:
         return parse(*arguments)
     except ValueError as error:
-        raise JsonError(f"{place}: {error}") from error
+        raise JsonError(f"{label}: {error}") from error
 
 
-def _encodable(text: str, place: str) -> bytes:
+def _encodable(text: str, label: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise JsonError(f"{place} has a lone surrogate, which UTF-8 does not have") from error
+        raise JsonError(f"{label} has a lone surrogate, which UTF-8 does not have") from error
 
 
 def json_type(value: Any) -> str:

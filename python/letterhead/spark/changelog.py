@@ -183,8 +183,8 @@ def _parse_suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
             try:
                 suppressed = read_suppressed(row["value"], headers)
             except DecodeError as error:
-                place = f"partition={row['partition']}, offset={row['offset']}"
-                raise copy_error(error, f"{error.message} in the row with {place}") from None
+                position = f"partition={row['partition']}, offset={row['offset']}"
+                raise copy_error(error, f"{error.message} in the row with {position}") from None
             fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": suppressed.time}
             for name in _VALUES:
                 fields |= _fields(name, getattr(suppressed, name))

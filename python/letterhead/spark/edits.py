@@ -236,10 +236,10 @@ class _EditStep:
             # Positions refer to the list before this filter, which never removes the first header of a key.
             firsts = {key: _position(headers, key) for key in set_values}
 
-            def is_kept(header: Column, place: Column) -> Column:
+            def is_kept(header: Column, index: Column) -> Column:
                 choices = []
                 for key, value in set_values.items():
-                    kept = place + 1 == firsts[key]
+                    kept = index + 1 == firsts[key]
                     if self.skip_nulls:
                         kept = kept | value["value"].isNull()
                     choices.append((header["key"] == key, kept))

@@ -179,8 +179,8 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
         if not type.startswith("timestamp"):
             values.append((F.lit(f"{name}="), F.coalesce(text, F.lit("null"))))
     starts = chain([" in the row with "], repeat(", "))
-    places = [part for start, value in zip(starts, values, strict=False) for part in (F.lit(start), *value)]
-    return [*places, F.lit(f": {KEEP_ROWS}")]
+    parts = [part for start, value in zip(starts, values, strict=False) for part in (F.lit(start), *value)]
+    return [*parts, F.lit(f": {KEEP_ROWS}")]
 
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:

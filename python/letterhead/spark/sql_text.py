@@ -360,12 +360,12 @@ class _Projections:
         lists: list[dict[str, str]] = [{} for _ in range(depth + 1)]
         lists[depth] = {name: self._text(expression) for name, expression in self.columns.items()}
         last_use = dict.fromkeys(self.names, 0)
-        for user, place in [
+        for user, level in [
             *((user, self._level(user) - 1) for user in self.names),
             *((user, depth) for user in self.columns.values()),
         ]:
             for used in self._named(user):
-                last_use[used] = max(last_use[used], place)
+                last_use[used] = max(last_use[used], level)
         for expression, name in self.names.items():
             first = self._level(expression) - 1
             lists[first][name] = self._text(*expression.operands)

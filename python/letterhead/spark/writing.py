@@ -137,8 +137,8 @@ def _narrow(name: str, number: Sql) -> Sql:
     if name == "uint64":
         return F.lpad(F.conv(number.cast("string"), 10, 16), 16, "0")
     # A negative number has all 16 digits, and the first ones are dropped.
-    places = 2 * WIDTHS[name]
-    return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - places, places)
+    length = 2 * WIDTHS[name]
+    return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - length, length)
 
 
 def _wide(name: str, number: Sql) -> Sql:

@@ -131,10 +131,10 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
     for operation, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if operation == "equal":
             # A header that only moved up or down is shown at its position on the right.
-            lines += [f"  {place}  {_format_header(right[place])}" for place in range(c, d)]
+            lines += [f"  {index}  {_format_header(right[index])}" for index in range(c, d)]
             continue
-        lines += [f"- {place}  {_format_header(left[place])}" for place in range(a, b)]
-        lines += [f"+ {place}  {_format_header(right[place])}" for place in range(c, d)]
+        lines += [f"- {index}  {_format_header(left[index])}" for index in range(a, b)]
+        lines += [f"+ {index}  {_format_header(right[index])}" for index in range(c, d)]
     return "\n".join([*lines, *_explain(left, right)])
 
 
@@ -144,19 +144,19 @@ def _explain(left: Headers, right: Headers) -> list[str]:
         return ["the headers are the same, in another order"]
     if left.unique() == right.unique() and len(left) != len(right):
         return ["the last value of every key is the same: repeated headers are missing"]
-    place = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
-    if place is None or left[place].key != right[place].key:
+    index = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), None)
+    if index is None or left[index].key != right[index].key:
         return []
-    ours, theirs = left[place].value, right[place].value
+    ours, theirs = left[index].value, right[index].value
     if None in (ours, theirs):
-        return [f"header {place}: the value is {_format_value(ours)}, and on the right {_format_value(theirs)}"]
+        return [f"header {index}: the value is {_format_value(ours)}, and on the right {_format_value(theirs)}"]
     types = [value.type if isinstance(value, Value) else "no type" for value in (ours, theirs)]
     if types[0] != types[1]:
-        return [f"header {place}: the type is {types[0]}, and on the right {types[1]}"]
+        return [f"header {index}: the type is {types[0]}, and on the right {types[1]}"]
     a, b = _bits(ours), _bits(theirs)
     first = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     sizes = f" ({len(a)} and {len(b)} bytes)" if len(a) != len(b) else ""
-    return [f"header {place}: the values differ from byte {first} on{sizes}"]
+    return [f"header {index}: the values differ from byte {first} on{sizes}"]
 
 
 def _bits(value: HeaderValue) -> bytes:

@@ -97,10 +97,10 @@ def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
     except RecursionError:
         raise ValueError(f"where: the text is nested too deeply: {DEPTH_HINT}") from None
     except SqlglotError as error:
-        place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
-        highlighted = f" at {place['highlight']!r}" if place.get("highlight") else ""
-        reason = (place.get("description") or str(error)).partition(" for <")[0]
-        at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
+        details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
+        highlighted = f" at {details['highlight']!r}" if details.get("highlight") else ""
+        reason = (details.get("description") or str(error)).partition(" for <")[0]
+        at = f", line {details['line']}, column {details['col']}" if details.get("line") else ""
         raise ValueError(
             f"where: the text is not a SQL expression{highlighted}{at}: {reason[:1].lower()}{reason[1:]}"
         ) from None
@@ -120,8 +120,8 @@ def _check_depth(text: str) -> None:
         else:
             prefixes[-1] = 0
         if len(prefixes) - 1 + sum(prefixes) > MAX_DEPTH:
-            place = f"line {token.line}, column {token.col}"
-            raise ValueError(f"where: {token.text} ({place}) is nested too deeply: {DEPTH_HINT}")
+            position = f"line {token.line}, column {token.col}"
+            raise ValueError(f"where: {token.text} ({position}) is nested too deeply: {DEPTH_HINT}")
 
 
 class _SqlTranslator:

@@ -75,7 +75,7 @@ def _document(group: GroupDescription) -> dict[str, object]:
                 "client": member.client,
                 "host": member.host,
                 "instance": member.instance,
-                "partitions": [str(place) for place in member.partitions],
+                "partitions": [str(partition) for partition in member.partitions],
             }
             for member in group.members
         ],

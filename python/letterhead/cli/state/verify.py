@@ -191,8 +191,8 @@ def _line(files: StoreFiles, error: RowError) -> Text:
         f"key {error.key.hex()}" if error.key is not None else "",
     ]
     details = [error.code or "", f"byte {error.byte_offset}" if error.byte_offset is not None else ""]
-    place, detail = (", ".join(filter(None, parts)) for parts in (words, details))
-    return Text(printable(f"! {place}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
+    position, detail = (", ".join(filter(None, parts)) for parts in (words, details))
+    return Text(printable(f"! {position}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
 
 
 def _summary(result: StoreResult) -> Text:

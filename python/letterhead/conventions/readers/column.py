@@ -119,9 +119,9 @@ def _read_block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -
         raise as_error(_find_error(values, reader, first), DecodeError, reader.name, row=row + first)
     row_errors = pa.array([[_find_error(values, reader, int(at))._asdict()] for at in rows], ERRORS)
     if len(rows) < len(values):
-        places = np.full(len(values), -1, np.int64)
-        places[rows] = np.arange(len(rows))
-        row_errors = row_errors.take(pa.array(places, mask=~bad))
+        indexes = np.full(len(values), -1, np.int64)
+        indexes[rows] = np.arange(len(rows))
+        row_errors = row_errors.take(pa.array(indexes, mask=~bad))
     return pa.StructArray.from_arrays([result, row_errors], fields=list(result_type(reader.type, errors)))
 
 

@@ -119,16 +119,16 @@ def decode_groups(
     schema = require(schema, "the columns of a decoder")
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
-    places = np.full(len(column), -1, np.int64)
+    indexes = np.full(len(column), -1, np.int64)
     at = 0
     for group in groups:
         for rows, array in _decode_group(group, decode, type, errors, row_errors):
-            places[rows] = np.arange(at, at + len(rows))
+            indexes[rows] = np.arange(at, at + len(rows))
             at += len(rows)
             parts.append(array)
     array = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], type)
-    if not np.array_equal(places, np.arange(at)):
-        array = array.take(pa.array(places, mask=places < 0))
+    if not np.array_equal(indexes, np.arange(at)):
+        array = array.take(pa.array(indexes, mask=indexes < 0))
     columns, fields = array.flatten(), [field.with_nullable(True) for field in schema]
     if errors == "column":
         columns.append(_error_column(row_errors, len(column)))
@@ -301,9 +301,11 @@ def _error_column(row_errors: Errors, length: int) -> pa.Array:
     if not row_errors:
         return pa.nulls(length, ERRORS)
     rows = np.array(sorted(row_errors), np.int64)
-    places = np.full(length, -1, np.int64)
-    places[rows] = np.arange(len(rows))
-    return pa.array([[row_errors[int(row)]._asdict()] for row in rows], ERRORS).take(pa.array(places, mask=places < 0))
+    indexes = np.full(length, -1, np.int64)
+    indexes[rows] = np.arange(len(rows))
+    return pa.array([[row_errors[int(row)]._asdict()] for row in rows], ERRORS).take(
+        pa.array(indexes, mask=indexes < 0)
+    )
 
 
 def _mask(rows: Errors, length: int) -> npt.NDArray[np.bool_]:

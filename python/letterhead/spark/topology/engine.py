@@ -196,7 +196,7 @@ def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]
     queues: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     for record in records:
         queues.setdefault((record[TOPIC], record[PARTITION]), []).append(record)
-    by_offset = (sorted(queues[place], key=itemgetter(OFFSET)) for place in sorted(queues))
+    by_offset = (sorted(queues[partition], key=itemgetter(OFFSET)) for partition in sorted(queues))
     # Timestamps need not be in order: `merge` compares the next records only.
     return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 

@@ -36,20 +36,20 @@ def merge_rows(
     ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
     value is ``None``. For a row that the store cannot read, the error is yielded.
     """
-    place, count = 0, len(cached)
+    index, count = 0, len(cached)
     for row in _with_errors(stored):
         if isinstance(row, DamagedRowError):
             yield row
             continue
         at = order(row[0])
-        while place < count and (cached[place][0] > at if reverse else cached[place][0] < at):
-            if cached[place][2] is not None:
-                yield cached[place][1:]  # type: ignore[misc]
-            place += 1
-        if place < count and cached[place][0] == at:
+        while index < count and (cached[index][0] > at if reverse else cached[index][0] < at):
+            if cached[index][2] is not None:
+                yield cached[index][1:]  # type: ignore[misc]
+            index += 1
+        if index < count and cached[index][0] == at:
             continue  # the cached row replaces this one, and comes next
         yield row
-    for _, key, value_or_none in cached[place:]:
+    for _, key, value_or_none in cached[index:]:
         if value_or_none is not None:
             yield key, value_or_none
 

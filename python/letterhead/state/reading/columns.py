@@ -388,14 +388,14 @@ def _group_rows(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[byte
 
 
 def _slices(
-    column: pa.BinaryArray, bad: pa.BooleanArray, min_key_len: int, places: dict[str, tuple[int, int]]
+    column: pa.BinaryArray, bad: pa.BooleanArray, min_key_len: int, slices: dict[str, tuple[int, int]]
 ) -> dict[str, pa.Array]:
     """Return slices of bytes as columns, of the types in :data:`_INTEGERS` or bytes; bad rows are null."""
     any_bad = pc.any(bad).as_py()
     if any_bad:
         column = pc.if_else(bad, bytes(min_key_len), column)
     columns = {}
-    for name, (start, stop) in places.items():
+    for name, (start, stop) in slices.items():
         part = pc.binary_slice(column, start, stop)
         if name in _INTEGERS:
             # Stored integers are big-endian and fill their slice: reversed, they are Arrow's.

@@ -44,10 +44,10 @@ class TemporaryDirectory(Closing):
     """
 
     def __init__(self, purpose: str) -> None:
-        place = tempfile.gettempdir()
-        if place not in _swept:
-            _swept.add(place)
-            _sweep(Path(place))
+        directory = tempfile.gettempdir()
+        if directory not in _swept:
+            _swept.add(directory)
+            _sweep(Path(directory))
         self.path, lock = _lock(purpose)
         self._remove = finalize(self, _remove, self.path, lock, os.getpid())
 
@@ -80,11 +80,11 @@ def _remove(path: Path, lock: int, process: int) -> None:
         os.close(lock)
 
 
-def _sweep(place: Path) -> None:
+def _sweep(directory: Path) -> None:
     """Remove the directories of processes that have died, if the system tells which these are."""
     if fcntl is None:
         return
-    for path in place.glob(f"{PREFIX}*/{LOCK}"):
+    for path in directory.glob(f"{PREFIX}*/{LOCK}"):
         # The directory may belong to another user, or be removed by another process.
         with suppress(OSError):
             if not path.parent.is_symlink() and _is_abandoned(path):
