@@ -204,9 +204,9 @@ class IggyClient(Closing):
         self._close_if_unanswered()
         poll = _poll_of(partition, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
-            with self._closing_after_errors(), self.shared_deadline() as until:
+            with self._closing_after_errors(), self.shared_deadline() as deadline:
                 try:
-                    self._connection.send(READ, _POLL, poll.body, until)
+                    self._connection.send(READ, _POLL, poll.body, deadline)
                     self._unanswered = poll
                 except OSError:
                     self.close()
@@ -220,13 +220,13 @@ class IggyClient(Closing):
         TooLarge
             If the reply has more bytes.
         """
-        with self.shared_deadline() as until:
+        with self.shared_deadline() as deadline:
             reply = None
             if self._unanswered is poll and self._connection is not None:
                 self._unanswered = None
                 with self._closing_after_errors():
                     try:
-                        reply = self._connection.receive(until, max_bytes)
+                        reply = self._connection.receive(deadline, max_bytes)
                     except PermissionError:
                         raise
                     except OSError:
@@ -243,15 +243,15 @@ class IggyClient(Closing):
         """
         metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
-        with self.shared_deadline() as until:
+        with self.shared_deadline() as deadline:
             self._close_if_unanswered()
             if self._connection is None or self._session is None:
                 self._session = bytes(self._read(_GET_ME, b"", _MAX_LISTED_BYTES))
             connection, session = require(self._connection, "the connection"), self._session
             with self._closing_after_errors(), self._parsing("acknowledgement"):
                 try:
-                    connection.send(SEND, _SEND, body, until)
-                    reply = connection.receive(until, SHORT_REPLY)
+                    connection.send(SEND, _SEND, body, deadline)
+                    reply = connection.receive(deadline, SHORT_REPLY)
                 except PermissionError:
                     raise
                 except OSError as error:
@@ -340,31 +340,31 @@ class IggyClient(Closing):
 
     def _read(self, command: int, body: bytes, max_bytes: int) -> memoryview:
         """Send a read-only request, and retry it until the server answers or the deadline passes."""
-        with self.shared_deadline() as until:
+        with self.shared_deadline() as deadline:
             pause = _BACKOFF
             while True:
-                connection = self._connected(until)
+                connection = self._connected(deadline)
                 with self._closing_after_errors():
                     try:
-                        connection.send(READ, command, body, until)
-                        return connection.receive(until, max_bytes)
+                        connection.send(READ, command, body, deadline)
+                        return connection.receive(deadline, max_bytes)
                     except PermissionError:
                         raise
                     except OSError as error:
                         self.close()
-                        pause = self._wait(pause, until, error)
+                        pause = self._wait(pause, deadline, error)
 
     def _close_if_unanswered(self) -> None:
         """Close the connection if the reply to a poll is outstanding: it would be read as the reply to the next request."""
         if self._unanswered is not None:
             self.close()
 
-    def _connected(self, until: float) -> Connection:
+    def _connected(self, deadline: float) -> Connection:
         self._close_if_unanswered()
         pause = _BACKOFF
         while self._connection is None:
             try:
-                self._connection = Connection(self.address, until)
+                self._connection = Connection(self.address, deadline)
             except PermissionError:
                 raise
             except ssl.SSLCertVerificationError as error:
@@ -373,11 +373,11 @@ class IggyClient(Closing):
                     f"the certificate of {self.address} is not trusted: {why}; set tls_ca_file or tls_domain"
                 ) from None
             except OSError as error:
-                pause = self._wait(pause, until, error)
+                pause = self._wait(pause, deadline, error)
         return self._connection
 
-    def _wait(self, pause: float, until: float, error: OSError) -> float:
-        if time.monotonic() + pause >= until:
+    def _wait(self, pause: float, deadline: float, error: OSError) -> float:
+        if time.monotonic() + pause >= deadline:
             raise TimeoutError(f"{self.address} did not answer in {self.timeout:g} s: {error}") from error
         time.sleep(pause)
         return min(2 * pause, _MAX_BACKOFF)

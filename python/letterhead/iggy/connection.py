@@ -101,7 +101,7 @@ class Connection:
         When to stop waiting, in seconds of ``time.monotonic``.
     """
 
-    def __init__(self, address: Address, until: float) -> None:
+    def __init__(self, address: Address, deadline: float) -> None:
         self._address = address
         self._client = os.urandom(15) + b"\1"  # not zero
         self._session = 0
@@ -109,26 +109,26 @@ class Connection:
         self._buffer = bytearray()
         self._version = _FRAME_VERSIONS[0] if address.protocol_version is None else address.protocol_version
         try:
-            self._open(until)
+            self._open(deadline)
         except _Incompatible as error:
             accepted = _choose_version(error.oldest, error.newest)
             if address.protocol_version is not None or accepted in (None, self._version):
                 raise
             self._version = accepted
-            self._open(until)
+            self._open(deadline)
 
-    def _open(self, until: float) -> None:
+    def _open(self, deadline: float) -> None:
         """Connect, and log in with the version of the protocol."""
         address = self._address
-        self._socket = _connect(address, until)
+        self._socket = _connect(address, deadline)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if address.tls:
                 context = ssl.create_default_context(cafile=address.tls_ca_file)
                 context.minimum_version = ssl.TLSVersion.TLSv1_2
-                self._socket.settimeout(_seconds_left(until))
+                self._socket.settimeout(_seconds_left(deadline))
                 self._socket = context.wrap_socket(self._socket, server_hostname=address.tls_domain or address.host)
-            self._login(until)
+            self._login(deadline)
         except BaseException:
             self._socket.close()
             raise
@@ -137,7 +137,7 @@ class Connection:
         """Close the socket."""
         self._socket.close()
 
-    def send(self, operation: int, command: int, body: bytes, until: float) -> None:
+    def send(self, operation: int, command: int, body: bytes, deadline: float) -> None:
         """Send a request."""
         size = _HEADER_LEN + len(body)
         header = bytearray(_HEADER_LEN)
@@ -146,10 +146,10 @@ class Connection:
         request = _request_number(operation)
         struct.pack_into("<QB7xQ4xI", header, 168, request, operation, self._session, command * (operation == READ))
         self._operation = operation
-        self._send(header, until)
-        self._send(body, until)
+        self._send(header, deadline)
+        self._send(body, deadline)
 
-    def receive(self, until: float, max_bytes: int) -> memoryview:
+    def receive(self, deadline: float, max_bytes: int) -> memoryview:
         """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
 
         Raises
@@ -163,7 +163,7 @@ class Connection:
         ProtocolError
             If the server sends anything but the reply to the last request.
         """
-        header = self._receive(_HEADER_LEN, until)
+        header = self._receive(_HEADER_LEN, deadline)
         size, command = struct.unpack_from("<I8xB", header, 48)
         if command == _EVICTION:
             raise self._evicted(header)
@@ -176,21 +176,21 @@ class Connection:
             raise TooLarge(
                 f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {max_bytes} are expected"
             )
-        body = self._receive(size - _HEADER_LEN, until)
+        body = self._receive(size - _HEADER_LEN, deadline)
         if self._operation == REGISTER and len(body) >= 12:  # the status of a login is part of its body
             status = 0 if body[:4] == bytes(4) else struct.unpack_from("<I", body, 8)[0]
         if status:
             raise self._error(status)
         return body
 
-    def _send(self, data: bytes | bytearray, until: float) -> None:
+    def _send(self, data: bytes | bytearray, deadline: float) -> None:
         # Over TLS, the timeout of a socket does not limit a call of `sendall` as a whole.
         left = memoryview(data)
         while left:
-            self._socket.settimeout(_seconds_left(until))
+            self._socket.settimeout(_seconds_left(deadline))
             left = left[self._socket.send(left) :]
 
-    def _receive(self, size: int, until: float) -> memoryview:
+    def _receive(self, size: int, deadline: float) -> memoryview:
         done = 0
         while done < size:
             if done == len(self._buffer):
@@ -198,7 +198,7 @@ class Connection:
                 larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
                 larger[:done] = self._buffer
                 self._buffer = larger
-            self._socket.settimeout(min(_seconds_left(until), _WAIT))
+            self._socket.settimeout(min(_seconds_left(deadline), _WAIT))
             try:
                 count = self._socket.recv_into(memoryview(self._buffer)[done:size])
             except TimeoutError:
@@ -208,13 +208,13 @@ class Connection:
             done += count
         return memoryview(self._buffer)[:size]
 
-    def _login(self, until: float) -> None:
+    def _login(self, deadline: float) -> None:
         version = struct.pack("<I", self._version) + length_prefixed("letterhead") + length_prefixed("1")
         user, password = self._address.user, self._address.password
         credentials = length_prefixed(user) + (b"" if password is None else length_prefixed(password))
         command = _LOGIN_WITH_TOKEN if password is None else _LOGIN
-        self.send(REGISTER, command, version + credentials + bytes(4), until)
-        body = self.receive(until, SHORT_REPLY)
+        self.send(REGISTER, command, version + credentials + bytes(4), deadline)
+        body = self.receive(deadline, SHORT_REPLY)
         if not body:
             raise self._error(40)
         if len(body) < 16:
@@ -272,14 +272,14 @@ def _request_number(operation: int) -> int:
     return 0 if operation == REGISTER else 1
 
 
-def _connect(address: Address, until: float) -> socket.socket:
+def _connect(address: Address, deadline: float) -> socket.socket:
     """Connect to one of the addresses of a host, which share the time that is left."""
-    addresses = addresses_of(address.host, address.port, _seconds_left(until))
+    addresses = addresses_of(address.host, address.port, _seconds_left(deadline))
     failure: OSError = ConnectionError(f"{address.host} has no address")
     for index, (family, kind, protocol, _, endpoint) in enumerate(addresses):
         client = socket.socket(family, kind, protocol)
         try:
-            client.settimeout(_seconds_left(until) / (len(addresses) - index))
+            client.settimeout(_seconds_left(deadline) / (len(addresses) - index))
             client.connect(endpoint)
         except OSError as error:
             client.close()
@@ -292,8 +292,8 @@ def _connect(address: Address, until: float) -> socket.socket:
     raise failure
 
 
-def _seconds_left(until: float) -> float:
-    left = until - time.monotonic()
+def _seconds_left(deadline: float) -> float:
+    left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("no time is left")
     return left

@@ -82,8 +82,8 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
 
     def end_offset(self, segments: Sequence[LogSegment]) -> int:
         """Return the offset after the last record, or of the first open transaction."""
-        begun = self.transactions(segments).open if self._committed else []
-        return min([self.end_of(segments[-1]).offset, *(transaction.first_offset for transaction in begun)])
+        unfinished = self.transactions(segments).open if self._committed else []
+        return min([self.end_of(segments[-1]).offset, *(transaction.first_offset for transaction in unfinished)])
 
     def transactions(self, segments: Sequence[LogSegment], start: int = 0) -> Transactions:
         """Read the transactions that have records from an offset on."""
@@ -110,9 +110,11 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         transactions = self._transactions
         if self._committed or self._marks_aborted:
             transactions = self.transactions(segments, requested.start)
-        begun = transactions.open if self._committed else []
-        bounds = requested._replace(end=min([requested.end, *(transaction.first_offset for transaction in begun)]))
-        reports.open_transactions += [transaction for transaction in begun if transaction.first_offset < requested.end]
+        unfinished = transactions.open if self._committed else []
+        bounds = requested._replace(end=min([requested.end, *(transaction.first_offset for transaction in unfinished)]))
+        reports.open_transactions += [
+            transaction for transaction in unfinished if transaction.first_offset < requested.end
+        ]
         return self.read_files(
             segments, bounds, lambda file, batches, part: self._rows.rows(file, batches, part, transactions), reports
         )

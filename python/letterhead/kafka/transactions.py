@@ -56,7 +56,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
     """
     aborted: list[Aborted] = []
     earlier = _open_before(segments, start)
-    begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
+    unfinished: dict[int, tuple[LogSegment, BatchHeader]] = {}
     maybe_ended: list[
         tuple[LogSegment, BatchHeader]
     ] = []  # transactions whose control records may be among damaged bytes
@@ -66,24 +66,24 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
         with KafkaSegmentFile(segment) as file:
             for batch in _transactional(file, start, strict=strict):
                 if batch is None:
-                    maybe_ended += begun.values()
-                    begun.clear()
+                    maybe_ended += unfinished.values()
+                    unfinished.clear()
                     continue
                 if not batch.control:
-                    begun.setdefault(batch.producer_id, (segment, batch))
+                    unfinished.setdefault(batch.producer_id, (segment, batch))
                     continue
                 earlier.pop(batch.producer_id, None)
-                if batch.producer_id in begun:
-                    first = begun.pop(batch.producer_id)[1].base_offset
+                if batch.producer_id in unfinished:
+                    first = unfinished.pop(batch.producer_id)[1].base_offset
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
     # A damaged header can look like the beginning of a transaction, which would never end.
-    for segment, batch in begun.values():
+    for segment, batch in unfinished.values():
         with KafkaSegmentFile(segment) as file:
             _check_checksums(file, [batch])
     return Transactions(aborted, [
         OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
-        for segment, batch in (*maybe_ended, *(begun | earlier).values())
+        for segment, batch in (*maybe_ended, *(unfinished | earlier).values())
     ])  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[
 
     Damaged bytes can hide an end, but a later end shows that there was one.
     """
-    begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
+    unfinished: dict[int, tuple[LogSegment, BatchHeader]] = {}
     for segment in segments:
         if segment.base_offset >= start:
             break
@@ -103,10 +103,10 @@ def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[
                 if batch.base_offset >= start:
                     break
                 if batch.control:
-                    begun.pop(batch.producer_id, None)
+                    unfinished.pop(batch.producer_id, None)
                 else:
-                    begun.setdefault(batch.producer_id, (segment, batch))
-    return begun
+                    unfinished.setdefault(batch.producer_id, (segment, batch))
+    return unfinished
 
 
 def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:

@@ -146,8 +146,8 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         from letterhead.kafka.transactions import Transactions
 
         transactions = log.transactions(segments, requested.start) if self._request.committed else Transactions([], [])
-        for begun in transactions.open:
-            warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}")
+        for transaction in transactions.open:
+            warn(f"a transaction is open, and {segments[0].path.parent} is read up to it: {transaction}")
         for segment in segments:
             yield from _parts(segment, requested, transactions)
 
