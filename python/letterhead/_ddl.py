@@ -58,23 +58,23 @@ def parse_ddl(ddl: str) -> list[DdlColumn]:
 
 def _tokens(ddl: str) -> Iterator[_Token]:
     """Yield the tokens; commas inside brackets are marks, those between columns are of the kind ``comma``."""
-    at = 0
+    position = 0
     closing: list[str] = []
-    while at < len(ddl):
-        match = _TOKEN.match(ddl, at)
+    while position < len(ddl):
+        match = _TOKEN.match(ddl, position)
         if match is None:
-            _refuse(ddl, at, "it has no end" if ddl[at] in "`'\"" else "no column has it")
+            _refuse(ddl, position, "it has no end" if ddl[position] in "`'\"" else "no column has it")
         text, kind = match[0], match.lastgroup or ""
         if text in _CLOSING:
             closing.append(_CLOSING[text])
         elif text in (">", ")") and (not closing or closing.pop() != text):
-            _refuse(ddl, at, "it closes nothing")
+            _refuse(ddl, position, "it closes nothing")
         if kind == "mark" and text == "," and not closing:
             kind = "comma"
-        yield _Token(text, at, kind)
-        at = match.end()
+        yield _Token(text, position, kind)
+        position = match.end()
     if closing:
-        _refuse(ddl, at, f"'{closing[-1]}' is missing")
+        _refuse(ddl, position, f"'{closing[-1]}' is missing")
 
 
 def _column(ddl: str, parts: list[_Token], end: int) -> DdlColumn:
@@ -98,10 +98,10 @@ def _without_options(ddl: str, tokens: list[_Token]) -> tuple[list[_Token], bool
     words = [token.text.lower() if token.kind == "word" else "" for token in tokens]
     if len(tokens) > 2 and words[-2] == "comment" and tokens[-1].kind == "string":
         tokens, words = tokens[:-2], words[:-2]
-    for at, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.kind in ("string", "quoted"):
             _refuse(ddl, token.start, "a type has no quotes")
-        if words[at] in ("default", "generated", "comment") and at:
+        if words[index] in ("default", "generated", "comment") and index:
             _refuse(
                 ddl,
                 token.start,
@@ -115,6 +115,8 @@ def _name(token: _Token) -> str:
     return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
 
 
-def _refuse(ddl: str, at: int, reason: str) -> NoReturn:
-    where = f"at character {at}, {shorten(ddl[at : at + 40])}" if at < len(ddl) else "at the end"
+def _refuse(ddl: str, position: int, reason: str) -> NoReturn:
+    where = (
+        f"at character {position}, {shorten(ddl[position : position + 40])}" if position < len(ddl) else "at the end"
+    )
     raise ValueError(f"columns are not DDL such as {_EXAMPLE}: {where}: {reason}")

@@ -49,7 +49,7 @@ def excerpt_text(value: bytes | None, other_value: Any, limit: int | None) -> Te
     if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
     pairs = enumerate(zip(value, other_value, strict=False))
-    same = next((at for at, (byte, other) in pairs if byte != other), min(len(value), len(other_value)))
+    same = next((byte_index for byte_index, (byte, other) in pairs if byte != other), min(len(value), len(other_value)))
     begin = max(0, same - BEFORE_DIFFERENCE)
     while begin and value[begin] & 0xC0 == 0x80:
         begin -= 1  # do not begin inside a UTF-8 character

@@ -228,10 +228,10 @@ def _batch_parts(
     if not is_batch(format):
         return []
     first_field = FIRST_FIELDS.get(format, "offset")
-    starts = [at for at, label in enumerate(labels) if label.header is None and label.field == first_field]
+    starts = [index for index, label in enumerate(labels) if label.header is None and label.field == first_field]
     parts = []
-    for at, next_at in itertools.pairwise([*starts, len(labels)]):
-        fields = labels[at:next_at]
+    for index, next_at in itertools.pairwise([*starts, len(labels)]):
+        fields = labels[index:next_at]
         start, end = fields[0].start, labels[next_at].start if next_at < len(labels) else len(data)
         attributes = next((label for label in fields if label.field == "attributes"), None)
         bits = 0 if attributes is None else int(attributes.text)
@@ -252,12 +252,12 @@ def _batch_parts(
             parts.append(_BatchPart(start, end, number, messages, heading, opens, headers))
         elif any(label.field == "record count" for label in fields):
             parts.append(_BatchPart(start, end, None, 0, "a control batch" if control else "a batch"))
-            records = [at for at, label in enumerate(fields) if label.field == "record length"]
-            for at, next_record in itertools.pairwise([*records, len(fields)]):
+            records = [index for index, label in enumerate(fields) if label.field == "record length"]
+            for index, next_record in itertools.pairwise([*records, len(fields)]):
                 heading = _heading(number, 1)
                 if control:
-                    heading += f": {_control_type(data, fields[at:next_record])}"
-                parts.append(_BatchPart(fields[at].start, end, number, 1, heading))
+                    heading += f": {_control_type(data, fields[index:next_record])}"
+                parts.append(_BatchPart(fields[index].start, end, number, 1, heading))
                 number = None if number is None else number + 1
             continue
         else:
@@ -574,10 +574,10 @@ class _View:
         line = Text()
         line.append(f"{mark:<2}", style="bold red")
         line.append(f"{offset:<{self.offset_width}}  ", style=style if offset == "offset" else "dim")
-        at = len(line)
+        start = len(line)
         line.append(f"{hex_bytes:<{self.hex_width}}  ", style=style)
         for byte in wrong:
-            line.stylize("bold reverse red", at + 3 * byte, at + 3 * byte + 2)
+            line.stylize("bold reverse red", start + 3 * byte, start + 3 * byte + 2)
         line.append(f"{field:<{self.field_width}}  {header:<9}  {meaning}", style=style)
         line.rstrip()
         self._print(line)

@@ -44,7 +44,7 @@ def offsets_every(segment: LogSegment, size: int) -> list[int]:
     """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
     offsets, positions = _offset_entries(segment)
     cuts = sorted({bisect_left(positions, position) for position in range(size, segment.size - size // 2, size)})
-    return [segment.base_offset + offsets[at] for at in cuts if at < len(offsets)]
+    return [segment.base_offset + offsets[index] for index in cuts if index < len(offsets)]
 
 
 def index_entries(

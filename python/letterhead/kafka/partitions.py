@@ -183,5 +183,5 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
 def _split(batches: list[BatchHeader], size: int) -> tuple[list[BatchHeader], list[BatchHeader]]:
     """Divide batches into the first of them, up to a number of bytes but at least one, and the rest."""
     limit = batches[0].position + size
-    count = next((at for at, batch in enumerate(batches) if at and batch.end > limit), len(batches))
+    count = next((index for index, batch in enumerate(batches) if index and batch.end > limit), len(batches))
     return batches[:count], batches[count:]

@@ -179,11 +179,11 @@ class KafkaRowReader(RowReader):
             return rows
         if self.errors == "raise":
             offset = rows.column("offset").filter(outside)[0].as_py()
-            inside = (at for at, batch in enumerate(batches) if batch.base_offset <= offset <= batch.last_offset)
+            inside = (index for index, batch in enumerate(batches) if batch.base_offset <= offset <= batch.last_offset)
             raise time_error("record-batch", row=next(inside, 0), offset=offset)
-        at = rows.schema.get_field_index(self._error_column)
-        errors = with_errors(rows.column(at), outside, TIME_DETAIL)
-        return rows.set_column(at, self._error_column, errors)
+        index = rows.schema.get_field_index(self._error_column)
+        errors = with_errors(rows.column(index), outside, TIME_DETAIL)
+        return rows.set_column(index, self._error_column, errors)
 
 
 def find_batches(

@@ -99,7 +99,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         if records is None:
             return False, None
         offsets, times = records.column("offset"), records.column("timestamp").cast(pa.int64())
-        since = (row for row, at in enumerate(times.to_pylist()) if at is not None and at >= time)
+        since = (row for row, timestamp in enumerate(times.to_pylist()) if timestamp is not None and timestamp >= time)
         row = next(since, None)
         return False, None if row is None else int(offsets[row].as_py())
 
@@ -165,7 +165,7 @@ class KafkaSegmentRowReader(SegmentRowReader[BatchHeader]):
         return [rows.set_column(index, rows.schema.field(index), errors)]
 
     def _without_rows(self, batches: Sequence[BatchHeader]) -> list[int]:
-        return [at for at, batch in enumerate(batches) if batch.control]
+        return [index for index, batch in enumerate(batches) if batch.control]
 
     def _arguments(self, batches: Sequence[BatchHeader], context: Transactions) -> Mapping[str, Any]:
         aborted = context.aborted_among(batches)

@@ -39,8 +39,8 @@ class Checksums:
             block = os.pread(self.descriptor, _READ_BYTES, self.begin + (len(self._steps) - 1) * _STEP)
             if len(block) < _STEP:
                 raise OSError("the file became shorter while it was read")
-            for at in range(0, len(block) - _STEP + 1, _STEP):
-                self._steps.append(zlib.crc32(block[at : at + _STEP], self._steps[-1]))
+            for start in range(0, len(block) - _STEP + 1, _STEP):
+                self._steps.append(zlib.crc32(block[start : start + _STEP], self._steps[-1]))
         return zlib.crc32(os.pread(self.descriptor, rest, position - rest), self._steps[step])
 
 

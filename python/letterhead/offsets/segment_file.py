@@ -156,11 +156,11 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         if len(self.view(position, end)) < end - position:  # the file has become shorter
             return self.batches(position, min_offset, pieces)
         after, max_offset = min_offset, self.max_offset()
-        for at, batch in enumerate(batches):
-            batches[at] = batch = self.with_known_offsets(batch, after)
+        for index, batch in enumerate(batches):
+            batches[index] = batch = self.with_known_offsets(batch, after)
             if not after <= batch.base_offset <= batch.last_offset <= max_offset:
                 error = require(self._misplaced(batch, after), "the error of a batch")
-                return self._out_of_order(batches[:at], batch, error, is_overlap=batch.base_offset < after)
+                return self._out_of_order(batches[:index], batch, error, is_overlap=batch.base_offset < after)
             after = batch.last_offset + 1
         following = self.batch_at(end)
         if following is not None and following.base_offset < after:
@@ -210,8 +210,8 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     def first_invalid(self, batches: Sequence[BatchT], indexes: Sequence[int]) -> Invalid | None:
         """Return the first invalid one of the batches with these indexes."""
-        errors = zip(indexes, self.batch_errors([batches[at] for at in indexes]), strict=True)
-        return next((Invalid(at, error) for at, error in errors if error is not None), None)
+        errors = zip(indexes, self.batch_errors([batches[index] for index in indexes]), strict=True)
+        return next((Invalid(index, error) for index, error in errors if error is not None), None)
 
     def error(self, error: BatchError, damage: DamagedRange) -> DecodeError:
         """Return the error that names the file, the offsets and the byte."""
@@ -358,11 +358,11 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         after = beyond or (batch.end if batch is not None else 0)
         if after and self._is_valid(after, min_offset):
             return after
-        for at in self._candidates(max(position + 1, beyond)):
+        for candidate in self._candidates(max(position + 1, beyond)):
             if self._is_exhausted:
                 break
-            if self._is_valid(at, min_offset):
-                return at
+            if self._is_valid(candidate, min_offset):
+                return candidate
         return None
 
     @property

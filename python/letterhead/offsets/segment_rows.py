@@ -93,7 +93,7 @@ class SegmentRowReader(Generic[BatchT]):
             if error.code == "too_large":
                 raise
             last_offsets = file.stored(batches).last_offsets
-            requested = [at for at, last_offset in enumerate(last_offsets) if last_offset >= bounds.start]
+            requested = [index for index, last_offset in enumerate(last_offsets) if last_offset >= bounds.start]
             invalid = file.first_invalid(batches, requested) or invalid
             valid = batches if invalid is None else batches[: invalid.number]
             if self.errors == "raise" and error.row is not None and error.row < len(valid):

@@ -214,8 +214,8 @@ class VersionedStore(BytesStore):
         segment = self._segment_of(time)
         if segment < self._segment_of(self._observed - self.history_retention):
             return None
-        at = bisect_left(self._segments, segment)
-        if at == len(self._segments) or self._segments[at] != segment:
+        index = bisect_left(self._segments, segment)
+        if index == len(self._segments) or self._segments[index] != segment:
             insort(self._segments, segment)
         return segment
 

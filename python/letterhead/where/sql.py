@@ -100,9 +100,9 @@ def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
         details: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         highlighted = f" at {details['highlight']!r}" if details.get("highlight") else ""
         reason = (details.get("description") or str(error)).partition(" for <")[0]
-        at = f", line {details['line']}, column {details['col']}" if details.get("line") else ""
+        position = f", line {details['line']}, column {details['col']}" if details.get("line") else ""
         raise ValueError(
-            f"where: the text is not a SQL expression{highlighted}{at}: {reason[:1].lower()}{reason[1:]}"
+            f"where: the text is not a SQL expression{highlighted}{position}: {reason[:1].lower()}{reason[1:]}"
         ) from None
 
 

@@ -50,8 +50,8 @@ def run_get(
                     show_row(console(), files, store.type, row, everything=everything)
                 count += 1
     if not count:
-        at = "".join(f" {option} {time}" for option, time in times.items() if time is not None)
-        raise Failure(f"there is no row of key {key!r}{at} in {selection.directory}", BAD_DATA)
+        time_options = "".join(f" {option} {time}" for option, time in times.items() if time is not None)
+        raise Failure(f"there is no row of key {key!r}{time_options} in {selection.directory}", BAD_DATA)
     return OK
 
 

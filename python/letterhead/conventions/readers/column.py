@@ -100,8 +100,8 @@ def present_rows(values: pa.Array) -> Bools:
 def _read_array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
     # Intermediate arrays of small blocks stay in the caches of the processor, which is twice as fast.
     blocks = [
-        _read_block(values.slice(at, _BLOCK_ROWS), reader, errors, row + at)
-        for at in range(0, max(len(values), 1), _BLOCK_ROWS)
+        _read_block(values.slice(start, _BLOCK_ROWS), reader, errors, row + start)
+        for start in range(0, max(len(values), 1), _BLOCK_ROWS)
     ]
     try:
         return blocks[0] if len(blocks) == 1 else pa.concat_arrays(blocks)
@@ -117,7 +117,7 @@ def _read_block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -
     if errors == "raise":
         first = int(rows[0])
         raise as_error(_find_error(values, reader, first), DecodeError, reader.name, row=row + first)
-    row_errors = pa.array([[_find_error(values, reader, int(at))._asdict()] for at in rows], ERRORS)
+    row_errors = pa.array([[_find_error(values, reader, int(index))._asdict()] for index in rows], ERRORS)
     if len(rows) < len(values):
         indexes = np.full(len(values), -1, np.int64)
         indexes[rows] = np.arange(len(rows))

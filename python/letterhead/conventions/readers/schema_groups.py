@@ -120,14 +120,14 @@ def decode_groups(
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     indexes = np.full(len(column), -1, np.int64)
-    at = 0
+    count = 0
     for group in groups:
         for rows, array in _decode_group(group, decode, type, errors, row_errors):
-            indexes[rows] = np.arange(at, at + len(rows))
-            at += len(rows)
+            indexes[rows] = np.arange(count, count + len(rows))
+            count += len(rows)
             parts.append(array)
     array = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], type)
-    if not np.array_equal(indexes, np.arange(at)):
+    if not np.array_equal(indexes, np.arange(count)):
         array = array.take(pa.array(indexes, mask=indexes < 0))
     columns, fields = array.flatten(), [field.with_nullable(True) for field in schema]
     if errors == "column":

@@ -65,12 +65,12 @@ def _find_damaged(selected: pa.StructArray, format: str, errors: str, row: int) 
     """Return which messages could not be read, or raise the first error; values of other types do not count."""
     row_errors = selected.field("error")
     damaged = np.zeros(len(selected), np.bool_)
-    for at in np.flatnonzero(row_errors.is_valid().to_numpy(zero_copy_only=False)):
-        for error in row_errors[int(at)].as_py():
+    for index in np.flatnonzero(row_errors.is_valid().to_numpy(zero_copy_only=False)):
+        for error in row_errors[int(index)].as_py():
             if error["column"] is None:
                 if errors == "raise":
-                    raise as_error(ErrorDetail(**error), DecodeError, format, row=row + int(at))
-                damaged[at] = True
+                    raise as_error(ErrorDetail(**error), DecodeError, format, row=row + int(index))
+                damaged[index] = True
     return damaged
 
 

@@ -231,7 +231,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
         schema = self.reader().schema
         names = [*self._columns, *schema.names[len(self._columns) :]]
         types = {"timestampType": pa.int32()}
-        return pa.schema([(name, types.get(name, schema.field(at).type)) for at, name in enumerate(names)])
+        return pa.schema([(name, types.get(name, schema.field(index).type)) for index, name in enumerate(names)])
 
     def open_log(self) -> KafkaPartitions:
         """Return connections to the cluster; this needs kafka-python."""

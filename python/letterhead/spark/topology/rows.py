@@ -168,13 +168,13 @@ class PagedRows(_WritableRows):
             rows = list(page.scan())
             # A page with too many rows is split into halves, which leaves room in each.
             size = len(rows) if len(rows) <= PAGE_ROWS else PAGE_ROWS // 2
-            parts = [rows[at : at + size] for at in range(0, len(rows), size or 1)]
+            parts = [rows[start : start + size] for start in range(0, len(rows), size or 1)]
             firsts = [part[0][0] for part in parts]
             if first not in firsts:
                 yield first, None
             yield from zip(firsts, parts, strict=True)
-            at = bisect_left(self.firsts, first)
-            self.firsts[at : at + 1] = firsts
+            index = bisect_left(self.firsts, first)
+            self.firsts[index : index + 1] = firsts
 
     def _rows_of(
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool

@@ -41,12 +41,12 @@ def merge_rows(
         if isinstance(row, DamagedRowError):
             yield row
             continue
-        at = order(row[0])
-        while index < count and (cached[index][0] > at if reverse else cached[index][0] < at):
+        position = order(row[0])
+        while index < count and (cached[index][0] > position if reverse else cached[index][0] < position):
             if cached[index][2] is not None:
                 yield cached[index][1:]  # type: ignore[misc]
             index += 1
-        if index < count and cached[index][0] == at:
+        if index < count and cached[index][0] == position:
             continue  # the cached row replaces this one, and comes next
         yield row
     for _, key, value_or_none in cached[index:]:

@@ -379,7 +379,7 @@ class SegmentedTarget(BatchedTarget):
                 # A new segment lacks no earlier rows, even if the process dies before these are written.
                 database.write((), self._progress_entries())
                 database.flush()
-            changes[database] = [*self._stored(pairs[at] for at in indexes)]
+            changes[database] = [*self._stored(pairs[index] for index in indexes)]
         return changes
 
     def _stored(self, rows: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:

@@ -220,8 +220,8 @@ def _group_by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterato
         keys = records.column("key").cast(pa.binary())
         offsets = records.column("offset").cast(pa.int64()).to_numpy()
         if keys.null_count:
-            at = offsets[keys.is_null().to_numpy(zero_copy_only=False)][0]
-            raise ValueError(f"the record at offset {at} of partition {number} has no key: is it from a changelog?")
+            offset = offsets[keys.is_null().to_numpy(zero_copy_only=False)][0]
+            raise ValueError(f"the record at offset {offset} of partition {number} has no key: is it from a changelog?")
         headers = records.column("headers") if "headers" in names else None
         values = records.column("value").cast(pa.binary())
         times = milliseconds_of(records.column("timestamp"))

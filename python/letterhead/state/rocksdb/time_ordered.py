@@ -115,12 +115,12 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                     yield self._damaged_row_error(row, min_key_len)
                     continue
                 stored_key = self._by_time.changelog_key(row)
-                at = self._keys.time(stored_key)
-                if at > time_to:
+                time = self._keys.time(stored_key)
+                if time > time_to:
                     if backward:
                         continue
                     break
-                if at >= time_from and (contains is None or contains(stored_key)):
+                if time >= time_from and (contains is None or contains(stored_key)):
                     yield self._key_of(stored_key), value
 
     def _open_files(self, directory: Path) -> None:

@@ -219,7 +219,7 @@ def with_headers(key: bytes, row: bytes) -> bytes:
         return Latest(timestamp, b"\0" + value).write()
     old = SegmentRow.read(row)
     return SegmentRow(
-        old.next, [Version(at, None if value is None else b"\0" + value) for at, value in old.versions]
+        old.next, [Version(valid_from, None if value is None else b"\0" + value) for valid_from, value in old.versions]
     ).write()
 
 
