@@ -66,6 +66,7 @@ WHERE = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
         (WHERE | {"kafka.sasl.mechanis": "PLAIN"}, r"did you mean 'kafka\.sasl\.mechanism'"),
         (WHERE | {"kafka.auto.offset.reset": "latest"}, "startingOffsets"),
         (WHERE | {"startingOffsets": '{"orders": 3}'}, "startingOffsets must be earliest, latest or JSON such as"),
+        (WHERE | {"startingOffsets": '{"orders": {"0": 3, "0": 4}}'}, "startingOffsets must be earliest, latest or JSON"),
         (WHERE | {"startingOffsets": "earlier"}, "must be earliest, latest or JSON .* not 'earlier'"),
         (WHERE | {"startingTimestamp": "today"}, "milliseconds since 1970, not 'today'"),
         (WHERE | {"failOnDataLoss": "no"}, "true or false, not 'no'"),
