@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.dataset import dataset
 
 import letterhead as lh
 from letterhead.copies import part_directory
@@ -89,6 +90,18 @@ def test_killed_copy_has_every_record_once(samples: Path, tmp_path: Path) -> Non
     assert len(parts(target)) > 3
     assert not [path for path in target.iterdir() if path.name.endswith(".unfinished")]
     assert copied(target)["offset"].to_pylist() == list(range(10_000))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_directory_is_table_while_it_is_written(samples: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    with PartDirectory(target, {}) as directory:
+        for batch in lh.open(samples / "orders-0").read_all().to_batches(max_chunksize=1000):
+            directory.write(batch)
+        assert any(path.name.endswith(".unfinished") for path in target.iterdir())
+        rows = lh.open(target).read_all().num_rows
+        assert 0 < rows < 10_000
+        assert dataset(target, format="parquet").count_rows() == rows
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -213,23 +213,21 @@ class Copying:
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def run_in_tasks(self, run: Callable[[Sequence[CopyTask]], Iterable[StagedPart]], tasks: int) -> Copied:
-        """Copy to a directory by tasks that ``run`` starts, a number of them at once; the files of each round then get their names."""
+        """Copy to a directory by tasks that ``run`` runs, so many in a round; the files of a round get their names after it."""
         if self._request.follow:
             raise ValueError("a job ends: leave out follow=")
         source, path = self._source, self._target
         if not isinstance(source, KafkaTopicSource) or isinstance(path, CopyTarget):
             raise ValueError("a job copies a topic of Kafka to a directory: call letterhead.copy")
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            request = (
-                replace(self._request, start=self._start(source, directory.ends)) if directory.ends else self._request
-            )
+            request = self._request
+            if directory.ends:
+                request = replace(request, start=self._start(source, directory.ends))
             ranges = divide_ranges(source.ranges(request), 0, PART_ROWS)
-            for start in range(0, len(ranges), tasks):
-                directory.publish(
-                    run(
-                        [CopyTask(source.name, request, part, self._location) for part in ranges[start : start + tasks]]
-                    )
-                )
+            left = [CopyTask(source.name, request, part, self._location) for part in ranges]
+            while left:
+                directory.publish(run(left[:tasks]))
+                left = left[tasks:]
             directory.finish(source.reader(request).schema)
             return Copied(directory.rows, directory.ends, directory.remarks)
 

@@ -72,8 +72,8 @@ class LocalFiles:
         sync_directory(self._path)
 
     def create(self, partition: int) -> BinaryIO:
-        """Create an unfinished file."""
-        return (self._path / f"part-{partition:05}{UNFINISHED}").open("wb")
+        """Create an unfinished file, which readers of tables ignore."""
+        return (self._path / f"_part-{partition:05}{UNFINISHED}").open("wb")
 
     def publish(self, file: BinaryIO, name: str) -> None:
         """Give a complete file its name."""
