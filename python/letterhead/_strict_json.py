@@ -24,32 +24,19 @@ _MOST_DIGITS = 400
 class JsonError(ValueError):
     """Text is not JSON, or a value in it is not one that is read. The message has no text of the document.
 
-    Parameters
-    ----------
-    reason : str
-        The message.
-    code : str, optional
-        The error code of a value with this text.
-    line, column : int, optional
-        Position of the error, from 1.
-    byte : int, optional
-        Position of the error, from 0.
+    ``code`` is the error code of a value with this text; ``line`` and ``column`` count from 1, ``byte`` from 0.
     """
 
     def __init__(
         self,
         reason: str,
         code: str = "bad_text",
-        *,
         line: int | None = None,
         column: int | None = None,
         byte: int | None = None,
     ) -> None:
         super().__init__(reason)
-        self.code = code
-        self.line = line
-        self.column = column
-        self.byte = byte
+        self.code, self.line, self.column, self.byte = code, line, column, byte
 
 
 def _distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
