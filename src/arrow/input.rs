@@ -163,6 +163,10 @@ impl<'a> ListInput<'a> {
         }
     }
 
+    pub fn array(self) -> &'a dyn Array {
+        match_layout!(self, ListInput::{Small, Large}, array => array)
+    }
+
     pub fn values(self) -> &'a ArrayRef {
         match_layout!(self, ListInput::{Small, Large}, array => array.values())
     }
@@ -184,9 +188,9 @@ impl<'a> ListInput<'a> {
         let rows = rows.start..rows.end.min(rows.start + ROWS);
         let is_null =
             |nulls: &NullBuffer| rows.clone().rev().fold(0, |bits, row| bits << 1 | u64::from(nulls.is_null(row)));
-        let nulls = |nulls: Option<&NullBuffer>| nulls.map_or(0, is_null);
+        let nulls = self.array().nulls().map_or(0, is_null);
         match_layout!(self, ListInput::{Small, Large}, array => {
-            block.fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), position)
+            block.fill(&array.value_offsets()[rows.start..=rows.end], nulls, position)
         })
     }
 

@@ -15,7 +15,7 @@ use memchr::memmem::Finder;
 
 use super::binary;
 use super::decode::ListSink;
-use super::input::{Bytes, Texts};
+use super::input::{Bytes, ListInput, Texts};
 use super::rows::{Buffers, ListRows, Parsed, RowSource};
 use super::run::{Rows, run};
 use super::sink::{Row, parse_row};
@@ -29,7 +29,6 @@ use crate::kernel::buffer::{BinaryValues, Values as _};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
-use crate::number::position;
 use crate::op::edit::{key_of, writable_key};
 use crate::text_form::{TextForm, Unit, date_text, iso_text, time};
 use crate::traits::{Constraints, Field, Info, MessageFormat, Presence, Sink};
@@ -145,7 +144,7 @@ struct EncodedColumn<'a> {
     /// Nulls, including the values in lists that are null.
     nulls: Option<NullBuffer>,
     /// The lists of the values, if the column has lists.
-    lists: Option<&'a dyn Array>,
+    lists: Option<ListInput<'a>>,
     /// Whether each value is a list, joined by a separator.
     is_joined: bool,
     offset: usize,
@@ -157,7 +156,7 @@ impl<'a> EncodedColumn<'a> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
         let separators = Finder::new(separator);
-        for row in 0..lists.len() {
+        for row in 0..lists.array().len() {
             joined.clear();
             let mut is_first = true;
             for index in self.values_of(row) {
@@ -202,8 +201,7 @@ impl<'a> EncodedColumn<'a> {
             Some(_) if self.is_joined && self.get(row).is_none() => 0..0,
             Some(_) if self.is_joined => row..row + 1,
             None => row..row + 1,
-            Some(lists) if lists.is_null(row) => 0..0,
-            Some(lists) => elements_of(lists, row),
+            Some(lists) => lists.get(row).unwrap_or_default(),
         }
     }
 
@@ -214,25 +212,14 @@ impl<'a> EncodedColumn<'a> {
 }
 
 /// The nulls of values. Values in lists that are null are null, too.
-fn nulls_of(values: &dyn Array, lists: Option<&dyn Array>) -> Option<NullBuffer> {
-    let Some(lists) = lists.filter(|lists| lists.null_count() > 0) else { return values.nulls().cloned() };
+fn nulls_of(values: &dyn Array, lists: Option<ListInput<'_>>) -> Option<NullBuffer> {
+    let Some(lists) = lists.filter(|lists| lists.array().null_count() > 0) else { return values.nulls().cloned() };
     memory::probe(values.len() / 4);
     let mut in_lists = BooleanBufferBuilder::new(values.len());
     in_lists.append_n(values.len(), false);
-    for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {
-        elements_of(lists, row).for_each(|index| in_lists.set_bit(index, true));
-    }
+    let elements = (0..lists.array().len()).filter_map(|row| lists.get(row));
+    elements.flatten().for_each(|index| in_lists.set_bit(index, true));
     NullBuffer::union(values.nulls(), Some(&NullBuffer::new(in_lists.finish())))
-}
-
-fn elements_of(lists: &dyn Array, row: usize) -> Range<usize> {
-    match lists.as_list_opt::<i32>() {
-        Some(lists) => lists.value_offsets()[row] as usize..lists.value_offsets()[row + 1] as usize,
-        None => {
-            let offsets = lists.as_list::<i64>().value_offsets();
-            position(offsets[row])..position(offsets[row + 1])
-        }
-    }
 }
 
 /// Reason why a column cannot be encoded.
@@ -266,28 +253,13 @@ fn encode<'a>(
     is_list: bool,
     truncates: bool,
 ) -> Result<EncodedColumn<'a>, Failed> {
-    let lists = match column.data_type() {
-        DataType::List(_) | DataType::LargeList(_) if is_list => Some(column),
-        _ if is_list => {
-            return Err(Failed::Type(format!(
-                "the column is {}, and array<...> is written from lists",
-                schema::type_name(column.data_type())
-            )));
-        }
-        _ => None,
-    };
-    let array: &dyn Array = match lists {
-        None => column,
-        Some(lists) => match lists.as_list_opt::<i32>() {
-            Some(lists) => lists.values().as_ref(),
-            None => lists.as_list::<i64>().values().as_ref(),
-        },
-    };
-    let range = match lists {
-        Some(lists) if lists.is_empty() => 0..0,
-        Some(lists) => elements_of(lists, 0).start..elements_of(lists, lists.len() - 1).end,
-        None => 0..array.len(),
-    };
+    let lists = ListInput::of(column).filter(|_| is_list);
+    if is_list && lists.is_none() {
+        let actual = schema::type_name(column.data_type());
+        return Err(Failed::Type(format!("the column is {actual}, and array<...> is written from lists")));
+    }
+    let array: &dyn Array = lists.map_or(column, |lists| lists.values().as_ref());
+    let range = lists.map_or(0..array.len(), ListInput::element_range);
     let value_type = stored_type(type_, format).map_err(Failed::Type)?;
     // A format with types has one encoding for each type. There, a UUID is bytes in the requested order, as are bytes
     // that are written as text.
@@ -330,9 +302,10 @@ fn in_base(base: BaseEncoding, values: &BinaryValues) -> BinaryValues {
 }
 
 /// Row of a value.
-fn row_of(lists: Option<&dyn Array>, index: usize) -> usize {
-    let in_list = |lists: &dyn Array| (0..lists.len()).find(|row| elements_of(lists, *row).contains(&index));
-    lists.map_or(index, |lists| in_list(lists).unwrap_or_default())
+fn row_of(lists: Option<ListInput<'_>>, index: usize) -> usize {
+    let Some(lists) = lists else { return index };
+    let has_index = |row: &usize| lists.get(*row).is_some_and(|elements| elements.contains(&index));
+    (0..lists.array().len()).find(has_index).unwrap_or_default()
 }
 
 /// Encodes values of a column.
