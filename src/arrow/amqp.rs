@@ -1,16 +1,15 @@
 //! [`ReadAmqp`] converts a column of AMQP primitives to a typed column.
 
 use std::str::from_utf8;
-use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray};
+use arrow_array::Array;
 use arrow_schema::DataType;
 
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
 use super::run::{Plan, Rows, run};
+use super::shapes::bytes_of_text;
 use super::sink::{Row, RowSink};
 use super::{Input, Output, Work, schema};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
@@ -53,7 +52,7 @@ impl Work for ReadAmqp {
     }
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        let bytes = as_bytes(input.column);
+        let bytes = bytes_of_text(input.column);
         let column = bytes.as_deref().unwrap_or(input.column);
         let primitives = Bytes::of(column).ok_or_else(|| {
             let actual = schema::type_name(input.column.data_type());
@@ -77,16 +76,6 @@ impl Work for ReadAmqp {
         let Rows { sink, report_columns, until, .. } = run(&AmqpRows(primitives), input.from, &plan, &make)?;
         let columns = vec![sink.column.finish()];
         Ok(Output::new(self.output_type()?, columns, None, &plan, report_columns, input.from..until))
-    }
-}
-
-/// The bytes of a text column, in the same buffers.
-fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
-    match column.data_type() {
-        DataType::Utf8 => Some(Arc::new(BinaryArray::from(column.as_string::<i32>().clone()))),
-        DataType::LargeUtf8 => Some(Arc::new(LargeBinaryArray::from(column.as_string::<i64>().clone()))),
-        DataType::Utf8View => Some(Arc::new(column.as_string_view().clone().to_binary_view())),
-        _ => None,
     }
 }
 

@@ -215,13 +215,20 @@ fn text(key: Option<&[u8]>) -> Option<&str> {
 
 /// Converts values to bytes; text becomes UTF-8.
 fn bytes_of(values: &ArrayRef) -> Result<ArrayRef, Error> {
-    Ok(match values.data_type() {
-        DataType::Dictionary(..) => return bytes_of(&expand_dictionary(values)?),
-        DataType::Utf8 => Arc::new(BinaryArray::from(values.as_string::<i32>().clone())),
-        DataType::LargeUtf8 => Arc::new(LargeBinaryArray::from(values.as_string::<i64>().clone())),
-        DataType::Utf8View => Arc::new(values.as_string_view().clone().to_binary_view()),
-        _ => Arc::clone(values),
-    })
+    match values.data_type() {
+        DataType::Dictionary(..) => bytes_of(&expand_dictionary(values)?),
+        _ => Ok(bytes_of_text(values).unwrap_or_else(|| Arc::clone(values))),
+    }
+}
+
+/// The bytes of a text column, in the same buffers; `None` for any other column.
+pub fn bytes_of_text(column: &dyn Array) -> Option<ArrayRef> {
+    match column.data_type() {
+        DataType::Utf8 => Some(Arc::new(BinaryArray::from(column.as_string::<i32>().clone()))),
+        DataType::LargeUtf8 => Some(Arc::new(LargeBinaryArray::from(column.as_string::<i64>().clone()))),
+        DataType::Utf8View => Some(Arc::new(column.as_string_view().clone().to_binary_view())),
+        _ => None,
+    }
 }
 
 /// Expands a dictionary.
