@@ -6,9 +6,10 @@ use std::io::Write as _;
 use chrono::{DateTime, Datelike as _, NaiveDate};
 
 use crate::base_encoding::write_base64;
+use crate::encoding::is_other_nan;
 use crate::memory;
 use crate::value::{ByteOrder, Value, read_bytes};
-use crate::value_type::Scalar;
+use crate::value_type::{Scalar, ValueType};
 
 /// Options of times and text.
 #[derive(Debug, Clone, Copy, Default)]
@@ -130,56 +131,32 @@ impl Buffer {
         }
         self.raw(b"{\"type\":");
         self.text(type_name);
+        let value = value.filter(|(scalar, _)| !is_other_nan(ValueType::Named(*scalar), bits));
+        let value = match value {
+            Some((scalar @ Scalar::Binary, _)) => text_of(bits).map(|text| (scalar, Value::Text(text.into()))),
+            value => value,
+        };
+        let Some((scalar, value)) = value else {
+            self.raw(b",\"base64\":\"");
+            self.base64_digits(bits);
+            return self.raw(b"\"}");
+        };
+        self.raw(b",\"value\":");
         match value {
-            Some((Scalar::Uint128, _)) => {
+            _ if scalar == Scalar::Uint128 => {
                 // A value of this type was read, so it has 16 bytes.
                 let number = bits.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
-                self.member_value();
                 self.exact(number <= MAX_EXACT, number);
             }
-            Some((_, Value::Bool(flag))) => {
-                self.member_value();
-                self.display(flag);
-            }
-            Some((_, Value::Int(number))) => {
-                self.member_value();
-                self.integer(number.into());
-            }
-            Some((_, Value::Wide(number))) => {
-                self.member_value();
-                self.integer(number);
-            }
-            Some((_, Value::Float32(number))) if !number.is_nan() || number.to_bits() == f32::NAN.to_bits() => {
-                self.member_value();
-                self.float32(number);
-            }
-            Some((_, Value::Float64(number))) if !number.is_nan() || number.to_bits() == f64::NAN.to_bits() => {
-                self.member_value();
-                self.float64(number);
-            }
-            Some((_, Value::Text(text))) => {
-                self.member_value();
-                self.text(&text);
-            }
-            _ => match text_of(bits).filter(|_| type_name == Scalar::Binary.name()) {
-                Some(text) => {
-                    self.member_value();
-                    self.text(text);
-                }
-                None => self.member_base64(bits),
-            },
+            Value::Bool(flag) => self.display(flag),
+            Value::Int(number) => self.integer(number.into()),
+            Value::Wide(number) => self.integer(number),
+            Value::Float32(number) => self.float32(number),
+            Value::Float64(number) => self.float64(number),
+            Value::Text(text) => self.text(&text),
+            Value::Bytes(_) => unreachable!("bytes became text, or base64"),
         }
         self.raw(b"}");
-    }
-
-    fn member_value(&mut self) {
-        self.raw(b",\"value\":");
-    }
-
-    fn member_base64(&mut self, bytes: &[u8]) {
-        self.raw(b",\"base64\":\"");
-        self.base64_digits(bytes);
-        self.raw(b"\"");
     }
 
     pub fn base64(&mut self, bytes: &[u8]) {
