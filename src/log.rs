@@ -410,14 +410,16 @@ impl CollectErrors {
         }
     }
 
-    fn note(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) {
+    /// Adds an error of the current header; `None` for its message if the log is full.
+    #[inline(never)] // Compiled once, not for each message.
+    fn note(&mut self, code: Code, byte: Option<usize>, message: Option<String>) {
         self.has_header_errors |= self.header.is_some();
-        if self.is_full(&self.errors) {
+        let Some(message) = message else {
             self.left_out.errors = true;
             return;
-        }
+        };
         let (header, key) = (self.header, self.key.clone());
-        self.push(ErrorDetail { code, message: message(), byte: self.error_byte.or(byte), header, key, column: None });
+        self.push(ErrorDetail { code, message, byte: self.error_byte.or(byte), header, key, column: None });
     }
 
     fn push(&mut self, mut error: ErrorDetail) {
@@ -437,6 +439,7 @@ pub fn no_reason(format: &str) -> Error {
 impl Log for CollectErrors {
     #[cold]
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
+        let message = (!self.is_full(&self.errors)).then(message);
         self.note(code, byte, message);
         self.is_broken = true;
         Stop
@@ -444,6 +447,7 @@ impl Log for CollectErrors {
 
     #[cold]
     fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
+        let message = (!self.is_full(&self.errors)).then(message);
         self.note(code, byte, message);
         Ok(())
     }
