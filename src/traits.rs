@@ -111,7 +111,7 @@ impl<'a> Sink<'a> for AnySink<'_, 'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
         match log.either() {
             EitherLog::Collect(log) => self.0.receive(header, log),
-            EitherLog::FailFast(_) => unreachable!("a parse that only says whether a message is valid knows its sink"),
+            EitherLog::FailFast(_) => unreachable!("a parse that fails fast has a sink of a known type"),
         }
     }
 

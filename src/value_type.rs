@@ -177,7 +177,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
         if scalar.is_wire_type() {
             let (bytes, _) = PADDED[index];
             let slot = &mut table[slot_of(u64::from_le_bytes(bytes))];
-            assert!(slot.is_none(), "two types have the same place");
+            assert!(slot.is_none(), "two types have the same slot");
             *slot = Some(scalar);
         }
         index += 1;

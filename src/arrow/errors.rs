@@ -189,7 +189,7 @@ impl ReportFields for Loss {
 pub struct ReportColumn<R> {
     lists: Column,
     text_len: usize,
-    /// ReportColumn beyond the first [`ROW_REPORTS`] of each row.
+    /// Number of reports beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
     report: PhantomData<fn(R)>,
 }

@@ -223,7 +223,7 @@ pub mod argument {
     macro_rules! arguments {
         ($($(#[$attribute:meta])* $name:ident: $take:ident -> $type:ty)*) => {$(
             $(#[$attribute])*
-            #[allow(clippy::needless_lifetimes, reason = "texts live as long as what was given, flags need not")]
+            #[allow(clippy::needless_lifetimes, reason = "texts live as long as the argument, flags need not")]
             pub fn $name<'a>(argument: &'a Bound<'_, PyAny>) -> PyResult<$type> {
                 enter(|| $take(argument, stringify!($name)))
             }
@@ -246,7 +246,7 @@ pub mod argument {
         canonical: flag -> bool
         views: flag -> bool
         threads: at_least_one -> usize
-        #[cfg(debug_assertions)] stage: panic_if_asked -> &'a str
+        #[cfg(debug_assertions)] stage: panic_if_requested -> &'a str
     }
 
     /// Converts an argument to any other type.
@@ -256,7 +256,7 @@ pub mod argument {
 
     /// Panics for the text `argument`.
     #[cfg(debug_assertions)]
-    fn panic_if_asked<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+    fn panic_if_requested<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
         let stage = text(argument, name)?;
         assert!(stage != "argument", "provoked");
         Ok(stage)

@@ -343,7 +343,7 @@ impl Chunks {
             let Some(read) = self.source.next() else { break };
             let rows_before = self.rows_before;
             self.rows_before += read.as_ref().map_or(0, |column| column.len());
-            let read = read.map_err(|error| Error::Value(format!("the stream given failed: {error}")));
+            let read = read.map_err(|error| Error::Value(format!("the stream failed: {error}")));
             let shaped = read.and_then(|column| self.shared.work.reshape(column));
             let chunk = |column| Chunk { column, from: 0, rows_before, output: None, is_checked: true };
             self.ahead.push_back(shaped.map(chunk));

@@ -157,29 +157,29 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     let first = resumed.unwrap_or_default();
     let begin = frames.offset();
     frames.skip(first.offset);
-    let mut begun = first.count;
+    let mut read = first.count;
     while frames.remaining() > 0 {
-        if begun > first.count {
+        if read > first.count {
             log.begin_message();
         }
         let opened = open_frame(&mut frames, &base, log)?;
-        begun += 1;
+        read += 1;
         if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-            receiver.stop_before(FramePosition { offset: frames.offset() - begin, count: begun, ..first });
+            receiver.stop_before(FramePosition { offset: frames.offset() - begin, count: read, ..first });
             return Err(stop);
         }
     }
-    if begun != count as usize {
-        if begun > first.count {
+    if read != count as usize {
+        if read > first.count {
             log.begin_message();
         }
         log.error(Code::CountTooLarge, Some(count_offset), || {
-            format!("the batch announces {} and has {begun}", format_count(count as usize, "message"))
+            format!("the batch announces {} and has {read}", format_count(count as usize, "message"))
         })?;
         receiver.unreadable(log)?;
         return Err(Stop);
     }
-    if begun == first.count {
+    if read == first.count {
         match log.errors().is_empty() {
             true => log.cancel_message(),
             false => receiver.unreadable(log)?,

@@ -370,12 +370,11 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     records.skip(first.offset);
     let first_index: i32 = fitting(first.count); // It is below the number of records, an `i32`.
     let mut fast = FailFast::new(OnLoss::Raise);
-    let mut begun = 0;
+    let mut is_first = true;
     let mut next_message = |log: &mut CollectErrors| {
-        if begun > 0 {
+        if !std::mem::replace(&mut is_first, false) {
             log.begin_message();
         }
-        begun += 1;
     };
     for index in first_index..batch.count {
         next_message(log);
