@@ -1,16 +1,15 @@
 //! The checksums of the formats, and the message about a mismatch.
 
-use crate::number::fitting;
 use std::fmt::LowerHex;
 
 /// CRC-32 of Kafka's message formats 0 and 1, and of payloads in Iggy.
 pub fn crc32(bytes: &[u8]) -> u32 {
-    fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes))
+    crc32fast::hash(bytes)
 }
 
 /// CRC-32C of record batches.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    fitting(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes))
+    crc_fast::crc32_iscsi(bytes)
 }
 
 /// Message about a stored checksum that differs from the computed one.
