@@ -291,11 +291,6 @@ impl CollectErrors {
         self.take_errors()
     }
 
-    /// Whether the parse ended before the end of the bytes.
-    pub fn is_broken(&self) -> bool {
-        self.is_broken
-    }
-
     /// Position of all errors, if they share one.
     pub fn error_byte(&self) -> Option<usize> {
         self.error_byte

@@ -85,10 +85,6 @@ impl<'a> Writer<'a> {
         })
     }
 
-    pub fn options(&self) -> &WriteOptions {
-        &self.options
-    }
-
     pub fn clear(&mut self) {
         self.headers.clear();
         self.encoded.clear();
