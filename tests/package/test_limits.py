@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pickle
 import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -488,6 +490,35 @@ def test_native_and_reference_agree_over_value_limits(
         assert outcome(
             lambda limits=limits, column=column: len(lha.messages(column, format, errors="null", limits=limits))
         ) == outcome(lambda limits=limits: len(ops.messages_rows([value], format, errors="null", limits=limits)))
+
+
+def iggy_with_empty_batch() -> bytes:
+    """Make a message with a wrong checksum, twice, and a batch without messages between them."""
+    broken = bytearray(message_of("iggy-batch", 1))
+    broken[-1] ^= 1
+    return bytes(broken) + batch() + bytes(broken)
+
+
+def kip82_with_empty_set() -> bytes:
+    """Make a message with a wrong checksum, twice, and a compressed set without messages between them."""
+    broken = bytes.fromhex("00000000000000000000002260910c39000100ffffff") + bytes(24)
+    empty = gzip.compress(b"", mtime=0)
+    covered = struct.pack(">bbqii", 2, 1, 0, -1, len(empty)) + empty
+    framed = struct.pack(">qiI", 0, len(covered) + 4, zlib.crc32(covered)) + covered
+    return broken + framed + broken
+
+
+@pytest.mark.parametrize(
+    ("format", "value"),
+    [("iggy-batch", iggy_with_empty_batch()), ("kip82-messages-wrapper", kip82_with_empty_set())],
+    ids=["iggy", "kip82"],
+)
+def test_set_without_messages_takes_no_number_after_errors(format: str, value: bytes) -> None:
+    details = [detail_of(error) for error in lh.validate(value, format)]
+    assert same(details) == same(ops.validate(value, format))
+    numbers = {detail.message.partition(":")[0] for detail in details}
+    count = len(lha.messages(pa.array([value], pa.binary()), format, errors="null"))
+    assert f"message {count - 1}" in numbers
 
 
 MEASURED = """

@@ -151,6 +151,7 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
 ) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
+    let earlier_errors = log.errors().len();
     let start = cursor.offset();
     let (base, count, count_offset, mut frames) = open_batch(cursor, resumed.is_none(), log)?;
     receiver.enter(start..cursor.offset());
@@ -180,9 +181,9 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
         return Err(Stop);
     }
     if read == first.count {
-        match log.errors().is_empty() {
-            true => log.cancel_message(),
-            false => receiver.unreadable(log)?,
+        match log.errors().len() > earlier_errors {
+            true => receiver.unreadable(log)?,
+            false => log.cancel_message(),
         }
     }
     Ok(())

@@ -42,6 +42,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     let attributes_offset = frame.message.offset() + ATTRIBUTES_OFFSET;
+    let earlier_errors = log.errors().len();
     match L::open(frame, log) {
         Err(Stop) => receiver.unreadable(log),
         Ok(Message { opened, value_offset }) => match number_or(opened.fields[ATTRIBUTES], 0).to_le_bytes()[0]
@@ -61,8 +62,10 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
                     Ok(len) => {
                         let set = &buffer[..len];
                         let first = FramePosition { content_len: len, ..resumed.unwrap_or_default() };
-                        receiver
-                            .with_temporary(|receiver| expand::<L, _>(set, &opened, value_offset, first, log, receiver))
+                        let has_errors = log.errors().len() > earlier_errors;
+                        receiver.with_temporary(|receiver| {
+                            expand::<L, _>(set, &opened, value_offset, first, has_errors, log, receiver)
+                        })
                     }
                 };
                 receiver.return_buffer(buffer);
@@ -134,19 +137,20 @@ pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
     log.fatal(Code::UnknownCodec, Some(byte), || format!("codec {codec} is unknown"))
 }
 
-/// Passes on the messages of a compressed message from `first` on.
+/// Passes on the messages of a compressed message from `first` on; `has_errors` tells whether the outer message has errors.
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, LegacyFields<'_>>,
     value_offset: usize,
     first: FramePosition,
+    has_errors: bool,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
     log.cancel_message();
     log.with_error_byte(value_offset, |inner| {
         // Errors of the outer message are assigned to the first inner message, which gets its number.
-        expand_set::<L, V>(set, outer, first, inner, receiver)
+        expand_set::<L, V>(set, outer, first, has_errors, inner, receiver)
     })
 }
 
@@ -154,6 +158,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, LegacyFields<'_>>,
     first: FramePosition,
+    has_errors: bool,
     log: &mut CollectErrors,
     receiver: &mut Receiver<'_, 'a, V>,
 ) -> Result {
@@ -189,7 +194,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
             return Err(stop);
         }
     }
-    if empty && !log.errors().is_empty() {
+    if empty && has_errors {
         // The set is empty, so that errors of the outer message get a message of their own.
         log.begin_message();
         receiver.unreadable(log)?;
