@@ -11,7 +11,7 @@ import typer
 
 from letterhead._row_request import RowRequest
 from letterhead.cli.diff import print_comparison
-from letterhead.cli.edits import EditOption, ReportedEdit, edit_rows, parse_edits, warn_of_unseen
+from letterhead.cli.edits import EditOption, ReportedEdit, edit_of, edit_rows, warn_of_unseen
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, group_options, limits, option
 from letterhead.cli.progress import progress
@@ -103,7 +103,7 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
     """
-    from letterhead.copies.copying import Copying, Edit, source_request
+    from letterhead.copies.copying import BatchEdit, Copying, source_request
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
@@ -117,7 +117,7 @@ def copy_command(
     own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
         change = _edit_of(edit, opened, request)
-        applied = None if change is None else Edit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
+        applied = None if change is None else BatchEdit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
         copying = Copying(
             opened,
             request,
@@ -173,11 +173,7 @@ def _verify(copying: Copying, copied: Copied, source: Source) -> int:
 
 
 def _edit_of(texts: Sequence[str] | None, source: Source, request: RowRequest) -> ReportedEdit | None:
-    from letterhead.operations import Edit
-    from letterhead.sources.tables import format_of_headers
-
     if not texts:
         return None
     with source.reader(replace(request, columns=("headers",), headers=None, where=None, follow=False)) as reader:
-        format = format_of_headers(reader.schema, "--edit")
-    return ReportedEdit(Edit(format, parse_edits(texts, format)))
+        return edit_of(reader.schema, texts)

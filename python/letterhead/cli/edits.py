@@ -26,6 +26,7 @@ __all__ = [
     "ReportedEdit",
     "edit_column",
     "edit_message",
+    "edit_of",
     "edit_rows",
     "null_where_unreadable",
     "parse_edits",
@@ -86,6 +87,14 @@ class ReportedEdit:
     def __call__(self, column: Any) -> Any:
         """Return the edited messages, or lists of headers."""
         return self.operation(column, report=self.report)
+
+
+def edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
+    """Return the edit of the column of headers that a source has."""
+    from letterhead.sources.tables import format_of_headers
+
+    format = format_of_headers(schema, "--edit")
+    return ReportedEdit(Edit(format, parse_edits(edits, format)))
 
 
 def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> int:

@@ -13,7 +13,7 @@ from letterhead._arrow_types import header_lists_type
 from letterhead._formatting import printable, quote
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
-from letterhead.cli.edits import ReportedEdit, edit_rows, parse_edits, warn_of_unseen
+from letterhead.cli.edits import edit_of, edit_rows, warn_of_unseen
 from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
 from letterhead.cli.printed_rows import ReadErrors, leaves_out, mask_printed, open_last_printed
 from letterhead.cli.progress import progress
@@ -143,7 +143,7 @@ class RowReading:
                 source.when_connected = self._note_connected
         self._sources = [SourceRows(source, self._request, errors, are_edited=bool(edits)) for source in sources]
         with reading_errors():
-            self._edits = [_edit_of(rows.reader.schema, edits) for rows in self._sources] if edits else []
+            self._edits = [edit_of(rows.reader.schema, edits) for rows in self._sources] if edits else []
 
     def write(self, format: RowFormat) -> int:
         """Write the rows, and return the exit code."""
@@ -384,15 +384,6 @@ def _point_text(spec: OffsetSpec) -> str:
     if isinstance(spec, Mapping):
         return ",".join(f"{partition}={_point_text(point)}" for partition, point in spec.items())
     return str(spec)
-
-
-def _edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
-    """Return the edit of the column of headers that a source has."""
-    from letterhead.operations import Edit
-    from letterhead.sources.tables import format_of_headers
-
-    format = format_of_headers(schema, "--edit")
-    return ReportedEdit(Edit(format, parse_edits(edits, format)))
 
 
 def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:

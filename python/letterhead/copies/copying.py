@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.where.conditions import Where
 
-__all__ = ["Copied", "CopyTask", "Copying", "Edit", "copy", "copy_of"]
+__all__ = ["Copied", "CopyTask", "Copying", "BatchEdit", "copy", "copy_of"]
 
 _FILE_SECONDS = 30.0
 """How long new records of a topic are waited for, before a copy that follows it writes the next files."""
@@ -68,8 +68,8 @@ class Copied(NamedTuple):
     remarks: list[str]
 
 
-class Edit(NamedTuple):
-    """A change of headers, and its text."""
+class BatchEdit(NamedTuple):
+    """A change of the headers of batches, and its text."""
 
     apply: Callable[[pa.RecordBatch], pa.RecordBatch]
     text: Sequence[str]
@@ -108,7 +108,7 @@ class Copying:
         request: RowRequest,
         target: str,
         *,
-        edit: Edit | None = None,
+        edit: BatchEdit | None = None,
         append: bool = False,
         mapping: str | None = None,
         offsets: str | os.PathLike[str] | None = None,
