@@ -65,7 +65,7 @@ codes! {
     Incomplete "incomplete" "headers that were not read may replace the value of a column"
     NullField "null_field" "a field of the message is null and the format has no null for it"
     KeyNotCarried "key_not_carried" "the target's keys are of another type"
-    FieldNotCarried "field_not_carried" "the target has no place for a field"
+    FieldNotCarried "field_not_carried" "the target does not have a field"
 }
 
 /// An error of a message. The caller adds format and row.

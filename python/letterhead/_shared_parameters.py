@@ -182,7 +182,7 @@ ignore_case : bool, default False
     Whether ``only``, ``drop``, ``rename`` and ``replace`` find keys without regard to the case of the letters A to Z.
 
 truncate : bool, default False
-    Whether digits of times and decimals that a type has no place for are cut off: of times toward the past, of decimals toward
+    Whether digits of times and decimals that a type does not have are cut off: of times toward the past, of decimals toward
     zero. By default such a value is an error.
 
 values : Arrow array or stream of binary

@@ -98,7 +98,7 @@ CODES: dict[str, str] = {
     "incomplete": "headers that were not read may replace the value of a column",
     "null_field": "a field of the message is null and the format has no null for it",
     "key_not_carried": "the target's keys are of another type",
-    "field_not_carried": "the target has no place for a field",
+    "field_not_carried": "the target does not have a field",
 }
 """Every error code and its meaning. The list is closed."""
 

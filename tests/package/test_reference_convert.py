@@ -385,7 +385,7 @@ def test_null_payload_becomes_null_message_or_empty() -> None:
     deleted = {"offset": 0, "headers": [("a", "string", b"1")], "value": None, "timestamp": 0}
     read, losses = into("streams-timestamped", deleted, "kip82-message", types="be")
     assert read is None
-    assert losses[-1] == ("null_not_carried", "the payload is null, so there is no place for its headers (1)")
+    assert losses[-1] == ("null_not_carried", "the payload is null, so its headers cannot be written (1)")
     read, losses = into("iggy-message-2023", deleted, "kip82-message")
     assert read["payload"] == b""
     assert losses == [*lost("offset", "timestamp"), ("null_not_carried", "the payload is null")]

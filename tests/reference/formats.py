@@ -153,7 +153,7 @@ FORMATS: dict[str, Format] = {
             name="iggy-auto",
             is_="headers",
             source="Apache Iggy, either layout",
-            layout="iggy or iggy-2023, told apart by the second byte",
+            layout="iggy or iggy-2023, as the second byte tells",
             fields=(IGGY_HEADERS,),
             block=iggy_auto,
             traits=IGGY_TLV._replace(canonical=None, instead=iggy_auto.INSTEAD),

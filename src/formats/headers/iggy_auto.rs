@@ -19,7 +19,7 @@ pub struct IggyAuto;
 impl HeadersFormat for IggyAuto {
     const NAME: &'static str = "iggy-auto";
     const SOURCE: &'static str = "Apache Iggy, either layout";
-    const LAYOUT: &'static str = "iggy or iggy-2023, told apart by the second byte";
+    const LAYOUT: &'static str = "iggy or iggy-2023, as the second byte tells";
     const KEYS: KeyForm = Iggy::KEYS;
     const TYPES: TypeCodes = Iggy::TYPES;
     const ORDER: ByteOrder = ByteOrder::Little;

@@ -72,7 +72,7 @@ pub fn encode_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<E
         log.loss(false, || {
             Loss::of_message(
                 Code::NullNotCarried,
-                format!("the payload is null, so there is no place for its headers ({})", headers.len()),
+                format!("the payload is null, so its headers cannot be written ({})", headers.len()),
             )
         })?;
     }

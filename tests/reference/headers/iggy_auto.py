@@ -1,4 +1,4 @@
-"""``iggy-auto``: reads both layouts of Apache Iggy's headers, told apart by the second byte.
+"""``iggy-auto``: reads both layouts of Apache Iggy's headers, distinguished by the second byte.
 
 A key has at most 255 bytes. In ``iggy-2023`` its length comes first, so the second byte is 0; in ``iggy`` the second
 byte is the lowest of the length, which is never 0.

@@ -41,5 +41,5 @@ def split_headers(cursor: Cursor) -> Cursor:
 def lose_headers(written: Written, lose: Lose) -> None:
     """Lose the headers of a tombstone, which has no bytes."""
     if written.header_count:
-        message = f"the payload is null, so there is no place for its headers ({written.header_count})"
+        message = f"the payload is null, so its headers cannot be written ({written.header_count})"
         lose(Loss("null_not_carried", message))
