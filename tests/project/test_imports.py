@@ -38,7 +38,7 @@ LAYERS = (
         "_read_once",
         "_requested",
     ),
-    ("limits", "types", "_ddl", "_background"),
+    ("limits", "types", "_ddl", "_background", "_table_writers"),
     ("values", "_default_values", "_table_batches"),
     ("_header_edits", "_parquet_files"),
     ("headers",),

@@ -16,6 +16,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead._header_text import split_columns
 from letterhead._row_request import RowRequest
+from letterhead._table_writers import split_batch
 from letterhead.cli.difference_text import excerpt_text, header_difference_text, header_differences
 from letterhead.cli.document import headers_of
 from letterhead.cli.exits import BAD_DATA, OK, usage_errors
@@ -25,7 +26,7 @@ from letterhead.cli.progress import progress
 from letterhead.cli.render import ROWS_IN_TABLE, ROWS_ON_SCREEN, SETTINGS, count_text, note, style
 from letterhead.cli.row_format import Form, RowFormat, form_of
 from letterhead.cli.row_table import ColumnFormatter
-from letterhead.cli.row_text import split_batch, time_texts
+from letterhead.cli.row_text import time_texts
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.screen import console, short, table
 from letterhead.cli.sources.errors import reading_errors

@@ -9,28 +9,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from letterhead._table_writers import COMPRESSION, FORMS
 from letterhead.cli.exits import Failure
 from letterhead.cli.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COMPRESSION", "STANDARD_OUTPUT", "Form", "RowFormat", "RowWriter", "form_of"]
+__all__ = ["STANDARD_OUTPUT", "Form", "RowFormat", "RowWriter", "form_of"]
 
 Form = StrEnum("Form", ["TABLE", "JSON", "CSV", "PARQUET", "ARROW", "ARROW_STREAM"])
 
-ENDINGS = {
-    ".parquet": Form.PARQUET,
-    ".pq": Form.PARQUET,
-    ".arrow": Form.ARROW,
-    ".feather": Form.ARROW,
-    ".arrows": Form.ARROW_STREAM,
-    ".jsonl": Form.JSON,
-    ".ndjson": Form.JSON,
-    ".json": Form.JSON,
-    ".csv": Form.CSV,
-}
-COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+ENDINGS = {**{ending: Form(form) for ending, form in FORMS.items()}, ".csv": Form.CSV}
 
 
 class RowFormat(NamedTuple):

@@ -20,11 +20,12 @@ from letterhead._arrow_types import (
     is_text,
 )
 from letterhead._formatting import printable, quote
+from letterhead._table_writers import split_batch
 from letterhead._value_text import text_of
 from letterhead.cli.document import headers_of
 from letterhead.cli.render import SETTINGS, bytes_text, screen_width, style
 from letterhead.cli.row_format import RowWriter
-from letterhead.cli.row_text import json_column, json_types, split_batch, time_texts
+from letterhead.cli.row_text import json_column, json_types, time_texts
 from letterhead.cli.spelling import key_text
 from letterhead.headers import HeaderValue
 from letterhead.values import Value

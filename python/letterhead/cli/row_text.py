@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from letterhead import _native
 from letterhead._arrow_types import is_binary
+from letterhead._table_writers import as_json_types
 from letterhead.cli.document import bytes_json
 from letterhead.cli.exits import Failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_column", "split_batch", "json_column", "json_types", "time_texts", "zone_name"]
-
-# Rows and bytes of the text that is in memory at once.
-ROWS_AS_TEXT = 2048
-BYTES_AS_TEXT = 4 << 20
-
-
-def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Divide a batch, so that its text fits in little memory."""
-    rows = max(1, min(ROWS_AS_TEXT, len(batch) * BYTES_AS_TEXT // max(1, batch.nbytes)))
-    for start in range(0, len(batch), rows):
-        yield batch.slice(start, rows)
+__all__ = ["csv_column", "json_column", "json_types", "time_texts", "zone_name"]
 
 
 def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Cast columns of types that the core does not write as JSON to types that it writes."""
+    """Cast columns to types that the core writes as JSON; fail for a column without a text form."""
     import pyarrow as pa
 
     for field in batch.schema:
         if pa.types.is_union(field.type) or pa.types.is_interval(field.type):
             raise Failure(f"column {field.name!r} is {field.type}, which has no text form: leave it out by --columns")
-    columns = [_cast(column) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return as_json_types(batch)
 
 
 def json_column(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:
@@ -87,37 +75,3 @@ def csv_bytes(data: bytes | None) -> str | None:
     """Return bytes as text, or as the object that JSON has if they are not UTF-8."""
     value = None if data is None else bytes_json(data)
     return value if value is None or isinstance(value, str) else f'{{"base64":"{value["base64"]}"}}'
-
-
-def _cast(column: pa.Array) -> pa.Array:
-    type = _json_type(column.type)
-    return column if type == column.type else column.cast(type)
-
-
-def _json_type(type: pa.DataType) -> pa.DataType:
-    """Return the type to which a column is cast before the core writes it as JSON: its own, unless the core lacks it."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_dictionary(type):
-        return _json_type(type.value_type)
-    if types.is_map(type):
-        key, item = _json_type(type.key_type), _json_type(type.item_type)
-        return pa.list_(pa.struct([("key", key), ("value", item)]))
-    if types.is_struct(type):
-        return pa.struct(
-            [type.field(index).with_type(_json_type(type.field(index).type)) for index in range(type.num_fields)]
-        )
-    if types.is_large_list(type):
-        return pa.large_list(type.value_field.with_type(_json_type(type.value_type)))
-    if types.is_list(type) or types.is_fixed_size_list(type):
-        return pa.list_(type.value_field.with_type(_json_type(type.value_type)))
-    if types.is_fixed_size_binary(type):
-        return pa.binary()
-    if types.is_float16(type):
-        return pa.float32()
-    if types.is_date(type) or types.is_time(type) or (types.is_decimal(type) and (type.scale or type.bit_width != 128)):
-        return pa.string()
-    if types.is_duration(type):
-        return pa.int64()
-    return type

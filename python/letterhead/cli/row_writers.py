@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from letterhead import _native
 from letterhead._background import Background
 from letterhead._names import first_repeated
 from letterhead._table_batches import empty_batch, first_line
+from letterhead._table_writers import COMPRESSION, JsonLinesWriter, split_batch
 from letterhead.cli.exits import Failure
 from letterhead.cli.output import is_utf8
-from letterhead.cli.row_format import COMPRESSION, STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
+from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_table import RowTable
-from letterhead.cli.row_text import csv_column, json_types, split_batch
+from letterhead.cli.row_text import csv_column, json_types
 from letterhead.cli.sinks import FileSink, Sink, StandardOutput
 
 if TYPE_CHECKING:
@@ -118,10 +118,8 @@ class JsonLines(SinkWriter):
         if repeated is not None:
             raise Failure(f"two columns are named {repeated!r}, and an object of JSON has a name once")
         self._background: Background[None] = Background()
-        self._options = {
-            "epoch_ms": epoch_ms,
-            "ascii_only": isinstance(sink, StandardOutput) and not is_utf8(sys.stdout),
-        }
+        ascii_only = isinstance(sink, StandardOutput) and not is_utf8(sys.stdout)
+        self._lines = JsonLinesWriter(sink.file, epoch_ms=epoch_ms, ascii_only=ascii_only)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Begin to write a batch, and end with the one before; its error is raised here."""
@@ -131,8 +129,7 @@ class JsonLines(SinkWriter):
         self._background.wait()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        for part in split_batch(json_types(batch)):
-            self.sink.file.write(_native.json_lines(part, **self._options))
+        self._lines.write_batch(json_types(batch))
 
     def finish(self) -> None:
         self._background.wait()
