@@ -84,6 +84,11 @@ class ObjectPath:
         return self.path.rpartition("/")[2]
 
     @property
+    def parent(self) -> ObjectPath:
+        """The directory."""
+        return ObjectPath(self.filesystem, self.path.rpartition("/")[0], self._scheme)
+
+    @property
     def suffix(self) -> str:
         """The file extension, with its dot."""
         return Path(self.name).suffix

@@ -235,6 +235,16 @@ def test_tables_in_any_form_are_read(samples: Path, store: fs.FileSystem) -> Non
     assert lh.open("s3://backup/tables/orders.jsonl").read_all()["offset"].to_pylist() == [1] * 3
 
 
+def test_file_appears_in_store_when_it_is_complete(run: Run, samples: Path, store: fs.FileSystem) -> None:
+    for name in ("orders.arrow", "orders.jsonl.zst"):
+        result = run("copy", samples / "orders-0", f"s3://backup/files/{name}", "--verify")
+        assert (result.code, result.lines) == (0, ["no record differs; 10,000 equal"]), result.err
+    refused = run("copy", samples / "orders-0", "s3://backup/files/orders.arrow")
+    assert refused.code == 3
+    assert "s3://backup/files/orders.arrow exists: name another file" in refused.err
+    assert names(store, "files") == ["orders.arrow", "orders.jsonl.zst"]
+
+
 def test_store_errors_are_not_damage_and_hide_secrets(run: Run, samples: Path, store: fs.FileSystem) -> None:
     result = run("copy", samples / "orders-0", "s3://nobucket/copy")
     assert result.code == 3

@@ -167,7 +167,6 @@ def test_error_keeps_complete_files(samples: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("orders.parquet", {}, "is one file, which `letterhead read SOURCE --out FILE` writes"),
         ("ftp://host/copy", {}, "not to ftp://"),
         ("copy", {"append": True}, "append= is for topics"),
         ("copy", {"create": True}, "create= is for topics"),
@@ -179,7 +178,7 @@ def test_target_that_is_not_a_directory_is_rejected(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
         lh.copy(samples / "orders-0", target, **read_arguments(**options))
-    with pytest.raises(ValueError, match="is no log, and cannot be copied to a directory"):
+    with pytest.raises(ValueError, match="is no log, and cannot be copied to a file or directory"):
         lh.copy(samples / "orders-0.parquet", "copy")
 
 

@@ -54,6 +54,17 @@ def test_topic_is_copied_exactly_to_files_and_back(topic: str, run: Run, odd: st
     assert "0 rows copied" in run("copy", directory, restored).err
 
 
+@pytest.mark.parametrize("form", ["arrow", "jsonl.gz"])
+def test_topic_is_copied_exactly_to_file_and_back(form: str, run: Run, odd: str, broker: str, tmp_path: Path) -> None:
+    for topic in TOPICS:
+        file, restored = tmp_path / f"{topic}.{form}", f"kafka://{broker}/restored-{topic}-{form}"
+        assert run("copy", odd + topic, file, "--verify").code == 0
+        result = run("copy", file, restored, "--create", "--verify")
+        assert result.code == 0, result.out + result.err
+        compared = "key,value,headers,timestamp"
+        assert run("diff", odd + topic, restored, "--by", "position", "--columns", compared).code == 0
+
+
 def test_only_committed_records_are_copied(run: Run, odd: str, broker: str) -> None:
     source, target = f"{odd}transactions", f"kafka://{broker}/copied-committed"
     assert run("copy", source, target, "--committed", "--create", "--verify").code == 0

@@ -45,12 +45,13 @@ def copy_command(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A directory of Parquet files, also s3://bucket/path, kafka://host:port/topic or iggy://host:port/stream/topic.",
+            help="A directory of Parquet files, also s3://bucket/path, kafka://host:port/topic or iggy://host:port/stream/topic, "
+            "or a file: .parquet, .arrow, .arrows, .jsonl.",
         ),
     ],
     headers: Annotated[
         str | None,
-        option("--headers", "To a directory: headers as typed columns, beside the column headers.", "NAME:TYPE,..."),
+        option("--headers", "To files: headers as typed columns, beside the column headers.", "NAME:TYPE,..."),
     ] = None,
     value_errors: Annotated[
         Errors,
@@ -80,13 +81,13 @@ def copy_command(
     request: RowRequest,
     limits: Limits,
 ) -> int:
-    """Copy a topic or a log to a directory or a topic, each record once.
+    """Copy a topic or a log to a directory, a topic or a file, each record once.
 
     Keys, values, headers with order, repeats and nulls, timestamps and partitions
     are kept. A copy that was killed continues when the same command runs again:
     a directory after the last offset of its files, a topic after the records that
     it has, of which the last one is compared with the source. New records of the
-    source are copied in the same way.
+    source are copied in the same way. A file appears once it is complete.
 
     A directory is a table for `read`, Spark, DuckDB and others, with the offset
     of each record; --headers adds typed columns. It is copied to a topic again
@@ -99,6 +100,7 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders /backup/orders
       letterhead copy kafka://broker:9092/orders /backup/orders --headers tenant
       letterhead copy kafka://broker:9092/orders s3://backup/orders --follow
+      letterhead copy kafka://broker:9092/orders orders.jsonl.zst
       letterhead copy /backup/orders kafka://other:9092/orders --create --verify
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'

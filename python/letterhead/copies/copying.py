@@ -16,6 +16,7 @@ from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
+from letterhead.copies.file_target import FileTarget
 from letterhead.copies.offset_map import OffsetMap
 from letterhead.copies.part_directory import PART_ROWS, PartDirectory, StagedPart, describe_topic, write_part
 from letterhead.copies.target import CopyTarget
@@ -131,7 +132,7 @@ class Copying:
         if append and offsets is not None:
             raise ValueError("append= and offsets= exclude each other: where such a copy began is not known again")
         self._location = target
-        self._target: CopyTarget[Any] | Path | ObjectPath
+        self._target: CopyTarget[Any] | FileTarget | Path | ObjectPath
         # Records of internal topics are copied as they are, not decoded.
         if isinstance(source, LogSource) and source.internal is not None:
             whole = source.record_columns
@@ -148,7 +149,7 @@ class Copying:
                 target, own, logins or Logins(), request.timeout_ms, mapping, has_messages="payload" in whole
             )
         else:
-            self._target = _directory(target, source, append=append)
+            self._target = _files(target, source, append=append)
         columns = tuple(whole)
         if isinstance(self._target, CopyTarget):
             columns = tuple(name for name in whole if name in (*self._target.written, "offset"))
@@ -161,6 +162,8 @@ class Copying:
     @property
     def target_name(self) -> str:
         """The name of the target, without a login."""
+        if isinstance(self._target, FileTarget):
+            return str(self._target.path)
         return self._target.name if isinstance(self._target, CopyTarget) else str(self._target)
 
     @property
@@ -194,11 +197,21 @@ class Copying:
         """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
         if isinstance(self._target, CopyTarget):
             return self._run_to_topic(self._target, advance)
+        if isinstance(self._target, FileTarget):
+            return self._run_to_file(self._target, advance)
         while True:
             copied = self._run_to_directory(self._target, advance)
             if not self._request.follow:
                 return copied
             time.sleep(_FILE_SECONDS)
+
+    def _run_to_file(self, target: FileTarget, advance: Callable[[int], None]) -> Copied:
+        if self._request.follow:
+            raise ValueError("follow= is for directories and topics: a file appears when it is complete")
+        copied = _Counted(advance)
+        with self._source.reader(self._request) as reader:
+            target.write(reader.schema, copied.count(self._edited(reader)))
+        return Copied(copied.rows, copied.ends, [])
 
     def _run_to_directory(self, path: Path | ObjectPath, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
@@ -217,7 +230,7 @@ class Copying:
         if self._request.follow:
             raise ValueError("a job ends: leave out follow=")
         source, path = self._source, self._target
-        if not isinstance(source, KafkaTopicSource) or isinstance(path, CopyTarget):
+        if not isinstance(source, KafkaTopicSource) or isinstance(path, CopyTarget | FileTarget):
             raise ValueError("a job copies a topic of Kafka to a directory: call letterhead.copy")
         with PartDirectory(path, self._description(), self._described_topic) as directory:
             request = self._request
@@ -258,16 +271,7 @@ class Copying:
                 first = {number: offset_map.target_end(number) - 1 for number in offset_map.runs}
                 starts = {number: own[-1].end - 1 for number, own in offset_map.runs.items()}
                 request = replace(request, start=self._start(self._source, starts))
-        ends: dict[int, int] = {}
-        rows = 0
-
-        def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            nonlocal rows
-            for batch in batches:
-                yield batch
-                rows += len(batch)
-                advance(len(batch))
-
+        copied = _Counted(advance)
         with self._source.reader(request) as reader:
             if offset_map is not None and not {"partition", "offset"} <= {*reader.schema.names}:
                 raise ValueError("offsets= needs a source with the columns partition and offset")
@@ -276,14 +280,14 @@ class Copying:
                     f"{target.name} has records already, and the source has no column partition by which a copy "
                     "continues: name an empty topic, or pass append= to write after them"
                 )
-            records = self._checked(_noting_ends(self._edited(reader), ends), partitions, target.required)
+            records = self._checked(copied.note_ends(self._edited(reader)), partitions, target.required)
             target.write(
-                counted(after_last(records, last, offset_map, first)),
+                copied.count_rows(after_last(records, last, offset_map, first)),
                 None if self._append else last,
                 at_once=self._request.follow,
                 **({} if offset_map is None else {"note": offset_map.note_rows}),
             )
-        return Copied(rows, ends, [])
+        return Copied(copied.rows, copied.ends, [])
 
     def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
         """Compare the target with the source, up to what was copied, as :func:`letterhead.sources.comparison.compare` does."""
@@ -389,12 +393,32 @@ def source_request(source: Source, request: RowRequest) -> RowRequest:
     return request if "mapping" in source.options else replace(request, mapping=None)
 
 
-def _noting_ends(batches: Iterable[pa.RecordBatch], ends: dict[int, int]) -> Iterator[pa.RecordBatch]:
-    """Note the offset after the last record of each partition of a log."""
-    for batch in batches:
-        if {"partition", "offset"} <= {*batch.schema.names}:
-            ends.update({number: rows.column("offset")[-1].as_py() + 1 for number, rows in rows_by_partition(batch)})
-        yield batch
+class _Counted:
+    """The rows that a target took, and the offset after the last record of each partition of a log."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self.rows = 0
+        self.ends: dict[int, int] = {}
+        self._advance = advance
+
+    def count(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Count the rows of batches, and note their offsets."""
+        return self.count_rows(self.note_ends(batches))
+
+    def count_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Count the rows of a batch when the next one is requested."""
+        for batch in batches:
+            yield batch
+            self.rows += len(batch)
+            self._advance(len(batch))
+
+    def note_ends(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Note the offsets of batches."""
+        for batch in batches:
+            if {"partition", "offset"} <= {*batch.schema.names}:
+                ends = {number: rows.column("offset")[-1].as_py() for number, rows in rows_by_partition(batch)}
+                self.ends.update({number: end + 1 for number, end in ends.items()})
+            yield batch
 
 
 def _topic(
@@ -420,7 +444,7 @@ def _topic(
     return TopicTarget(target, settings, logins, timeout_ms)
 
 
-def _directory(target: str, source: Source, *, append: bool) -> Path | ObjectPath:
+def _files(target: str, source: Source, *, append: bool) -> Path | ObjectPath | FileTarget:
     if "://" in target and not is_object_url(target):
         raise ValueError(
             f"a copy is written to a directory, also of an object store (s3://bucket/path), or to a topic of Kafka "
@@ -429,15 +453,11 @@ def _directory(target: str, source: Source, *, append: bool) -> Path | ObjectPat
     path = path_of(target)
     if append:
         raise ValueError("append= is for topics: a directory continues where its copy stopped")
-    if path.suffix.lower() in _FILES or path.is_file():
-        raise ValueError(
-            f"{path} is one file, which `letterhead read SOURCE --out FILE` writes: name a directory for a copy that can continue"
-        )
     if not isinstance(source, LogSource):
         raise ValueError(
-            f"{source.name} is no log, and cannot be copied to a directory: write it by `letterhead read --out`"
+            f"{source.name} is no log, and cannot be copied to a file or directory: write it by `letterhead read --out`"
         )
-    return path
+    return FileTarget(path) if path.suffix.lower() in _FILES or path.is_file() else path
 
 
 def _read_until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
@@ -469,7 +489,7 @@ def copy(
     offsets: str | os.PathLike[str] | None = None,
     options: ReadOptions | None = None,
 ) -> Copied:
-    """Copy a topic or a log to a directory of Parquet files, or any records to a topic, each once.
+    """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic, each once.
 
     Keys, values, headers with their order, repeats and nulls, timestamps and partitions are kept. A copy that was killed at
     any point continues when it is called again, and has every record once: a directory after the last offset of its
@@ -481,7 +501,9 @@ def copy(
         A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
     target : str or path
         A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
-        ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``.
+        ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``; or a file that does not exist and
+        ends with ``.parquet``, ``.arrow``, ``.arrows`` or ``.jsonl`` (also ``.jsonl.gz`` and ``.jsonl.zst``). A file appears
+        when it is complete, and a copy that was killed begins it again.
     {headers_as_columns}
         They stand beside the column ``headers``.
     where : Condition or str, optional
@@ -519,6 +541,8 @@ def copy(
     ------
     ValueError
         If the target is not a copy of the source, or was made with other options; or if a broker refuses a record.
+    FileExistsError
+        If the file exists.
 
     Examples
     --------

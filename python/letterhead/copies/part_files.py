@@ -1,6 +1,6 @@
 """Where the files of a copy lie: :class:`LocalFiles` and :class:`ObjectFiles`, which make a file appear when it is complete.
 
-Tasks of a job write each a :class:`StagedFile`, which the process that has the lock names.
+A copy to one file writes a :class:`StagedFile`, as does each task of a job, whose files the process that has the lock names.
 """
 
 from __future__ import annotations
@@ -135,13 +135,18 @@ class ObjectFiles:
 
 
 class StagedFile:
-    """A complete file that a task leaves in a directory, which another process has locked and in which it names the file.
+    """A file in a directory that gets its name once it is complete; until then readers of tables ignore it.
 
-    No other attempt of the task has its name, and readers of tables ignore it.
+    Parameters
+    ----------
+    directory : Path or ObjectPath
+        The directory.
+    name : str, optional
+        A part of the name until then, which one process at a time can use; by default no other file has it.
     """
 
-    def __init__(self, path: Path | ObjectPath) -> None:
-        self._path = path / f"_{uuid.uuid4().hex}{UNFINISHED}"
+    def __init__(self, directory: Path | ObjectPath, name: str | None = None) -> None:
+        self._path = directory / f"_{uuid.uuid4().hex if name is None else name}{UNFINISHED}"
 
     @property
     def name(self) -> str:
@@ -150,7 +155,17 @@ class StagedFile:
 
     def create(self, partition: int) -> BinaryIO:
         """Create the file, or a local one that is uploaded when it is complete."""
-        return self._path.open("wb") if isinstance(self._path, Path) else tempfile.TemporaryFile()
+        if not isinstance(self._path, Path):
+            return tempfile.TemporaryFile()
+        file = self._path.open("ab")  # as another process may have it open
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise ValueError(f"another process writes {self._path}: wait until it ends") from None
+        file.truncate(0)
+        return file
 
     def publish(self, file: BinaryIO, name: str) -> None:
         """Bring the file on disk, or into the store."""
@@ -158,6 +173,14 @@ class StagedFile:
             _sync(file)
         else:
             _upload(file, self._path)
+
+    def rename(self, name: str) -> None:
+        """Give the file its name."""
+        if isinstance(self._path, Path):
+            os.replace(self._path, self._path.with_name(name))
+            sync_directory(self._path.parent)
+        else:
+            self._path.rename(name)
 
     def discard(self, file: BinaryIO) -> None:
         """Remove the file."""

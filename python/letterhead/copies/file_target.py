@@ -1,0 +1,101 @@
+"""One file as the target of a copy: :class:`FileTarget`, which writes Parquet, Arrow IPC or JSON lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from letterhead._background import Background
+from letterhead._durable_files import make_directory
+from letterhead._object_paths import ObjectPath
+from letterhead._table_writers import TableWriter, form_of_name, table_writer
+from letterhead.copies.part_files import StagedFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ENDINGS", "FileTarget"]
+
+ENDINGS = ".parquet, .arrow, .arrows or .jsonl (also .jsonl.gz and .jsonl.zst)"
+
+_GROUP_BYTES = 32 << 20
+"""Bytes of a row group."""
+
+
+class FileTarget:
+    """Writes a file, which appears when it is complete. A copy that was killed begins again.
+
+    Parameters
+    ----------
+    path : Path or ObjectPath
+        The file, which must not exist; its name ends as one of :data:`ENDINGS`.
+    """
+
+    def __init__(self, path: Path | ObjectPath) -> None:
+        form, self._codec = form_of_name(path.name)
+        if form is None:
+            raise ValueError(f"the name of {path} does not end with {ENDINGS}: name such a file, or a directory")
+        self.path = path
+        self._form = form
+
+    def write(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write all rows, of ``schema`` if there are none; raise FileExistsError if there is such a file."""
+        import pyarrow as pa
+
+        self._check_new()
+        batches = iter(batches)
+        first = next(batches, None)
+        with self._open() as file:
+            out = file
+            if self._codec is not None:  # a compressor closes its file
+                out = pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), self._codec)
+            writer = table_writer(self._form, out, schema if first is None else first.schema)
+            with Background[None]() as background:
+                for group in _groups(batches if first is None else chain([first], batches)):
+                    background.start(_write_group, writer, group)
+                background.wait()
+            writer.close()
+            if out is not file:
+                out.close()
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        if isinstance(self.path, Path):
+            make_directory(self.path.parent)
+        staged = StagedFile(self.path.parent, self.path.name)
+        file = staged.create(0)
+        try:
+            yield file
+            staged.publish(file, self.path.name)
+            self._check_new()
+        except BaseException:
+            staged.discard(file)
+            raise
+        staged.rename(self.path.name)
+
+    def _check_new(self) -> None:
+        if self.path.exists():
+            raise FileExistsError(f"{self.path} exists: name another file, or a directory, which a copy continues")
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        group.append(batch)
+        size += batch.nbytes
+        if size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _write_group(writer: TableWriter, group: list[pa.RecordBatch]) -> None:
+    import pyarrow as pa
+
+    writer.write_table(pa.Table.from_batches(group))
