@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from letterhead.copies import file_target
 from tests.helpers.command import Result
 
 Run = Callable[..., Result]
@@ -86,6 +88,21 @@ def test_killed_copy_leaves_no_file_and_begins_again(samples: Path, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
     with lh.diff(samples / "orders-0", target) as differences:
         assert differences.read_all().num_rows == 0
+
+
+def test_file_that_appears_during_copy_is_kept(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = file_target._write_group
+    target = tmp_path / "orders.arrow"
+
+    def beside(*arguments: Any) -> None:
+        write(*arguments)
+        target.write_bytes(b"other")
+
+    monkeypatch.setattr(file_target, "_write_group", beside)
+    with pytest.raises(FileExistsError, match="name another file"):
+        lh.copy(samples / "orders-0", target)
+    assert target.read_bytes() == b"other"
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
 def test_error_removes_file(samples: Path, tmp_path: Path) -> None:

@@ -70,15 +70,15 @@ class FileTarget:
         file = staged.create(0)
         try:
             yield file
-            staged.publish(file, self.path.name)
             self._check_new()
+            staged.publish(file, self.path.name)
         except BaseException:
             staged.discard(file)
             raise
         staged.rename(self.path.name)
 
     def _check_new(self) -> None:
-        if self.path.exists():
+        if (self.path.parent / self.path.name).exists():  # a path of a store remembers what it was told
             raise FileExistsError(f"{self.path} exists: name another file, or a directory, which a copy continues")
 
 
