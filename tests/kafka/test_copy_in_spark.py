@@ -97,7 +97,7 @@ def test_killed_job_has_every_record_once(
     topic = f"jobs-killed-{kills}"
     source, directory = f"kafka://{broker}/{topic}", tmp_path / "copy"
     create_with(broker, topic, 2)
-    values = pa.array([b"%d" % number for number in range(50_000)])
+    values = pa.array([b"%d" % number for number in range(25_000 * kills)])
     partitions = pa.array([number % 2 for number in range(len(values))], pa.int32())
     lh.write.topic(
         pa.table({"value": values, "partition": partitions}), topic, bootstrap_servers=broker, partition="partition"
