@@ -6,8 +6,6 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from letterhead.copies.copying import Copying
 from letterhead.copies.part_directory import PartDirectory
 from letterhead.sources.recognition import open_sources
 from tests.helpers.command import Result
+from tests.helpers.killed_commands import start_program
 from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
@@ -72,17 +71,12 @@ def test_copy_equals_log_and_has_typed_columns(samples: Path, tmp_path: Path) ->
 def test_killed_copy_has_every_record_once(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     for steps in (1, 2, 3, 7, 100):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, samples / "orders-0", target],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
+        process, stdin, output = start_program(KILLED, samples / "orders-0", target)
         for _ in range(steps):
-            if not process.stdout.readline():
+            if not output.readline():
                 break
-            process.stdin.write("\n")
-            process.stdin.flush()
+            stdin.write("\n")
+            stdin.flush()
         else:
             process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from letterhead import spark as lhs
 from letterhead.copies import copying
 from letterhead.copies.part_directory import Part, PartDirectory, StagedPart
 from letterhead.spark import copying as jobs
+from tests.helpers.killed_commands import start_program
 from tests.helpers.pages import run
 from tests.kafka.written import TOPICS, create_with, numbered, producer, send, write_all
 
@@ -105,10 +104,9 @@ def test_killed_job_has_every_record_once(
     chance = random.Random(kills)
     rounds = 0
     for _ in range(kills):
-        process = subprocess.Popen([sys.executable, "-c", KILLED, source, directory], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
+        process, _, output = start_program(KILLED, source, directory)
         for _ in range(chance.randrange(1, 4)):
-            rounds += bool(process.stdout.readline())
+            rounds += bool(output.readline())
         time.sleep(chance.uniform(0, 0.5))  # into the next round
         process.send_signal(signal.SIGKILL)
         process.wait()
