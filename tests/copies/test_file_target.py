@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,22 +11,24 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from letterhead.copies import file_target
+from letterhead._table_writers import JsonLinesWriter
 from tests.helpers.command import Result
+from tests.helpers.killed_commands import start_program
 
 Run = Callable[..., Result]
 
 KILLED = """
 import sys
 import letterhead as lh
-from letterhead.copies import file_target
-file_target._GROUP_BYTES = 1
-write = file_target._write_group
-def told(writer, group):
-    write(writer, group)
+from letterhead._table_writers import JsonLinesWriter
+from letterhead.copies import row_groups
+row_groups._GROUP_BYTES = 1
+write = JsonLinesWriter.write_table
+def told(self, table):
+    write(self, table)
     print("written", flush=True)
     sys.stdin.readline()
-file_target._write_group = told
+JsonLinesWriter.write_table = told
 lh.copy(sys.argv[1], sys.argv[2])
 """
 
@@ -72,13 +72,8 @@ def test_existing_file_is_kept(samples: Path, tmp_path: Path) -> None:
 
 def test_killed_copy_leaves_no_file_and_begins_again(samples: Path, tmp_path: Path) -> None:
     target = tmp_path / "orders.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, samples / "orders-0", target],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stdout.readline() == "written\n"
+    process, _, output = start_program(KILLED, samples / "orders-0", target)
+    assert output.readline() == "written\n"
     with pytest.raises(ValueError, match=r"another process writes .*_orders\.jsonl\.unfinished: wait until it ends"):
         lh.copy(samples / "orders-0", target)
     process.send_signal(signal.SIGKILL)
@@ -91,14 +86,14 @@ def test_killed_copy_leaves_no_file_and_begins_again(samples: Path, tmp_path: Pa
 
 
 def test_file_that_appears_during_copy_is_kept(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = file_target._write_group
-    target = tmp_path / "orders.arrow"
+    write = JsonLinesWriter.write_table
+    target = tmp_path / "orders.jsonl"
 
     def beside(*arguments: Any) -> None:
         write(*arguments)
         target.write_bytes(b"other")
 
-    monkeypatch.setattr(file_target, "_write_group", beside)
+    monkeypatch.setattr(JsonLinesWriter, "write_table", beside)
     with pytest.raises(FileExistsError, match="name another file"):
         lh.copy(samples / "orders-0", target)
     assert target.read_bytes() == b"other"

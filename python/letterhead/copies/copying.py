@@ -16,6 +16,7 @@ from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
+from letterhead._table_writers import COMPRESSION, FORMS
 from letterhead.copies.file_target import FileTarget
 from letterhead.copies.offset_map import OffsetMap
 from letterhead.copies.part_directory import PART_ROWS, PartDirectory, StagedPart, describe_topic, write_part
@@ -48,7 +49,8 @@ __all__ = ["Copied", "CopyTask", "Copying", "BatchEdit", "copy", "copy_of"]
 _FILE_SECONDS = 30.0
 """How long new records of a topic are waited for, before a copy that follows it writes the next files."""
 
-_FILES = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".jsonl", ".ndjson", ".json", ".csv", ".gz", ".zst")
+_FILES = {*FORMS, *COMPRESSION, ".csv"}
+"""Endings of a file, not of a directory."""
 
 
 class Copied(NamedTuple):
@@ -215,10 +217,7 @@ class Copying:
 
     def _run_to_directory(self, path: Path | ObjectPath, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            request = replace(self._request, follow=False)
-            if directory.ends and isinstance(self._source, LogSource):
-                request = replace(request, start=self._start(self._source, directory.ends))
-            with self._source.reader(request) as reader:
+            with self._source.reader(self._after(directory.ends)) as reader:
                 for batch in self._edited(reader):
                     directory.write(batch)
                     advance(len(batch))
@@ -233,9 +232,7 @@ class Copying:
         if not isinstance(source, KafkaTopicSource) or isinstance(path, CopyTarget | FileTarget):
             raise ValueError("a job copies a topic of Kafka to a directory: call letterhead.copy")
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            request = self._request
-            if directory.ends:
-                request = replace(request, start=self._start(source, directory.ends))
+            request = self._after(directory.ends)
             ranges = divide_ranges(source.ranges(request), 0, PART_ROWS)
             left = [CopyTask(source.name, request, part, self._location) for part in ranges]
             while left:
@@ -340,6 +337,13 @@ class Copying:
                         f"{most + 1} partitions or more"
                     )
             yield batch
+
+    def _after(self, ends: Mapping[int, int]) -> RowRequest:
+        """Return the request for the records after those that a directory has."""
+        request = replace(self._request, follow=False)
+        if not ends or not isinstance(self._source, LogSource):
+            return request
+        return replace(request, start=self._start(self._source, ends))
 
     def _start(self, source: LogSource, ends: Mapping[int, int]) -> OffsetSpec:
         """Return where to begin: after the copied records of a partition, or where the request says."""
@@ -579,7 +583,7 @@ def copy_of(
     target_settings: SettingsLike | None = None,
     **choices: Any,
 ) -> Copying:
-    """Return the copy that arguments of :func:`copy` describe; ``choices`` are those of :class:`Copying`."""
+    """Make the copy for arguments of :func:`copy`; ``choices`` are passed on to :class:`Copying`."""
     with install_hint("copying", "letterhead[arrow]"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._background import Background
 from letterhead._durable_files import make_directory
 from letterhead._object_paths import ObjectPath
-from letterhead._table_writers import TableWriter, form_of_name, table_writer
+from letterhead._table_writers import form_of_name
 from letterhead.copies.part_files import StagedFile
+from letterhead.copies.row_groups import RowGroups
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,12 +22,9 @@ __all__ = ["ENDINGS", "FileTarget"]
 
 ENDINGS = ".parquet, .arrow, .arrows or .jsonl (also .jsonl.gz and .jsonl.zst)"
 
-_GROUP_BYTES = 32 << 20
-"""Bytes of a row group."""
-
 
 class FileTarget:
-    """Writes a file, which appears when it is complete. A copy that was killed begins again.
+    """Writes a file that appears once it is complete; a copy that was killed starts over.
 
     Parameters
     ----------
@@ -47,18 +44,15 @@ class FileTarget:
         import pyarrow as pa
 
         self._check_new()
-        batches = iter(batches)
-        first = next(batches, None)
         with self._open() as file:
             out = file
             if self._codec is not None:  # a compressor closes its file
                 out = pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), self._codec)
-            writer = table_writer(self._form, out, schema if first is None else first.schema)
             with Background[None]() as background:
-                for group in _groups(batches if first is None else chain([first], batches)):
-                    background.start(_write_group, writer, group)
-                background.wait()
-            writer.close()
+                groups = RowGroups(out, background, self._form)
+                for batch in batches:
+                    groups.add(batch)
+                groups.finish(schema)
             if out is not file:
                 out.close()
 
@@ -80,22 +74,3 @@ class FileTarget:
     def _check_new(self) -> None:
         if (self.path.parent / self.path.name).exists():  # a path of a store remembers what it was told
             raise FileExistsError(f"{self.path} exists: name another file, or a directory, which a copy continues")
-
-
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    group: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        group.append(batch)
-        size += batch.nbytes
-        if size >= _GROUP_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
-
-
-def _write_group(writer: TableWriter, group: list[pa.RecordBatch]) -> None:
-    import pyarrow as pa
-
-    writer.write_table(pa.Table.from_batches(group))

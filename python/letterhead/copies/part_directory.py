@@ -23,11 +23,11 @@ from letterhead._object_paths import ObjectPath
 from letterhead._parquet_files import THREADS, read_footer
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_files import UNFINISHED, Files, ObjectFiles, StagedFile, files_of
+from letterhead.copies.row_groups import RowGroups
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 __all__ = ["DESCRIPTION", "PART_ROWS", "PartDirectory", "StagedPart", "describe_topic", "write_part"]
 
@@ -35,9 +35,6 @@ DESCRIPTION = "_copy.json"
 """Name of the description of a copy. Spark, DuckDB and others ignore files whose names begin with an underscore."""
 
 _PART = re.compile(r"part-(\d{5,})-(\d{20})-(\d{20})\.parquet")
-
-_GROUP_BYTES = 32 << 20
-"""Bytes of a row group of a file."""
 
 _HELD_BYTES = 192 << 20
 """Bytes of all partitions that wait for their row group."""
@@ -216,13 +213,14 @@ class PartDirectory(Closing):
             if writer is None:
                 writer = self._writers[number] = _PartWriter(self._files, number, self._encoder)
             writer.add(rows)
-            if writer.rows >= PART_ROWS or writer.size >= _PART_BYTES:
+            if writer.rows >= PART_ROWS or writer.groups.size >= _PART_BYTES:
                 self._finish(number)
-        while sum(writer.held for writer in self._writers.values()) > _HELD_BYTES:
-            max(self._writers.values(), key=lambda writer: writer.held).flush()
+        groups = [writer.groups for writer in self._writers.values()]
+        while sum(own.held for own in groups) > _HELD_BYTES:
+            max(groups, key=lambda own: own.held).flush()
 
     def publish(self, staged: Iterable[StagedPart]) -> None:
-        """Name files that tasks wrote, those of each partition in order, and remove what is left of tasks that failed."""
+        """Give files of tasks their names, in order of their offsets."""
         for part, rows, file in sorted(staged):
             if not (self._path / file).exists():
                 raise FileNotFoundError(
@@ -232,9 +230,6 @@ class PartDirectory(Closing):
             self._files.rename(file, part.name)
             self._note(part)
             self.rows += rows
-        for name in self._names():
-            if name.endswith(UNFINISHED):
-                (self._path / name).unlink()
 
     def finish(self, schema: pa.Schema) -> None:
         """Complete all files. A copy without records has a file without rows, so that it is a table.
@@ -253,8 +248,12 @@ class PartDirectory(Closing):
             content = pa.BufferOutputStream()
             pq.write_table(schema.empty_table(), content)
             self._files.write(_NO_RECORDS.name, content.getvalue().to_pybytes())
+        names = self._names()
+        for name in names:
+            if name.endswith(UNFINISHED):  # of a failed attempt of a task
+                (self._path / name).unlink()
         if isinstance(self._files, ObjectFiles):
-            others = {name for name in self._names() if _PART.fullmatch(name)} - self._known - {_NO_RECORDS.name}
+            others = {name for name in names if _PART.fullmatch(name)} - self._known - {_NO_RECORDS.name}
             if others:
                 raise ValueError(
                     f"another process wrote {min(others)} to {self._path} during the copy: remove it if it overlaps others"
@@ -283,13 +282,9 @@ class _PartWriter:
         self._files = files
         self._partition = partition
         self._file = files.create(partition)
-        self._encoder = encoder
-        self._writer: pq.ParquetWriter | None = None
-        self._batches: list[pa.RecordBatch] = []
+        self.groups = RowGroups(self._file, encoder)
         self._first = self._last = -1
-        self.held = 0
         self.rows = 0
-        self.size = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records."""
@@ -298,33 +293,11 @@ class _PartWriter:
             self._first = offsets[0].as_py()
         self._last = offsets[-1].as_py()
         self.rows += len(rows)
-        self._batches.append(rows)
-        size = rows.nbytes
-        self.held += size
-        self.size += size
-        if self.held >= _GROUP_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Start to write the records in memory as a row group."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if not self._batches:
-            return
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._file, self._batches[0].schema, compression="zstd")
-        group = pa.Table.from_batches(self._batches)
-        self._encoder.start(self._writer.write_table, group, row_group_size=1 << 30)
-        self._batches.clear()
-        self.held = 0
+        self.groups.add(rows)
 
     def finish(self) -> Part:
         """Complete the file."""
-        self.flush()
-        self._encoder.wait()
-        if self._writer is not None:
-            self._writer.close()
+        self.groups.finish()
         part = Part(self._partition, self._first, self._last + 1)
         try:
             self._files.publish(self._file, part.name)
@@ -335,6 +308,5 @@ class _PartWriter:
 
     def abort(self) -> None:
         """Remove the file."""
-        if self._writer is not None:
-            self._writer.close()
+        self.groups.close()
         self._files.discard(self._file)

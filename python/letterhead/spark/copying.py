@@ -14,6 +14,7 @@ from letterhead._shared_parameters import documented
 from letterhead.copies.copying import Copied, CopyTask, copy_of
 from letterhead.copies.part_directory import Part, StagedPart
 from letterhead.spark.sail import not_on_sail
+from letterhead.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["copy_topic"]
 
-_SCHEMA = "partition int, start bigint, end bigint, rows bigint, file string"
+_SCHEMA = pa.schema(
+    {"partition": pa.int32(), "start": pa.int64(), "end": pa.int64(), "rows": pa.int64(), "file": pa.string()}
+)
 
 
 @documented
@@ -45,8 +48,8 @@ def copy_topic(
 ) -> Copied:
     """Copy a topic of Kafka to a directory of Parquet files, with ranges of offsets in parallel.
 
-    Use it for a topic that one process copies too slowly. The directory is the same as that of :func:`letterhead.copy`: either
-    continues what the other one began. Each task writes up to 1,000,000 offsets of a partition to a file. Files get their
+    Use it for a topic that is too large for one process. It writes the same directory as :func:`letterhead.copy`, and either
+    function continues the copy of the other. Each task writes up to 1,000,000 offsets of a partition to a file. Files get their
     names when all tasks of a round have ended, so a job that was killed continues after its last round, and the directory has
     every record once.
 
@@ -105,7 +108,7 @@ def copy_topic(
 def _run(spark: SparkSession, tasks: Sequence[CopyTask]) -> list[StagedPart]:
     """Run a round of tasks."""
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    rows = numbers.mapInArrow(partial(_write_parts, tasks), _SCHEMA).collect()
+    rows = numbers.mapInArrow(partial(_write_parts, tasks), spark_schema(_SCHEMA)).collect()
     return [StagedPart(Part(row.partition, row.start, row.end), row.rows, row.file) for row in rows]
 
 
@@ -118,9 +121,4 @@ def _write_parts(tasks: Sequence[CopyTask], batches: Iterable[pa.RecordBatch]) -
             if staged is not None:
                 written.append({**staged.part._asdict(), "rows": staged.rows, "file": staged.file})
         if written:
-            yield pa.RecordBatch.from_pylist(written, _ARROW_SCHEMA)
-
-
-_ARROW_SCHEMA = pa.schema(
-    {"partition": pa.int32(), "start": pa.int64(), "end": pa.int64(), "rows": pa.int64(), "file": pa.string()}
-)
+            yield pa.RecordBatch.from_pylist(written, _SCHEMA)

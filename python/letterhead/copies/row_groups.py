@@ -1,0 +1,74 @@
+"""The records of a file that are written together: :class:`RowGroups`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from letterhead._background import Background
+from letterhead._table_writers import TableWriter, table_writer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RowGroups"]
+
+_GROUP_BYTES = 32 << 20
+"""Bytes of a row group."""
+
+
+class RowGroups:
+    """Writes records to an open file in groups of 32 MiB, each in the background.
+
+    Attributes
+    ----------
+    held : int
+        Bytes of the records that wait for their group.
+    size : int
+        Bytes of all records before compression.
+    """
+
+    def __init__(self, file: Any, background: Background[None], form: str = "parquet") -> None:
+        self._file = file
+        self._background = background
+        self._form = form
+        self._writer: TableWriter | None = None
+        self._batches: list[pa.RecordBatch] = []
+        self.held = 0
+        self.size = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Add records."""
+        self._batches.append(rows)
+        size = rows.nbytes
+        self.held += size
+        self.size += size
+        if self.held >= _GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Start to write the records in memory."""
+        import pyarrow as pa
+
+        if self._batches:
+            group = pa.Table.from_batches(self._batches)
+            self._background.start(self._open(group.schema).write_table, group)
+            self._batches.clear()
+            self.held = 0
+
+    def finish(self, schema: pa.Schema | None = None) -> None:
+        """Complete the rows of the file; without records, they have ``schema``."""
+        self.flush()
+        self._background.wait()
+        if schema is not None:
+            self._open(schema)
+        self.close()
+
+    def close(self) -> None:
+        """Close the writer, but not the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, schema: pa.Schema) -> TableWriter:
+        if self._writer is None:
+            self._writer = table_writer(self._form, self._file, schema)
+        return self._writer
