@@ -198,7 +198,7 @@ def read_footer(path: _Path) -> pq.FileMetaData:
 
 
 def open_parquet(file: Any, *, is_remote: bool = False) -> pq.ParquetFile:
-    """Open a Parquet file, and keep dictionaries of text and bytes encoded: one value may be that of every row."""
+    """Open a Parquet file without decoding dictionaries of text and bytes, because one value may fill every row."""
     import pyarrow.parquet as pq
 
     metadata = pq.ParquetFile(file).metadata

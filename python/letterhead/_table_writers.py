@@ -25,10 +25,10 @@ FORMS = {
     ".ndjson": "json",
     ".json": "json",
 }
-"""Endings of names of files, and the form of their rows."""
+"""File extensions, and the forms that they stand for."""
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
-"""Endings of compressed text, and the codecs of pyarrow."""
+"""File extensions of compressed text, and the names of their codecs in pyarrow."""
 
 _ROWS_AS_TEXT = 2048
 _BYTES_AS_TEXT = 4 << 20
@@ -36,7 +36,7 @@ _BYTES_AS_TEXT = 4 << 20
 
 
 class TableWriter(Protocol):
-    """What the writers of pyarrow have in common."""
+    """Interface of pyarrow's writers."""
 
     def write_table(self, table: pa.Table, /) -> None:
         """Write rows."""

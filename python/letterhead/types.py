@@ -379,7 +379,7 @@ def _nearest(name: str) -> str | None:
     best = max(ratios, key=lambda candidate: ratios[candidate])
     if ratios[best] < 0.6:
         return None
-    # Of number types that are almost equally similar, choose the widest.
+    # The widest wins among number types of nearly equal similarity.
     close = [
         candidate
         for candidate in ratios

@@ -80,7 +80,7 @@ fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) 
     unsafe { import_array(array, &data_type) }.map(make_array).map_err(PyTypeError::new_err)
 }
 
-/// Lets pyarrow compare its buffers with their offsets, because the interface does not pass the lengths of buffers.
+/// Has pyarrow check offsets against the lengths of buffers, which the C interface does not pass.
 fn check_by_owner(column: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = column.py();
     let class = column.get_type();

@@ -111,7 +111,7 @@ def print_json(value: Any) -> None:
 
 
 def count_text(number: int, noun: str, plural: str | None = None) -> str:
-    """Return `1 header`, `1,234 headers`; pass a plural that is not the singular and an s."""
+    """Return a count and its noun, such as `1 header` or `1,234 headers`; pass irregular plurals."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

@@ -168,7 +168,7 @@ class StagedFile:
         return file
 
     def publish(self, file: BinaryIO, name: str) -> None:
-        """Bring the file on disk, or into the store."""
+        """Flush the file to disk, or upload it."""
         if isinstance(self._path, Path):
             _sync(file)
         else:

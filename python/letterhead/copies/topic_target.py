@@ -122,7 +122,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
                 note(*done)
 
         background: Background[_AppendedChunk] = Background()
-        # The writer is closed first: a call that waits for answers then ends.
+        # The writer closes first, which ends a call that waits for answers.
         with background, self._writer(settings, partition) as writer:
             try:
                 for chunk in chain([first], chunks):

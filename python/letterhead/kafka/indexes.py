@@ -30,7 +30,7 @@ from letterhead.offsets.file_window import open_regular
 __all__ = ["index_entries", "offsets_every", "position_before"]
 
 _MAX_BYTES = 16 << 20
-"""The most bytes of an index that are read. Its size is 10 MiB unless the broker is configured otherwise."""
+"""Maximum number of bytes read of an index. By default, brokers limit an index to 10 MiB."""
 
 
 def position_before(segment: LogSegment, offset: int) -> int:

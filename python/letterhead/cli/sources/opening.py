@@ -121,7 +121,7 @@ class AskedLogins(Logins):
         self.brokers_remedy = brokers_remedy
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
-        """Return settings with those of the file that the environment names, and with a password that the user enters."""
+        """Add the settings of the file named in the environment, and ask for a missing password."""
         file, of_kcat = os.environ.get(CONFIG_VARIABLE), os.environ.get(KCAT_VARIABLE)
         from_file = file_settings(file or of_kcat or "", is_of_kcat=not file) if file or of_kcat else {}
         values = super().kafka_settings({**from_file, **settings}, has_servers=has_servers)
