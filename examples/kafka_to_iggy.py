@@ -26,14 +26,14 @@ headers = pq.read_table(SAMPLES / "orders-0.parquet")["headers"].combine_chunks(
 blocks = lha.encode(headers, "kafka")
 
 # Iggy cannot store null, empty or values above 255 bytes: each is reported and left out.
-converted = lha.convert(blocks, "kafka", target="iggy", types=types, on_loss="report")
+converted = lha.convert(blocks, "kafka", "iggy", types=types, on_loss="report")
 losses = converted.field("losses").flatten().to_pylist()
 print(Counter((loss["key"], loss["code"]) for loss in losses))
 
 # Everything else has its type, and converts back byte for byte.
 iggy = converted.field("data")
 print(lha.select(iggy, {"tenant": "string", "amount_cents": "int64"}, format="iggy")[0].as_py())
-back = lha.convert(iggy, "iggy", target="kafka", types="be")
+back = lha.convert(iggy, "iggy", "kafka", types="be")
 whole = pc.is_null(converted.field("losses"))
 print(
     pc.sum(whole).as_py(), "messages without a loss, the same again:", back.filter(whole).equals(blocks.filter(whole))

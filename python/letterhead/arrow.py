@@ -189,9 +189,9 @@ def encode(
 @documented
 def convert(
     column: ColumnT,
-    format: str = "kafka",
-    *,
+    format: str,
     target: str,
+    *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
@@ -234,7 +234,7 @@ def convert(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> column = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
-    >>> converted = lha.convert(column, "iggy", target="kafka", types="text")
+    >>> converted = lha.convert(column, "iggy", "kafka", types="text")
     >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """

@@ -209,31 +209,31 @@ def batch(
 @overload
 def convert(
     data: Data,
-    format: str = "kafka",
-    *,
+    format: str,
     target: HeadersFormat,
+    *,
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[ConvertKeywords],
 ) -> bytes: ...
 @overload
 def convert(
     data: Data,
-    format: str = "kafka",
-    *,
+    format: str,
     target: str,
+    *,
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[ConvertKeywords],
 ) -> bytes | None: ...
 @overload
 def convert(
-    data: Data, format: str = "kafka", *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
+    data: Data, format: str, target: str, *, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
 ) -> Converted: ...
 @documented
 def convert(
     data: Data,
-    format: str = "kafka",
-    *,
+    format: str,
     target: str,
+    *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
@@ -277,10 +277,10 @@ def convert(
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("tenant", "acme"), ("retry", "3")], "kafka")
-    >>> there = lh.convert(data, "kafka", target="iggy", types={"tenant": "string", "retry": "int32:text"})
+    >>> there = lh.convert(data, "kafka", "iggy", types={"tenant": "string", "retry": "int32:text"})
     >>> lh.decode(there, "iggy")
     Headers([('tenant', String('acme')), ('retry', Int32(3))])
-    >>> back = lh.convert(there, "iggy", target="kafka", types="text", on_loss="report")
+    >>> back = lh.convert(there, "iggy", "kafka", types="text", on_loss="report")
     >>> back.data == data, back.losses.types
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """

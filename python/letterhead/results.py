@@ -56,7 +56,7 @@ class Losses(tuple[Loss, ...]):
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("retry", lh.Int32(3)), ("note", lh.String("x"))], "kip82-typed")
-    >>> losses = lh.convert(data, "kip82-typed", target="kafka", types="le", on_loss="report").losses
+    >>> losses = lh.convert(data, "kip82-typed", "kafka", types="le", on_loss="report").losses
     >>> losses[0].message, losses[0].written
     ('the type int32 is not carried', 'little-endian')
     >>> losses.types

@@ -218,9 +218,9 @@ def encode_headers(
 @documented
 def convert_headers(
     column: str | Column,
-    format: str = "kafka",
-    *,
+    format: str,
     target: str,
+    *,
     into: str | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -252,7 +252,7 @@ def convert_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> encoded = orders.transform(lhs.encode_headers("headers", "kafka", keep=["offset"]))
-    >>> encoded.transform(lhs.convert_headers("headers", "kafka", target="iggy", types="binary", on_loss="report"))
+    >>> encoded.transform(lhs.convert_headers("headers", "kafka", "iggy", types="binary", on_loss="report"))
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
