@@ -113,11 +113,7 @@ def opened(source: Any) -> Any:
 
     if isinstance(source, Path):
         return source
-    return lh.read.topic(
-        CHANGELOG,
-        bootstrap_servers=source,
-        options=lh.ReadOptions(isolation_level="read_committed", batch_bytes=8 << 20),
-    )
+    return lh.read.topic(CHANGELOG, bootstrap_servers=source, isolation_level="read_committed", batch_bytes=8 << 20)
 
 
 def parts(source: Any, task: Path) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_name"]
+__all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_argument", "unknown_name"]
 
 MOST_LISTED = 50
 """Names that an error lists; the others are counted."""
@@ -48,6 +48,11 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
     return ValueError(f"unknown {noun} {shorten(wrong)}{hint} ({plural}: {join_names(names)})")
+
+
+def unknown_argument(name: str, names: Iterable[str]) -> TypeError:
+    """Return the error for a keyword argument that a function lacks, with the nearest name and the list of all."""
+    return TypeError(str(unknown_name("argument", name, names)))
 
 
 def shorten(name: object) -> str:

@@ -1,10 +1,9 @@
-"""Options of reading that few programs set: :class:`ReadOptions`."""
+"""Options of reading that few programs set, which all functions that read take by name: :class:`ReadOptions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from letterhead.kafka.oauth import TokenProvider
@@ -13,10 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["ReadOptions"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadOptions:
-    """Options that select, tune and limit what is read, for :func:`letterhead.open` and :mod:`letterhead.read`.
+class ReadOptions(TypedDict, total=False):
+    """Options that select, tune and limit what is read.
 
+    :func:`letterhead.open`, :func:`~letterhead.copy`, :func:`~letterhead.diff` and :mod:`letterhead.read` take each by name.
     An option that a source does not support raises ValueError, unless it has its default.
 
     Attributes
@@ -73,23 +72,23 @@ class ReadOptions:
     Examples
     --------
     >>> import letterhead as lh
-    >>> lh.open("tests/samples/orders-0", columns=["offset"], options=lh.ReadOptions(last=2)).read_all().to_pydict()
+    >>> lh.open("tests/samples/orders-0", columns=["offset"], last=2).read_all().to_pydict()
     {'offset': [9998, 9999]}
     """
 
-    last: int | None = None
-    follow: bool = False
-    partitions: Iterable[int] | None = None
-    commit_group: str | None = None
-    isolation_level: Literal["read_uncommitted", "read_committed"] | None = None
-    ignore_crc: bool = False
-    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None
-    store_type: str | None = None
-    values: str | None = None
-    window_size: int | None = None
-    error_column: str = "error"
-    limits: Limits | None = None
-    token_provider: TokenProvider | None = None
-    timeout_ms: int | None = None
-    fetch_bytes: int | None = None
-    batch_bytes: int | None = None
+    last: int | None
+    follow: bool
+    partitions: Iterable[int] | None
+    commit_group: str | None
+    isolation_level: Literal["read_uncommitted", "read_committed"] | None
+    ignore_crc: bool
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None
+    store_type: str | None
+    values: str | None
+    window_size: int | None
+    error_column: str
+    limits: Limits | None
+    token_provider: TokenProvider | None
+    timeout_ms: int | None
+    fetch_bytes: int | None
+    batch_bytes: int | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
-from letterhead._names import check_name, names_of
+from letterhead._names import check_name, names_of, unknown_argument
 from letterhead._read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -96,8 +96,12 @@ class RowRequest:
         return self.without_headers(default) if self.columns is None else self.columns
 
 
+_ARGUMENTS = ("columns", "headers", "where", "start", "end", "errors", "settings", "store")
+"""Arguments of functions that read, beside :class:`~letterhead.ReadOptions`."""
+
+
 def row_request(
-    options: ReadOptions | None,
+    options: ReadOptions,
     *,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
@@ -109,31 +113,33 @@ def row_request(
     store: str | None = None,
 ) -> RowRequest:
     """Return the request of a call with these arguments."""
-    if options is not None and not isinstance(options, ReadOptions):
-        raise TypeError(f"options must be ReadOptions, not {type(options).__name__}")
-    options = options or ReadOptions()
+    for name in options.keys() - ReadOptions.__annotations__.keys():
+        raise unknown_argument(name, (*_ARGUMENTS, *ReadOptions.__annotations__))
+    partitions = options.get("partitions")
     return RowRequest(
         columns=_columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,
         end=end,
-        last=options.last,
-        follow=options.follow,
-        partitions=None if options.partitions is None else frozenset(options.partitions),
-        committed=is_committed(options.isolation_level),
-        commit_group=options.commit_group,
+        last=options.get("last"),
+        follow=options.get("follow", False),
+        partitions=None if partitions is None else frozenset(partitions),
+        committed=is_committed(options.get("isolation_level")),
+        commit_group=options.get("commit_group"),
         errors=errors,
-        error_column=options.error_column,
-        ignore_crc=options.ignore_crc,
-        limits=options.limits,
-        timeout_ms=options.timeout_ms,
-        fetch_bytes=options.fetch_bytes,
-        batch_bytes=options.batch_bytes,
-        token_provider=options.token_provider,
-        mapping=options.mapping,
+        error_column=options.get("error_column", "error"),
+        ignore_crc=options.get("ignore_crc", False),
+        limits=options.get("limits"),
+        timeout_ms=options.get("timeout_ms"),
+        fetch_bytes=options.get("fetch_bytes"),
+        batch_bytes=options.get("batch_bytes"),
+        token_provider=options.get("token_provider"),
+        mapping=options.get("mapping"),
         settings=settings,
-        stores=StoreOptions(store, options.store_type, options.values, window_size=options.window_size),
+        stores=StoreOptions(
+            store, options.get("store_type"), options.get("values"), window_size=options.get("window_size")
+        ),
     )
 
 

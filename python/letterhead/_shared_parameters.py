@@ -88,8 +88,8 @@ offsets : int, str, datetime or mapping, default "earliest" and "latest"
     use it, as far as they reach. A mapping of partition to one of these sets every partition separately; its offsets must
     exist.
 
-last : int, optional
-    Read only the last rows of each partition, at most this many, that the other options select.
+read_options : items of ReadOptions
+    Further options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see :class:`letterhead.ReadOptions`.
 
 draft : {"typed", "int", "wrapper"}, default "typed"
     The draft: text keys and typed values; integer keys; or integer keys inside the value.
@@ -245,7 +245,7 @@ link_errors : {"raise", "null"}, default "raise"
 """
 
 _RENAMED = {
-    "headers_as_columns": "headers", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
+    "headers_as_columns": "headers", "read_options": "options", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
     "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
     "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
     "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",

@@ -12,7 +12,6 @@ import pytest
 
 import letterhead as lh
 from tests.helpers.command import Result
-from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -120,7 +119,7 @@ def test_function_returns_same_differences_as_command(run: Run, written: Callabl
             for name, value in options.items()
             for part in (f"--{name}", *([value] if isinstance(value, str) else value))
         ]
-        rows = lh.diff(first, second, **read_arguments(**options)).read_all().to_pylist()
+        rows = lh.diff(first, second, **options).read_all().to_pylist()
         printed = [json.loads(line) for line in run("diff", first, second, *arguments, "--json").lines]
         places = [[row.get("offset", row.get("position")), row["differs"], row["first"] is None] for row in rows]
         assert places == [
@@ -134,4 +133,4 @@ def test_function_returns_same_differences_as_command(run: Run, written: Callabl
 
 def test_diff_cannot_follow_topic() -> None:
     with pytest.raises(ValueError, match="a comparison ends: leave out follow="):
-        lh.diff("kafka://127.0.0.1:9/a", "kafka://127.0.0.1:9/b", options=lh.ReadOptions(follow=True))
+        lh.diff("kafka://127.0.0.1:9/a", "kafka://127.0.0.1:9/b", follow=True)

@@ -17,7 +17,6 @@ import letterhead as lh
 from letterhead import arrow as lha
 from tests.helpers.command import Result
 from tests.helpers.log_bytes import batch, record
-from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -352,10 +351,7 @@ def test_records_in_batch_with_wrong_checksum_carry_error(run: Run, tmp_path: Pa
     result = run("read", folder, "--ignore-crc", "--count-by", "error", "--json")
     assert (result.code, rows(result)) == (1, [{"error": None, "count": 9731}, {"error": "bad_crc", "count": 269}])
     assert "269 of 10,000 records did not decode: bad_crc 269" in result.err
-    with (
-        lh.open(folder, errors="column", options=lh.ReadOptions(ignore_crc=True)) as reader,
-        lh.read.segments(ORDERS) as whole,
-    ):
+    with lh.open(folder, errors="column", ignore_crc=True) as reader, lh.read.segments(ORDERS) as whole:
         read = reader.read_all()
         assert read.drop(["error"]).drop(["topic"]).equals(whole.read_all().drop(["topic"]))
     wrong = [
@@ -384,10 +380,7 @@ def test_records_hidden_by_damage_are_named_as_missing(run: Run, tmp_path: Path)
     data[886_251 + 200] ^= 0xFF  # within the gzip data of offsets 3500 to 3912
     (folder / LOG).write_bytes(data)
     options: dict[str, Any] = {"columns": ["offset"], "errors": "column"}
-    with (
-        lh.read.segments(folder, **read_arguments(**options)) as plain,
-        lh.read.segments(folder, **read_arguments(**options, ignore_crc=True)) as reader,
-    ):
+    with lh.read.segments(folder, **options) as plain, lh.read.segments(folder, **options, ignore_crc=True) as reader:
         assert plain.read_all().num_rows == reader.read_all().num_rows == 9588
         [expected], [damaged] = plain.damaged, reader.damaged
     assert damaged[:5] == expected[:5] == (str(folder / LOG), 886_251, expected.end, 3500, 3912)
@@ -430,7 +423,7 @@ def test_checksums_are_ignored_for_printed_records(run: Run, damaged: Path, argu
     result = run("read", SAMPLES / "orders-0.parquet", "--ignore-crc")
     assert (result.code, "--ignore-crc is for records of log segments of Kafka" in result.err) == (2, True)
     with pytest.raises(ValueError, match="ignore_crc= needs errors='column'"):
-        lh.read.segments(damaged, options=lh.ReadOptions(ignore_crc=True))
+        lh.read.segments(damaged, ignore_crc=True)
 
 
 def test_unreadable_batch_is_not_counted_as_control_record(run: Run, damaged: Path) -> None:

@@ -188,9 +188,7 @@ def test_small_row_groups_with_nested_dictionaries_are_read(
     table = pq.read_table(samples / "orders-0.parquet").slice(0, rows)
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=group_rows, use_dictionary=True)
     assert lh.open(tmp_path / "t.parquet").read_all().to_pylist() == table.to_pylist()
-    last = lh.open(
-        tmp_path / "t.parquet", columns=["offset"], headers={"tenant": "string"}, options=lh.ReadOptions(last=7)
-    ).read_all()
+    last = lh.open(tmp_path / "t.parquet", columns=["offset"], headers={"tenant": "string"}, last=7).read_all()
     assert last["offset"].to_pylist() == table["offset"].to_pylist()[-7:]
     assert run("read", tmp_path / "t.parquet", "--where", "tenant present", "--count-by", "tenant").code == 0
 

@@ -130,4 +130,4 @@ def test_wrong_target_is_rejected(
 
 def test_file_does_not_follow(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="follow= is for directories and topics"):
-        lh.copy("kafka://127.0.0.1:1/orders", tmp_path / "orders.arrow", options=lh.ReadOptions(follow=True))
+        lh.copy("kafka://127.0.0.1:1/orders", tmp_path / "orders.arrow", follow=True)

@@ -22,7 +22,6 @@ from letterhead.copies.part_directory import PartDirectory
 from letterhead.sources.recognition import open_sources
 from tests.helpers.command import Result
 from tests.helpers.killed_commands import start_program
-from tests.helpers.read_arguments import read_arguments
 
 Run = Callable[..., Result]
 
@@ -171,7 +170,7 @@ def test_target_that_is_not_a_directory_is_rejected(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
-        lh.copy(samples / "orders-0", target, **read_arguments(**options))
+        lh.copy(samples / "orders-0", target, **options)
     with pytest.raises(ValueError, match="is no log, and cannot be copied to a file or directory"):
         lh.copy(samples / "orders-0.parquet", "copy")
 

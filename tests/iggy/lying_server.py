@@ -17,7 +17,6 @@ from typing import TypeAlias
 import pyarrow as pa
 
 import letterhead as lh
-from tests.helpers.read_arguments import read_arguments
 from tests.sockets import LoopbackServer, receive_exactly
 
 REPLIES = Path(__file__).with_name("replies.json")
@@ -30,9 +29,7 @@ Lie: TypeAlias = Callable[[str, bytes], bytes]
 
 def read(address: str, **options: object) -> pa.Table:
     """Read the recorded topic."""
-    with lh.read.iggy(
-        address, **read_arguments(stream="tests", topic="lies", start={0: 1, 1: "earliest"}, **options)
-    ) as reader:
+    with lh.read.iggy(address, stream="tests", topic="lies", start={0: 1, 1: "earliest"}, **options) as reader:
         return reader.read_all()
 
 

@@ -16,7 +16,6 @@ from letterhead.offsets.segments import SegmentsReader
 from tests.helpers.batch_bytes import HEADER_LEN, batch, frame
 from tests.helpers.command import runner
 from tests.helpers.log_bytes import write_segments
-from tests.helpers.read_arguments import read_arguments
 
 OFFSET_AT, TIME_AT, LENGTH_AT, CHECKSUM_AT, COUNT_AT = 8, 16, 32, 40, 48
 DELTA_AT, PAYLOAD_LEN_AT = HEADER_LEN + 24, HEADER_LEN + 36
@@ -42,9 +41,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def opened(path: Path, **options: Any) -> SegmentsReader:
-    return lh.read.segments(
-        path, **read_arguments(**{"format": "iggy-batch", "columns": ["offset", "payload"], **options})
-    )
+    return lh.read.segments(path, **{"format": "iggy-batch", "columns": ["offset", "payload"], **options})
 
 
 def rows(path: Path, **options: Any) -> list[dict[str, Any]]:

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.iggy_server
 Run = Callable[..., Result]
 Create = Callable[..., str]
 
-LOSSLESS = lh.ReadOptions(mapping="kafka-gateway-lossless")
 TYPED = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
 
 ODD_RECORDS = [

@@ -55,9 +55,7 @@ def test_open_reads_a_topic(server: Server, url: str, monkeypatch: pytest.Monkey
     with lh.read.iggy(server.address, stream="shown", topic="orders/new") as reader:
         expected = reader.read_all()
     assert lh.open(url).read_all() == expected
-    assert lh.open(f"{url}/0", columns=["offset"], options=lh.ReadOptions(last=1)).read_all()["offset"].to_pylist() == [
-        29
-    ]
+    assert lh.open(f"{url}/0", columns=["offset"], last=1).read_all()["offset"].to_pylist() == [29]
     monkeypatch.delenv("IGGY_PASSWORD")
     with pytest.raises(ValueError, match="no login is known: set IGGY_USERNAME and IGGY_PASSWORD"):
         lh.open(url)

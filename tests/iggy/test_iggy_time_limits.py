@@ -13,14 +13,13 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.lying_server import LyingServer
 from tests.iggy.server import Server
 from tests.silent import SilentServer, interrupted, without_a_name_server
 
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {
-    "reader": lambda address: lh.read.iggy(address, **read_arguments(**TOPIC)).read_all(),
+    "reader": lambda address: lh.read.iggy(address, **TOPIC).read_all(),
     "writer": lambda address: lh.write.iggy(pa.table({"payload": ["x"]}), address, **TOPIC),
 }
 HALF_A_REPLY = bytes(48) + struct.pack("<I8xB", 4000, 8) + bytes(147) + b"\1" + bytes(47)
@@ -49,7 +48,7 @@ def test_unresolved_host_lookup_times_out() -> None:
     program = """
 import letterhead as lh
 try:
-    lh.read.iggy("iggy://u:p@iggy.test:8090", stream="s", topic="t", options=lh.ReadOptions(timeout_ms=400)).read_all()
+    lh.read.iggy("iggy://u:p@iggy.test:8090", stream="s", topic="t", timeout_ms=400).read_all()
 except TimeoutError as error:
     print(error)
 """

@@ -16,7 +16,6 @@ from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.offsets.output_columns import TIMES, Dialect
 from tests.helpers.batch_bytes import batch, frame
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.server import Server
 
 NOW = 1_700_000_000_123
@@ -122,7 +121,7 @@ def test_message_of_another_client_is_record_without_key() -> None:
 
 def read(server: Server, topic: str, **options: Any) -> pa.Table:
     with lh.read.iggy(
-        server.address, **read_arguments(stream="tests", topic=topic, mapping="kafka-gateway-lossless", **options)
+        server.address, stream="tests", topic=topic, mapping="kafka-gateway-lossless", **options
     ) as reader:
         return reader.read_all()
 
@@ -131,9 +130,7 @@ def read(server: Server, topic: str, **options: Any) -> pa.Table:
     "where", ["stream = 's'", "partition = 1", "offset < 5", "timestamp > 0", "key is null", "value is null"]
 )
 def test_condition_can_test_every_record_field(where: str) -> None:
-    lh.read.iggy(
-        "iggy://u:p@h", stream="s", topic="t", options=lh.ReadOptions(mapping="kafka-gateway"), where=where
-    ).close()
+    lh.read.iggy("iggy://u:p@h", stream="s", topic="t", mapping="kafka-gateway", where=where).close()
 
 
 @pytest.mark.parametrize("dialect", ["arrow", "spark"])

@@ -194,7 +194,7 @@ class Reader(Worker):
         """Read to the current end; ``after`` are the next offsets of the partitions."""
         with lh.read.iggy(
             self.address, stream="tests", topic="durable", columns=["partition", "offset"],
-            headers={"retry": "int32"}, start=dict(after), options=lh.ReadOptions(timeout_ms=30_000),
+            headers={"retry": "int32"}, start=dict(after), timeout_ms=30_000,
         ) as reader:  # fmt: skip
             for batch in reader:
                 for partition, offset, retry in zip(*batch.to_pydict().values(), strict=True):

@@ -19,7 +19,6 @@ from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MAX_DELTA, MessageF
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.lying_server import HEADER_LEN, LyingServer
 from tests.iggy.test_lying_servers import BATCH, at, lies_about, u32
 from tests.silent import SilentServer
@@ -66,12 +65,7 @@ def test_minimum_tls_version_is_1_2_on_lenient_interpreters(monkeypatch: pytest.
         iggy_connection, "ssl", types.SimpleNamespace(**vars(ssl) | {"create_default_context": lenient})
     )
     with SilentServer() as server, pytest.raises(TimeoutError):
-        lh.read.iggy(
-            f"iggy://u:p@127.0.0.1:{server.port}?tls=true",
-            stream="s",
-            topic="t",
-            options=lh.ReadOptions(timeout_ms=200),
-        ).read_all()
+        lh.read.iggy(f"iggy://u:p@127.0.0.1:{server.port}?tls=true", stream="s", topic="t", timeout_ms=200).read_all()
     assert {context.minimum_version for context in contexts} == {ssl.TLSVersion.TLSv1_2}
 
 
@@ -95,7 +89,7 @@ def test_longest_names_and_largest_numbers_identify_topic() -> None:
 @pytest.mark.parametrize("fetch_bytes", [0, -1])
 def test_fetch_bytes_is_at_least_1(fetch_bytes: int) -> None:
     with pytest.raises(ValueError, match="fetch_bytes must be at least 1"):
-        lh.read.iggy("iggy://u:p@h", stream="s", topic="t", options=lh.ReadOptions(fetch_bytes=fetch_bytes))
+        lh.read.iggy("iggy://u:p@h", stream="s", topic="t", fetch_bytes=fetch_bytes)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -204,7 +198,7 @@ FIRST_POLLS = "2 100 010104010000000205746573747302046c696573010000000003"
 
 
 def read(address: str, **options: object) -> list[int]:
-    with lh.read.iggy(address, **read_arguments(stream="tests", topic="lies", timeout_ms=60_000, **options)) as reader:
+    with lh.read.iggy(address, stream="tests", topic="lies", timeout_ms=60_000, **options) as reader:
         return reader.read_all()["offset"].to_pylist()
 
 

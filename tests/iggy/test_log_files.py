@@ -14,7 +14,6 @@ import pytest
 import letterhead as lh
 from letterhead.errors import DecodeError, TruncatedTailWarning
 from tests.helpers.command import runner
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.server import Server
 from tests.iggy.test_write import table
 
@@ -45,7 +44,7 @@ def stopped(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 def read(path: Path, **options: Any) -> pa.Table:
-    with lh.read.segments(path, **read_arguments(format="iggy-batch", **options)) as reader:
+    with lh.read.segments(path, format="iggy-batch", **options) as reader:
         return reader.read_all()
 
 

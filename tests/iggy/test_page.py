@@ -105,11 +105,7 @@ KEPT = ["partition", "offset", "timestamp", "key", "value", "headers"]
 def followed(server: Server) -> pa.Table:
     """The records that a streaming query has copied."""
     with lh.read.iggy(
-        server.address,
-        stream="shop",
-        topic="following",
-        columns=KEPT,
-        options=lh.ReadOptions(mapping="kafka-gateway-lossless"),
+        server.address, stream="shop", topic="following", columns=KEPT, mapping="kafka-gateway-lossless"
     ) as reader:
         return reader.read_all()
 

@@ -23,7 +23,6 @@ from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendM
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.offsets.partition_log import TopicPartition
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
@@ -51,7 +50,7 @@ def numbered(count: int) -> list[Message]:
 
 
 def read(server: Server, topic: str, **options: object) -> pa.Table:
-    with lh.read.iggy(server.address, **read_arguments(stream="tests", topic=topic, **options)) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
         return reader.read_all()
 
 
@@ -87,7 +86,7 @@ def test_batches_follow_fetch_bytes(server: Server, create: Callable[..., str], 
     topic = create()
     fill(server, topic, 0, numbered(count), 37)
     with lh.read.iggy(
-        server.address, stream="tests", topic=topic, columns=["offset"], options=lh.ReadOptions(fetch_bytes=fetch_bytes)
+        server.address, stream="tests", topic=topic, columns=["offset"], fetch_bytes=fetch_bytes
     ) as reader:
         batches = list(reader)
     assert [offset for batch in batches for offset in batch.column(0).to_pylist()] == list(range(count))
@@ -170,21 +169,21 @@ def test_invalid_address_is_rejected_without_its_password(address: str) -> None:
 
 def test_unresponsive_server_times_out(server: Server) -> None:
     with pytest.raises(TimeoutError, match=r"127\.0\.0\.1:1 did not answer in 0\.3 s"):
-        lh.read.iggy("iggy://u:p@127.0.0.1:1", stream="s", topic="t", options=lh.ReadOptions(timeout_ms=300)).read_all()
+        lh.read.iggy("iggy://u:p@127.0.0.1:1", stream="s", topic="t", timeout_ms=300).read_all()
 
 
 def test_server_that_accepts_and_is_silent_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"iggy://u:p@127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(TimeoutError, match=r"did not answer in 0\.3 s"):
-            lh.read.iggy(address, stream="s", topic="t", options=lh.ReadOptions(timeout_ms=300)).read_all()
+            lh.read.iggy(address, stream="s", topic="t", timeout_ms=300).read_all()
 
 
 def test_unresponsive_server_times_out_and_reading_resumes(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(1000))
     options = {"stream": "tests", "topic": topic, "columns": ["offset"], "fetch_bytes": 1000}
-    with lh.read.iggy(server.address, **read_arguments(**options, timeout_ms=5000)) as reader:
+    with lh.read.iggy(server.address, **options, timeout_ms=5000) as reader:
         offsets = next(reader).column(0).to_pylist()
         with server.paused():
             try:
@@ -195,7 +194,7 @@ def test_unresponsive_server_times_out_and_reading_resumes(server: Server, creat
                 error = str(raised)
     assert "did not answer in 5 s" in error
     assert 0 < len(offsets) < 1000
-    with lh.read.iggy(server.address, **read_arguments(**options, start={0: len(offsets)})) as reader:
+    with lh.read.iggy(server.address, **options, start={0: len(offsets)}) as reader:
         offsets += reader.read_all()["offset"].to_pylist()
     assert offsets == list(range(1000))
 
@@ -216,9 +215,7 @@ def test_partition_with_only_expired_messages_looks_empty(server: Server, tmp_pa
                 time.sleep(0.1)
             assert (client.first_offset(place), client.end_offset(place)) == (0, 0)
         lh.write.iggy(pa.table({"payload": [b"y" * 10]}), other.address, **options)
-        assert lh.read.iggy(other.address, **read_arguments(**options, columns=["offset"])).read_all()[
-            "offset"
-        ].to_pylist() == [1]
+        assert lh.read.iggy(other.address, **options, columns=["offset"]).read_all()["offset"].to_pylist() == [1]
     finally:
         other.stop()
 
@@ -226,9 +223,7 @@ def test_partition_with_only_expired_messages_looks_empty(server: Server, tmp_pa
 def test_purged_messages_are_gone(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(300))
-    with lh.read.iggy(
-        server.address, stream="tests", topic=topic, options=lh.ReadOptions(timeout_ms=60_000, fetch_bytes=100)
-    ) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, timeout_ms=60_000, fetch_bytes=100) as reader:
         next(reader)
         next(reader)
         server.call("DELETE", f"/streams/tests/topics/{topic}/purge")
@@ -250,9 +245,7 @@ def test_reading_continues_on_a_new_connection(server: Server, create: Callable[
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iggy_client, "Connection", Kept)
-        with lh.read.iggy(
-            server.address, stream="tests", topic=topic, options=lh.ReadOptions(fetch_bytes=5000), columns=["offset"]
-        ) as reader:
+        with lh.read.iggy(server.address, stream="tests", topic=topic, fetch_bytes=5000, columns=["offset"]) as reader:
             offsets = []
             for batch in reader:
                 offsets += batch.column(0).to_pylist()
@@ -293,10 +286,10 @@ def test_tls_checks_the_certificate(server: Server, tmp_path: Path) -> None:
         trusted = f"{other.address}?tls=true&tls_ca_file={certificate}"
         address = f"{trusted}&tls_domain=iggy.test"
         assert lh.write.iggy(pa.table({"payload": ["x"]}), address, **options).rows == 1
-        assert lh.read.iggy(address, **read_arguments(**options)).read_all()["payload"].to_pylist() == [b"x"]
+        assert lh.read.iggy(address, **options).read_all()["payload"].to_pylist() == [b"x"]
         for untrusted in (f"{other.address}?tls=true", trusted):
             with pytest.raises(ConnectionError, match=r"is not trusted: .*; set tls_ca_file or tls_domain"):
-                lh.read.iggy(untrusted, **read_arguments(**options)).read_all()
+                lh.read.iggy(untrusted, **options).read_all()
     finally:
         other.stop()
 
@@ -420,9 +413,7 @@ def test_sudden_large_messages_are_polled_in_smaller_parts(server: Server, creat
     topic = create()
     payloads = [b"small"] * 300 + [b"x" * 20_000] * 50 + [b"x" * 3_000_000] + [b"small"] * 10
     lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
-    with lh.read.iggy(
-        server.address, stream="tests", topic=topic, columns=["payload"], options=lh.ReadOptions(fetch_bytes=65_536)
-    ) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, columns=["payload"], fetch_bytes=65_536) as reader:
         batches = list(reader)
     assert pa.Table.from_batches(batches)["payload"].to_pylist() == payloads
     assert max(batch.nbytes for batch in batches if len(batch) > 1) < 5 * 65_536

@@ -20,7 +20,6 @@ from letterhead.iggy.address import Address
 from letterhead.iggy.batches import MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.offsets.partition_log import TopicPartition
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.server import Server
 
 pytestmark = pytest.mark.iggy_server
@@ -65,7 +64,7 @@ def polled(server: Server, topic: str, count: int) -> Iterator[bytes]:
 
 
 def read(server: Server, topic: str, **options: Any) -> pa.Table:
-    with lh.read.iggy(server.address, **read_arguments(stream="tests", topic=topic, **options)) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
         return reader.read_all()
 
 

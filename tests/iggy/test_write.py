@@ -11,7 +11,6 @@ import letterhead as lh
 from letterhead.errors import EncodeError
 from letterhead.iggy import client as iggy_client
 from letterhead.iggy.connection import SEND
-from tests.helpers.read_arguments import read_arguments
 from tests.iggy.proxy import Proxy
 from tests.iggy.server import Server
 
@@ -39,7 +38,7 @@ def table(count: int) -> pa.Table:
 
 
 def read(server: Server, topic: str, **options: object) -> pa.Table:
-    with lh.read.iggy(server.address, **read_arguments(stream="tests", topic=topic, **options)) as reader:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
         return reader.read_all()
 
 

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import pyarrow as pa
 
 import letterhead as lh
-from tests.helpers.read_arguments import read_arguments
 from tests.sockets import LoopbackServer, receive_exactly
 
 RESPONSES = Path(__file__).with_name("responses.json")
@@ -32,7 +31,7 @@ Relay: TypeAlias = Callable[[bytes, bytes], bytes | None]
 
 def read(address: str, **options: object) -> pa.Table:
     """Read the recorded topic, in two fetches for each partition."""
-    with lh.read.topic(TOPIC, **read_arguments(bootstrap_servers=address, fetch_bytes=100, **options)) as reader:
+    with lh.read.topic(TOPIC, bootstrap_servers=address, fetch_bytes=100, **options) as reader:
         return reader.read_all()
 
 

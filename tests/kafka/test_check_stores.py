@@ -30,9 +30,7 @@ def stored(address: str, directory: Path, name: str, store_type: Any) -> Path:
     """Fill a changelog, and make a store with headers from all of its records."""
     changelog = changelog_of(address, name, store_type)
     task = directory / name / "0_0"
-    records = lh.read.topic(
-        changelog, bootstrap_servers=address, options=lh.ReadOptions(isolation_level="read_committed")
-    )
+    records = lh.read.topic(changelog, bootstrap_servers=address, isolation_level="read_committed")
     retention = None if store_type == "key-value" else RETENTION
     lh.state.restore(records, task, "store", store_type=store_type, retention=retention, start="earliest")
     return task

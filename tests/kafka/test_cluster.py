@@ -30,7 +30,6 @@ from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
-from tests.helpers.read_arguments import read_arguments
 from tests.kafka.cluster import LIMIT, NODES, Cluster
 from tests.kafka.test_kafka_source import Stream, expected, send_both
 from tests.kafka.topics import Record
@@ -72,7 +71,7 @@ def rows(table: pa.Table) -> list[Row]:
 def opened(address: str, topic: str, **options: Any) -> Any:
     """A reader that fetches little at a time, so that much can happen in between."""
     options = {"columns": COLUMNS, "fetch_bytes": 2_000, "timeout_ms": 120_000} | options
-    return lh.read.topic(topic, **read_arguments(bootstrap_servers=address, **options))
+    return lh.read.topic(topic, bootstrap_servers=address, **options)
 
 
 def large(count: int, name: bytes) -> list[Record]:
@@ -253,9 +252,7 @@ def test_truncated_follower_segments_match_leader(cluster: Cluster) -> None:
 
 def segment_rows(cluster: Cluster, node: int, topic: str) -> list[Row]:
     """Rows in the files of a broker."""
-    with lh.read.segments(
-        cluster.directory(node, topic), columns=COLUMNS, options=lh.ReadOptions(isolation_level="read_committed")
-    ) as reader:
+    with lh.read.segments(cluster.directory(node, topic), columns=COLUMNS, isolation_level="read_committed") as reader:
         return rows(reader.read_all())
 
 

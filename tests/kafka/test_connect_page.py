@@ -81,6 +81,6 @@ def test_cluster_settings_open_topic(safe, aws_profile, tmp_path, monkeypatch, c
     changed = STAND_INS[cluster](safe, tmp_path)
     Path("client.properties").write_text(BLOCKS[cluster])
     settings = read_properties("client.properties") | changed
-    with lh.read.topic("orders", settings=settings, options=lh.ReadOptions(timeout_ms=30_000)) as reader:
+    with lh.read.topic("orders", settings=settings, timeout_ms=30_000) as reader:
         assert len(reader.read_all()) > 0
     assert lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=settings).rows == 1

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 import pytest
@@ -31,12 +32,12 @@ def pairs(file: Path) -> dict[tuple[int, int], int]:
     }
 
 
-def by_position(source: str, target: str, options: lh.ReadOptions | None = None) -> dict[tuple[int, int], int]:
+def by_position(source: str, target: str, **options: Unpack[lh.ReadOptions]) -> dict[tuple[int, int], int]:
     """The same from the records of both topics, of which the copy has all, in order."""
     found: dict[tuple[int, int], int] = {}
     tables = [
-        lh.open(name, columns=["partition", "offset"], options=own).read_all()
-        for name, own in ((source, options), (target, None))
+        lh.open(name, columns=["partition", "offset"], **own).read_all()
+        for name, own in ((source, options), (target, lh.ReadOptions()))
     ]
     for number in range(3):
         offsets = [sorted(row["offset"] for row in table.to_pylist() if row["partition"] == number) for table in tables]
@@ -50,9 +51,8 @@ def test_offsets_of_a_topic_with_gaps_are_noted_and_continued(run: Run_, broker:
     file = tmp_path / "offsets.jsonl"
     source, target = f"kafka://{broker}/mapped-transactions", f"kafka://{broker}/mapped-copy"
     command = ["copy", source, target, "--create", "--committed", "--offsets", file, "--verify"]
-    committed = lh.ReadOptions(isolation_level="read_committed")
     assert run(*command).code == 0
-    expected = by_position(source, target, committed)
+    expected = by_position(source, target, isolation_level="read_committed")
     assert pairs(file) == expected
     assert any(before != after for (_, before), after in expected.items())
     result = run(*command)

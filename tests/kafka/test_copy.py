@@ -68,7 +68,7 @@ def test_topic_is_copied_exactly_to_file_and_back(form: str, run: Run, odd: str,
 def test_only_committed_records_are_copied(run: Run, odd: str, broker: str) -> None:
     source, target = f"{odd}transactions", f"kafka://{broker}/copied-committed"
     assert run("copy", source, target, "--committed", "--create", "--verify").code == 0
-    committed = lh.open(source, options=lh.ReadOptions(isolation_level="read_committed")).read_all()
+    committed = lh.open(source, isolation_level="read_committed").read_all()
     assert 0 < committed.num_rows < lh.open(source).read_all().num_rows
     assert lh.open(target).read_all()["value"].equals(committed["value"])
 

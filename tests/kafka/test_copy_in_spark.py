@@ -186,7 +186,7 @@ def test_other_sources_and_targets_are_refused(broker: str, spark: Any, tmp_path
         with pytest.raises(ValueError, match=r"a job copies a topic of Kafka to a directory: call letterhead\.copy"):
             lhs.copy_topic(spark, *map(str, arguments))
     with pytest.raises(ValueError, match="leave out follow="):
-        lhs.copy_topic(spark, source, tmp_path / "copy", options=lh.ReadOptions(follow=True))
+        lhs.copy_topic(spark, source, tmp_path / "copy", follow=True)
     with pytest.raises(ValueError, match="tasks must be at least 1"):
         lhs.copy_topic(spark, source, tmp_path / "copy", tasks=0)
 

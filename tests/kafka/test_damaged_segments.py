@@ -26,7 +26,6 @@ from letterhead.offsets.specs import OffsetBounds
 from tests.helpers.batch_bytes import batch as iggy_batch
 from tests.helpers.batch_bytes import frame
 from tests.helpers.log_bytes import TRANSACTIONAL, batch, mark, record, write_segments
-from tests.helpers.read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 
@@ -43,7 +42,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 
 def opened(path: Any, **options: Any) -> SegmentsReader:
-    return lh.read.segments(path, **read_arguments(**{"columns": ["offset"], **options}))
+    return lh.read.segments(path, **{"columns": ["offset"], **options})
 
 
 def rows(path: Any, **options: Any) -> list[dict[str, Any]]:

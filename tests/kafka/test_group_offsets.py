@@ -17,7 +17,6 @@ from letterhead.kafka.groups import GroupOffsets
 from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.partition_log import TopicPartition as Partition
 from letterhead.spark.sources.kafka import KafkaSource
-from tests.helpers.read_arguments import read_arguments
 from tests.kafka.test_kafka_source import Stream, send_both
 from tests.kafka.written import create_with, numbered, producer, send
 
@@ -34,7 +33,7 @@ def committed(broker: str, group: str, topic: str, partitions: int = 1) -> list[
 
 
 def opened(broker: str, topic: str, **options: Any) -> lh.read.Reader:
-    return lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, columns=["partition", "offset"], **options))
+    return lh.read.topic(topic, bootstrap_servers=broker, columns=["partition", "offset"], **options)
 
 
 def offsets(broker: str, topic: str, **options: Any) -> list[int]:
@@ -90,9 +89,7 @@ def test_early_end_commits_completed_batches_and_used_rows(broker):
 def test_position_columns_are_not_returned(broker):
     create_with(broker, "groups-columns", 1)
     send(producer(broker), "groups-columns", numbered(1))
-    with lh.read.topic(
-        "groups-columns", bootstrap_servers=broker, columns=["key"], options=lh.ReadOptions(commit_group="columns")
-    ) as reader:
+    with lh.read.topic("groups-columns", bootstrap_servers=broker, columns=["key"], commit_group="columns") as reader:
         assert reader.schema.names == reader.read_all().column_names == ["key"]
     assert committed(broker, "columns", "groups-columns") == [8]
 

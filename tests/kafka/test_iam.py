@@ -109,7 +109,7 @@ def write_and_read(settings: dict[str, str]) -> None:
     """Append a row, and read it."""
 
     def count() -> int:
-        with lh.read.topic("orders", settings=settings, options=lh.ReadOptions(timeout_ms=30_000)) as reader:
+        with lh.read.topic("orders", settings=settings, timeout_ms=30_000) as reader:
             return len(reader.read_all())
 
     before = count()
@@ -194,7 +194,7 @@ def test_wrong_key_is_rejected_with_remedy(safe, keys, monkeypatch):
     secret = "never-to-be-seen/3"
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     for call in (
-        lambda: lh.read.topic("orders", settings=iam(safe), options=lh.ReadOptions(timeout_ms=30_000)).read_all(),
+        lambda: lh.read.topic("orders", settings=iam(safe), timeout_ms=30_000).read_all(),
         lambda: lh.write.topic(
             pa.table({"key": ["k"], "value": [b"v"]}), "orders", settings=iam(safe), timeout_ms=30_000
         ),

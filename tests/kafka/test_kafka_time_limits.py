@@ -23,9 +23,7 @@ SASL = {
 @pytest.mark.parametrize("settings", [{}, SASL], ids=["plain", "sasl"])
 def test_broker_with_incomplete_response_times_out(begin: bytes, drips: bool, settings: dict[str, str]) -> None:
     with SilentServer(begin, drips=drips) as server:
-        reader = lh.read.topic(
-            "t", bootstrap_servers=f"127.0.0.1:{server.port}", options=lh.ReadOptions(timeout_ms=400), settings=settings
-        )
+        reader = lh.read.topic("t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings=settings)
         with pytest.raises(TimeoutError, match=rf"no answer from 127\.0\.0\.1:{server.port} in 0\.4 s"):
             reader.read_all()
 
@@ -33,10 +31,7 @@ def test_broker_with_incomplete_response_times_out(begin: bytes, drips: bool, se
 def test_broker_without_tls_times_out() -> None:
     with SilentServer() as server:
         reader = lh.read.topic(
-            "t",
-            bootstrap_servers=f"127.0.0.1:{server.port}",
-            options=lh.ReadOptions(timeout_ms=400),
-            settings={"security.protocol": "SSL"},
+            "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings={"security.protocol": "SSL"}
         )
         with pytest.raises(TimeoutError, match=r"does not respond \(security protocol SSL\)"):
             reader.read_all()
@@ -80,7 +75,7 @@ def test_unresolved_host_lookup_times_out() -> None:
     program = """
 import letterhead as lh
 try:
-    lh.read.topic("t", bootstrap_servers="kafka.test:9092", options=lh.ReadOptions(timeout_ms=400)).read_all()
+    lh.read.topic("t", bootstrap_servers="kafka.test:9092", timeout_ms=400).read_all()
 except TimeoutError as error:
     print(error)
 """
@@ -105,7 +100,7 @@ def test_host_resolvable_only_by_proxy_is_reached() -> None:
 import letterhead as lh
 try:
     lh.read.topic(
-        "t", bootstrap_servers="kafka.test:9092", options=lh.ReadOptions(timeout_ms=1000),
+        "t", bootstrap_servers="kafka.test:9092", timeout_ms=1000,
         settings={{"proxy.url": "socks5h://127.0.0.1:{proxy.port}"}},
     ).read_all()
 except TimeoutError as error:

@@ -149,7 +149,7 @@ def settings(kerberos, tmp_path, monkeypatch) -> Path:
 
 
 def read(settings: SettingsLike) -> pa.Table:
-    with lh.read.topic("orders", settings=settings, options=lh.ReadOptions(timeout_ms=30_000)) as reader:
+    with lh.read.topic("orders", settings=settings, timeout_ms=30_000) as reader:
         return reader.read_all()
 
 

@@ -36,7 +36,6 @@ from letterhead.cli import main
 from letterhead.errors import TopicNotFoundError
 from letterhead.kafka.oauth import OAuthSettings, Tokens
 from letterhead.kafka.transport import LargeReads
-from tests.helpers.read_arguments import read_arguments
 from tests.helpers.terminal import answer
 from tests.kafka import identity, secured
 from tests.kafka.identity import Identity
@@ -49,7 +48,7 @@ SECRET = "never-to-be-seen"
 
 
 def read(settings: Any, **options: Any) -> pa.Table:
-    with lh.read.topic("orders", **read_arguments(settings=settings, **{"timeout_ms": 30_000, **options})) as reader:
+    with lh.read.topic("orders", settings=settings, **{"timeout_ms": 30_000, **options}) as reader:
         return reader.read_all()
 
 
@@ -114,9 +113,7 @@ def test_reader_renews_expired_token(oauth_broker, provider):
     """The broker ends a connection whose token has expired, unless the client logs in again."""
     settings = bearer(oauth_broker, provider, **credentials(provider))
     lh.write.topic(pa.concat_tables([TABLE] * 10), "orders", settings=settings)
-    with lh.read.topic(
-        "orders", settings=settings, options=lh.ReadOptions(fetch_bytes=1, batch_bytes=1, timeout_ms=30_000)
-    ) as reader:
+    with lh.read.topic("orders", settings=settings, fetch_bytes=1, batch_bytes=1, timeout_ms=30_000) as reader:
         begun, rows = time.monotonic(), 0
         for batch in reader:
             rows += len(batch)
@@ -546,7 +543,7 @@ def test_missing_acl_is_named_to_user(safe):
         with pytest.raises(
             PermissionError, match=f"^{safe.secure} does not allow it: .*{topic}.*; the user needs an ACL"
         ):
-            lh.read.topic(topic, settings=password(safe), options=lh.ReadOptions(timeout_ms=20_000)).read_all()
+            lh.read.topic(topic, settings=password(safe), timeout_ms=20_000).read_all()
         error, message = {
             "private": (PermissionError, f"^{safe.secure} does not allow it: .*{topic}.*; the user needs an ACL"),
             "listed": (lh.write.DeliveryError, f"{topic}: row 0 not delivered: not authorized: the user needs an ACL"),

@@ -105,7 +105,7 @@ def property_file(settings, tmp_path) -> Path:
 
 
 def count(property_file: Path) -> int:
-    with lh.read.topic("orders", settings=property_file, options=lh.ReadOptions(timeout_ms=30_000)) as reader:
+    with lh.read.topic("orders", settings=property_file, timeout_ms=30_000) as reader:
         return len(reader.read_all())
 
 

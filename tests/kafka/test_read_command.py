@@ -68,10 +68,8 @@ def test_open_reads_a_topic(orders: str, broker: str, tmp_path: Path) -> None:
     with lh.read.topic("shell-orders", bootstrap_servers=broker) as reader:
         expected = reader.read_all()
     assert lh.open(orders).read_all() == expected
-    assert lh.open(f"{orders}/1", columns=["offset"], options=lh.ReadOptions(last=2)).read_all()[
-        "offset"
-    ].to_pylist() == [3, 4]
-    assert len(lh.open(orders, options=lh.ReadOptions(partitions=[1]), where="tenant = 'acme'").read_all()) == 3
+    assert lh.open(f"{orders}/1", columns=["offset"], last=2).read_all()["offset"].to_pylist() == [3, 4]
+    assert len(lh.open(orders, partitions=[1], where="tenant = 'acme'").read_all()) == 3
     file = tmp_path / "client.properties"
     file.write_text(f"bootstrap.servers={broker}\n")
     for settings in (file, {"bootstrap.servers": broker}):
@@ -435,16 +433,14 @@ def test_follow_ends_at_its_limit(broker: str) -> None:
 def test_python_follows_a_topic(broker: str) -> None:
     create_with(broker, "shell-python", 1)
     sender = producer(broker)
-    with lh.read.topic(
-        "shell-python", bootstrap_servers=broker, columns=["offset"], options=lh.ReadOptions(follow=True)
-    ) as reader:
+    with lh.read.topic("shell-python", bootstrap_servers=broker, columns=["offset"], follow=True) as reader:
         for number in range(3):
             send(sender, "shell-python", [Record(b"k", b"v", [])])
             assert next(reader)["offset"].to_pylist() == [number]
     with pytest.raises(ValueError, match="follow has no end: leave out end"):
-        lh.read.topic("shell-python", bootstrap_servers=broker, options=lh.ReadOptions(follow=True), end=5)
+        lh.read.topic("shell-python", bootstrap_servers=broker, follow=True, end=5)
     with pytest.raises(ValueError, match="last must be at least 0"):
-        lh.read.topic("shell-python", bootstrap_servers=broker, options=lh.ReadOptions(last=-1))
+        lh.read.topic("shell-python", bootstrap_servers=broker, last=-1)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -492,9 +488,7 @@ def test_errors_before_last_records_are_not_raised(run: Run, broker: str) -> Non
     address = f"kafka://{broker}/shell-last"
 
     def offsets(last: int, where: str | None = None) -> list[int]:
-        with lh.open(
-            address, columns=["offset"], headers={"note": "string"}, options=lh.ReadOptions(last=last), where=where
-        ) as reader:
+        with lh.open(address, columns=["offset"], headers={"note": "string"}, last=last, where=where) as reader:
             return reader.read_all()["offset"].to_pylist()  # type: ignore[no-any-return]
 
     assert offsets(3) == [18, 20, 22]

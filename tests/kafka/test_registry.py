@@ -567,8 +567,7 @@ def test_offsets_of_decoded_records_are_committed(run: Run, apicurio: Apicurio, 
 
 def test_value_reader_commits_used_rows(apicurio: Apicurio, broker: str, sent: str) -> None:
     def opened() -> Any:
-        options = lh.ReadOptions(commit_group="used-values", limits=None)
-        source = lh.read.topic("sent", bootstrap_servers=broker, start="group:used-values", options=options)
+        source = lh.read.topic("sent", broker, start="group:used-values", commit_group="used-values", limits=None)
         return decode_values(source, AvroDecoder(Registry(apicurio.url), subject="sent-value"))
 
     reader = opened()

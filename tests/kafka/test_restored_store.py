@@ -101,9 +101,7 @@ def test_kafka_streams_resumes_changelog_after_restored_store(
     for created in admin.create_topics([NewTopic(f"{name}-in", 1, 1), NewTopic(changelog, 1, 1)]).values():
         created.result(30)
     produce(broker, changelog, store_type, 0, 200)
-    records = lh.read.topic(
-        changelog, bootstrap_servers=broker, options=lh.ReadOptions(isolation_level="read_committed")
-    )
+    records = lh.read.topic(changelog, bootstrap_servers=broker, isolation_level="read_committed")
     done = lh.state.restore(records, tmp_path / "ours" / name / "0_0", "store", **options)
     assert done.offsets == {0: 199}
     produce(broker, changelog, store_type, 200, 30)

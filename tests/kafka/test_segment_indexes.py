@@ -26,13 +26,12 @@ from tests.helpers.log_bytes import (
     write_time_index,
     write_transaction_index,
 )
-from tests.helpers.read_arguments import read_arguments
 
 NAME = f"{0:020}.log"
 
 
 def offsets(path: Any, **options: Any) -> list[int | None]:
-    with lh.read.segments(path, **read_arguments(columns=["offset"], **options)) as reader:
+    with lh.read.segments(path, columns=["offset"], **options) as reader:
         result: list[int | None] = reader.read_all().column("offset").to_pylist()
     return result
 

@@ -26,7 +26,6 @@ from letterhead.kafka.transactions import OpenTransaction
 from letterhead.offsets import segment_file
 from letterhead.offsets.file_window import FileWindow
 from tests.helpers.log_bytes import CONTROL, TRANSACTIONAL, batch, mark, record, write_index, write_segments
-from tests.helpers.read_arguments import read_arguments
 
 ROOT = Path(__file__).parents[2]
 NAME = "00000000000000000000.log"
@@ -34,7 +33,7 @@ TOPICS = ("orders-0", "orders-app-latest-changelog-0")
 
 
 def read(path: Any, **options: Any) -> pa.Table:
-    with lh.read.segments(path, **read_arguments(**options)) as reader:
+    with lh.read.segments(path, **options) as reader:
         return reader.read_all()
 
 
@@ -181,7 +180,7 @@ def test_empty_log_has_no_rows(folder: Callable[..., Path]) -> None:
 def test_invalid_options_are_rejected_before_files_are_opened(samples: Path) -> None:
     for wrong in ({"columns": ["ofset"]}, {"errors": "ignore"}, {"isolation_level": "committed"}):
         with pytest.raises(ValueError, match=r"did you mean|unknown|one of"):
-            lh.read.segments(samples / "orders-0", **read_arguments(**wrong))
+            lh.read.segments(samples / "orders-0", **wrong)
     with pytest.raises(ValueError, match="without a time zone"):
         lh.read.segments(samples / "orders-0", start=datetime(2026, 1, 1))
 
@@ -476,7 +475,7 @@ def test_error_column_has_given_name(folder: Callable[..., Path]) -> None:
 )
 def test_columns_need_distinct_names(samples: Path, options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        lh.read.segments(samples / "orders-0", **read_arguments(**options))
+        lh.read.segments(samples / "orders-0", **options)
 
 
 def test_header_column_may_take_name_of_unread_column(samples: Path) -> None:
@@ -686,7 +685,7 @@ COMMITTED = [*range(10), *range(20, 30), *range(31, 41), *range(42, 52), *range(
 
 def test_aborted_transactions_are_skipped_and_open_ones_end_read(folder: Callable[..., Path]) -> None:
     path = folder(log_of_transactions())
-    with lh.read.segments(path, columns=["offset"], options=lh.ReadOptions(isolation_level="read_committed")) as reader:
+    with lh.read.segments(path, columns=["offset"], isolation_level="read_committed") as reader:
         assert reader.read_all().column("offset").to_pylist() == COMMITTED
         assert reader.open_transactions == [OpenTransaction("orders", 0, 9, 63)]
     marks = {30, 41, 52}
@@ -757,7 +756,7 @@ def test_reader_batches_are_bounded(tmp_path: Path) -> None:
 
     path = write_segments(tmp_path / "orders-3", [b"".join(compressed(first) for first in range(0, 80_000, 1000))], [0])
     for last in (None, 75_000):
-        with lh.read.segments(path, columns=["offset", "value"], options=lh.ReadOptions(last=last)) as reader:
+        with lh.read.segments(path, columns=["offset", "value"], last=last) as reader:
             sizes = [(len(part), part.nbytes) for part in reader]
         assert sum(rows for rows, _ in sizes) == (last or 80_000)
         assert max(size for _, size in sizes) <= 64 << 20

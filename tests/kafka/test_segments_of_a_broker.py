@@ -101,7 +101,7 @@ def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, lis
 def test_segment_files_match_broker_records(written: tuple[str, Path], level: Any) -> None:
     address, folder = written
     expected = consumed(address, level)
-    with lh.read.segments(folder, options=lh.ReadOptions(isolation_level=level)) as reader:
+    with lh.read.segments(folder, isolation_level=level) as reader:
         table = reader.read_all()
         opened, truncated = reader.open_transactions, reader.truncated
     at = table.schema.get_field_index("timestamp")

@@ -111,7 +111,7 @@ def test_server_with_untrusted_certificate_is_tried_once(store: Path) -> None:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         settings = {"bootstrap.servers": address, "security.protocol": "SSL"}
         with pytest.raises(ConnectionError, match=f"the certificate of {address} is not trusted"):
-            lh.read.topic("orders", settings=settings, options=lh.ReadOptions(timeout_ms=20_000)).read_all()
+            lh.read.topic("orders", settings=settings, timeout_ms=20_000).read_all()
         listener.shutdown(socket.SHUT_RDWR)
     assert len(connections) == 1
 

@@ -27,7 +27,6 @@ from letterhead.kafka.settings import reader_settings, spark_settings
 from letterhead.kafka.transport import LargeReads
 from letterhead.offsets.partition_log import TopicPartition as Partition
 from tests.helpers.extras import spelled_out
-from tests.helpers.read_arguments import read_arguments
 from tests.kafka import secured
 from tests.kafka.broker import Broker
 from tests.kafka.topics import Record
@@ -173,12 +172,12 @@ def test_missing_kafka_python_names_package_to_install():
 )
 def test_invalid_arguments_are_rejected_before_connecting(options, error, message):
     with pytest.raises(error, match=message) as raised:
-        lh.read.topic("orders", **read_arguments(bootstrap_servers="127.0.0.1:1", **options))
+        lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", **options)
     assert "hunter2" not in str(raised.value)
 
 
 def test_unreachable_broker_is_reported_in_time():
-    reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", options=lh.ReadOptions(timeout_ms=300))
+    reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", timeout_ms=300)
     with pytest.raises(TimeoutError, match=r"^no answer from 127\.0\.0\.1:1 in 0\.3 s: "):
         next(reader)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("kafka-io")]
@@ -194,9 +193,7 @@ def test_every_record_matches_librdkafka(broker, written, topic, isolation):
     assert len(expected) > (5 if topic == "compacted" else 50)
     # So little at a time that batches are truncated, and that every fetch and every part has its bounds in the middle.
     with lh.read.topic(
-        written + topic,
-        bootstrap_servers=broker,
-        options=lh.ReadOptions(isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000),
+        written + topic, bootstrap_servers=broker, isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000
     ) as reader:
         assert reader.schema.names == [
             "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id",
@@ -216,11 +213,7 @@ def test_aborted_records_are_skipped_and_open_transaction_ends(broker, written):
     # From the middle of an aborted transaction, too.
     for start in range(0, committed[-1].offset, 17):
         result = lh.read.topic(
-            topic,
-            bootstrap_servers=broker,
-            columns=["offset"],
-            start={0: start},
-            options=lh.ReadOptions(isolation_level="read_committed"),
+            topic, bootstrap_servers=broker, columns=["offset"], start={0: start}, isolation_level="read_committed"
         ).read_all()
         assert result["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
 
@@ -236,9 +229,7 @@ def test_offsets_apply_in_middle_of_batch(broker, written):
         end={partition: end for partition, (_, end) in ranges.items()},
     ).read_all()
     assert rows(result) == [row for row in expected if row.offset in range(*ranges[row.partition])]
-    single = lh.read.topic(
-        topic, bootstrap_servers=broker, options=lh.ReadOptions(partitions=[3]), start={3: 105}, end="latest"
-    ).read_all()
+    single = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
     assert single["offset"].to_pylist() == [105, 106]
     assert single["partition"].to_pylist() == [3, 3]
 
@@ -252,9 +243,7 @@ def test_time_selects_first_record_not_older(broker):
     assert sender.flush(30) == 0
 
     def offsets(**points) -> list[int]:
-        table = lh.read.topic(
-            "times", **read_arguments(bootstrap_servers=broker, columns=["offset"], **points)
-        ).read_all()
+        table = lh.read.topic("times", bootstrap_servers=broker, columns=["offset"], **points).read_all()
         return table["offset"].to_pylist()
 
     assert offsets(start=f"@{zero + 5000}", end=f"@{zero + 8001}") == [5, 6, 7, 8]
@@ -279,7 +268,7 @@ def test_only_requested_columns_are_built(broker, written):
         bootstrap_servers=broker,
         columns=["value"],
         headers={"tenant": "string", "number": lh.field("int32", key="retry"), "route": "array<string>"},
-        options=lh.ReadOptions(partitions=[4]),
+        partitions=[4],
         start={4: 3},
         end={4: 6},
     ).read_all()
@@ -306,17 +295,12 @@ def test_short_header_value_error_names_partition_and_offset(broker):
     send(producer(broker), "damaged", records, 1)
     arguments = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
     with pytest.raises(lh.DecodeError, match=r"column retry: .*3 bytes where int32 takes 4") as raised:
-        lh.read.topic("damaged", **read_arguments(**arguments)).read_all()
+        lh.read.topic("damaged", **arguments).read_all()
     error = raised.value
     assert (error.topic, error.partition, error.offset, error.row) == ("damaged", 1, 1, None)
     assert "(topic damaged, partition 1, offset 1, header 0, byte " in str(error)
-    assert lh.read.topic("damaged", **read_arguments(errors="null", **arguments)).read_all()["retry"].to_pylist() == [
-        0,
-        None,
-        0,
-        None,
-    ]
-    errors = lh.read.topic("damaged", **read_arguments(errors="column", **arguments)).read_all()
+    assert lh.read.topic("damaged", errors="null", **arguments).read_all()["retry"].to_pylist() == [0, None, 0, None]
+    errors = lh.read.topic("damaged", errors="column", **arguments).read_all()
     assert errors.column_names == ["offset", "retry", "error"]
     assert [error and error[0]["code"] for error in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
 
@@ -326,9 +310,7 @@ def test_topic_batches_are_bounded(broker, written, options):
     def batches(limits: lh.Limits | None = None) -> list[pa.RecordBatch]:
         columns = ["offset", "value", "headers"]
         topic = f"{written}codecs"
-        with lh.read.topic(
-            topic, **read_arguments(bootstrap_servers=broker, columns=columns, limits=limits, **options)
-        ) as reader:
+        with lh.read.topic(topic, bootstrap_servers=broker, columns=columns, limits=limits, **options) as reader:
             return list(reader)
 
     whole = batches()
@@ -340,7 +322,7 @@ def test_topic_batches_are_bounded(broker, written, options):
 
 def test_missing_topic_or_partition_lists_existing_ones(broker, written):
     def reading(topic: str, **points) -> pa.Table:
-        return lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, **points)).read_all()
+        return lh.read.topic(topic, bootstrap_servers=broker, **points).read_all()
 
     with pytest.raises(ValueError, match=f"there is no topic 'nothing' at {broker}"):
         reading("nothing")
@@ -357,7 +339,7 @@ def test_missing_topic_or_partition_lists_existing_ones(broker, written):
 def test_records_deleted_before_read_raise(broker):
     create_with(broker, "deleted", 1)
     send(producer(broker, batch_num_messages=10), "deleted", numbered(200))
-    with lh.read.topic("deleted", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=100)) as reader:
+    with lh.read.topic("deleted", bootstrap_servers=broker, fetch_bytes=100) as reader:
         first = next(reader)
         admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
         for done in admin.delete_records([TopicPartition("deleted", 0, ends(broker, "deleted"))]).values():
@@ -370,9 +352,7 @@ def test_records_deleted_before_read_raise(broker):
 
 def test_reader_closes_its_connections(broker, written):
     before = set(threading.enumerate())
-    with lh.read.topic(
-        f"{written}codecs", bootstrap_servers=broker, options=lh.ReadOptions(fetch_bytes=1000)
-    ) as reader:
+    with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, fetch_bytes=1000) as reader:
         assert set(threading.enumerate()) <= before
         next(reader)
         assert len(set(threading.enumerate()) - before) == 1
@@ -447,7 +427,7 @@ def test_unreadable_replica_is_replaced_by_leader(broker, written, monkeypatch, 
         "fetch_bytes": 2_000,
         "partitions": [0],
     }
-    with lh.read.topic(topic, **read_arguments(**options)) as reader:
+    with lh.read.topic(topic, **options) as reader:
         assert rows(reader.read_all()) == [row for row in read(broker, topic) if row.partition == 0]
     assert racks[:2] == ["here", ""]
     assert racks.count("here") == 1  # it is not asked for again at once
@@ -480,7 +460,7 @@ def login(safe: secured.Secured, mechanism: str, **more: str) -> dict:
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
 def test_password_over_tls_opens_topic(safe, mechanism):
-    with lh.read.topic("numbered", **read_arguments(**login(safe, mechanism))) as reader:
+    with lh.read.topic("numbered", **login(safe, mechanism)) as reader:
         assert rows(reader.read_all()) == read(safe.plain, "numbered")
 
 
@@ -499,14 +479,12 @@ def test_certificate_from_files_or_text_opens_topic(safe):
     with KafkaClient(settings) as client:
         assert "numbered" in client.topics()
     with pytest.raises((ConnectionError, TimeoutError)):
-        lh.read.topic(
-            "numbered", bootstrap_servers=safe.mutual, options=lh.ReadOptions(timeout_ms=1000), settings=trusted
-        ).read_all()
+        lh.read.topic("numbered", bootstrap_servers=safe.mutual, timeout_ms=1000, settings=trusted).read_all()
 
 
 def test_wrong_password_is_rejected_at_once_and_hidden(safe, caplog):
     wrong = "never-to-be-seen"
-    reader = lh.read.topic("numbered", **read_arguments(**login(safe, "SCRAM-SHA-512", sasl_password=wrong)))
+    reader = lh.read.topic("numbered", **login(safe, "SCRAM-SHA-512", sasl_password=wrong))
     with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
         reader.read_all()
     printed = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
@@ -519,18 +497,14 @@ def test_untrusted_client_certificate_is_rejected_at_once(safe):
         ConnectionError,
         match=f"certificate of {safe.secure} is not trusted: .*; name the file .* ssl.truststore.location",
     ):
-        lh.read.topic("numbered", **read_arguments(**settings)).read_all()
+        lh.read.topic("numbered", **settings).read_all()
 
 
 def test_revoked_certificate_is_rejected(safe):
-    with lh.read.topic(
-        "numbered", **read_arguments(**login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked)))
-    ) as reader:
+    with lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked))) as reader:
         assert len(reader.read_all()) == 57
     with pytest.raises(ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*revoked"):
-        lh.read.topic(
-            "numbered", **read_arguments(**login(safe, "PLAIN", ssl_crl_location=str(safe.revoked)))
-        ).read_all()
+        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.revoked))).read_all()
 
 
 def test_minimum_tls_version_is_1_2_on_lenient_interpreters(safe, monkeypatch):
@@ -544,21 +518,19 @@ def test_minimum_tls_version_is_1_2_on_lenient_interpreters(safe, monkeypatch):
         return context
 
     monkeypatch.setattr(tls, "ssl", types.SimpleNamespace(**vars(ssl) | {"SSLContext": lenient}))
-    with lh.read.topic("numbered", **read_arguments(**login(safe, "PLAIN"))) as reader:
+    with lh.read.topic("numbered", **login(safe, "PLAIN")) as reader:
         assert len(reader.read_all()) == 57
     assert [context.minimum_version for context in contexts] == [ssl.TLSVersion.TLSv1_2]
 
 
 def test_unreadable_certificates_are_named(safe):
     with pytest.raises(ValueError, match=r"cannot be read \(/nowhere\.pem\): .*No such file"):
-        lh.read.topic(
-            "numbered", **read_arguments(**login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem"))
-        ).read_all()
+        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem")).read_all()
 
 
 def test_client_without_tls_is_told_security_protocol(safe):
     # The broker's answer may be lost with the connection; then the client asks again.
-    reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, options=lh.ReadOptions(timeout_ms=20_000))
+    reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, timeout_ms=20_000)
     with pytest.raises(
         ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: set security"
     ):
@@ -580,9 +552,7 @@ def test_broker_restarted_during_read_loses_nothing(tmp_path: Path):
         for partition in range(2):
             send(producer(own.address, batch_num_messages=50), "orders", numbered(2000), partition)
         expected = read(own.address, "orders")
-        with lh.read.topic(
-            "orders", bootstrap_servers=own.address, options=lh.ReadOptions(fetch_bytes=10_000)
-        ) as reader:
+        with lh.read.topic("orders", bootstrap_servers=own.address, fetch_bytes=10_000) as reader:
             first = [next(reader) for _ in range(3)]
             own.stop()
             again = threading.Timer(2.0, own.start_again)
@@ -599,7 +569,7 @@ import resource, sys
 import letterhead as lh
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 def read(**more):
-    with lh.read.topic("growing", bootstrap_servers=sys.argv[1], options=lh.ReadOptions(fetch_bytes=1 << 20), **more) as reader:
+    with lh.read.topic("growing", bootstrap_servers=sys.argv[1], fetch_bytes=1 << 20, **more) as reader:
         return sum(len(rows) for rows in reader)
 read(end={0: 1000})
 before = peak()
@@ -628,7 +598,7 @@ def test_memory_does_not_grow_with_the_topic(broker):
 
 def test_condition_selects_records_and_limits_fetch(broker, written):
     def table(topic: str, **options) -> pa.Table:
-        with lh.read.topic(written + topic, **read_arguments(bootstrap_servers=broker, **options)) as reader:
+        with lh.read.topic(written + topic, bootstrap_servers=broker, **options) as reader:
             return reader.read_all()
 
     for topic in TOPICS:

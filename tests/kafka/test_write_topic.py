@@ -13,7 +13,6 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from tests.helpers import pages
-from tests.helpers.read_arguments import read_arguments
 from tests.kafka.topics import PARTITIONS, consume, create, orders, place, produce
 
 pytestmark = pytest.mark.broker
@@ -29,7 +28,7 @@ def topic(broker: str) -> str:
 
 
 def read(broker: str, topic: str, **options: object) -> pa.Table:
-    with lh.read.topic(topic, **read_arguments(bootstrap_servers=broker, **options)) as reader:
+    with lh.read.topic(topic, bootstrap_servers=broker, **options) as reader:
         return reader.read_all()
 
 

@@ -886,7 +886,7 @@ def json_lines_of_a_long_text(n: int) -> Job:
 def json_lines_of_a_text_without_an_end(n: int) -> Job:
     path = file_of("unclosed.jsonl", '{"text": "' + '\\",' * n)
     limits = lh.Limits(headers=n // 2)
-    return raised(lambda: lh.open(path, options=lh.ReadOptions(limits=limits)).read_all())
+    return raised(lambda: lh.open(path, limits=limits).read_all())
 
 
 @case(20_000)

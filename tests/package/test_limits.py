@@ -703,9 +703,7 @@ def test_scan_counts_rows_over_limit() -> None:
 def test_limits_apply_to_segments(samples: Path) -> None:
     def reader(errors: Any, **limits: int) -> Any:
         columns = ["offset", "headers"]
-        return lh.read.segments(
-            samples / "orders-0", columns=columns, errors=errors, options=lh.ReadOptions(limits=Limits(**limits))
-        )
+        return lh.read.segments(samples / "orders-0", columns=columns, errors=errors, limits=Limits(**limits))
 
     with reader("raise") as rows:
         free = rows.read_all().to_pylist()
@@ -725,9 +723,7 @@ def test_limits_apply_to_segments(samples: Path) -> None:
 def test_limits_apply_to_state_directories(samples: Path) -> None:
     def rows(errors: Any, **limits: int) -> list[Any]:
         path = samples / "streams-state-0_0"
-        with lh.read.state(
-            path, store="latest", errors=errors, options=lh.ReadOptions(limits=Limits(**limits))
-        ) as reader:
+        with lh.read.state(path, store="latest", errors=errors, limits=Limits(**limits)) as reader:
             result: list[Any] = reader.read_all().to_pylist()
         return result
 

@@ -11,13 +11,12 @@ import pytest
 
 import letterhead as lh
 from letterhead.offsets import segment_file
-from tests.helpers.read_arguments import read_arguments
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 
 
 def read(path: Path, **options: Any) -> pa.Table:
-    with lh.read.segments(path, **read_arguments(headers=HEADERS, **options)) as reader:
+    with lh.read.segments(path, headers=HEADERS, **options) as reader:
         return reader.read_all()
 
 
@@ -108,7 +107,7 @@ _STORE_CONDITIONS = [
 def test_store_rows_are_selected(samples: Path, where: Any, mask: Any) -> None:
     def rows(where: Any = None) -> pa.Table:
         options: Any = {"store": "latest", "headers": HEADERS}
-        with lh.read.state(samples / "streams-state-0_0", **read_arguments(where=where, **options)) as reader:
+        with lh.read.state(samples / "streams-state-0_0", where=where, **options) as reader:
             return reader.read_all().combine_chunks()
 
     full = rows()

@@ -14,7 +14,6 @@ import pytest
 
 import letterhead as lh
 from letterhead._row_request import OPTIONS, RowRequest
-from tests.helpers.read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -65,10 +64,10 @@ def test_option_works_or_is_rejected_with_same_words_everywhere(
         needed["settings"] = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
     options = {name: value, **needed}
     if kind in kinds:
-        lh.open(source, **read_arguments(**options)).close()
+        lh.open(source, **options).close()
         return
     with pytest.raises(ValueError, match=r"(is|are) for .*, not for ") as refused:
-        lh.open(source, **read_arguments(**options))
+        lh.open(source, **options)
     parameter, sources = OPTIONS[field]
     assert str(refused.value).startswith(parameter)
     assert f" for {sources}, not for " in str(refused.value)
@@ -119,16 +118,14 @@ def test_invalid_value_is_rejected_by_every_source(
     kind: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
-        lh.open(SOURCES[kind], **read_arguments(**options))
+        lh.open(SOURCES[kind], **options)
 
 
 @pytest.mark.parametrize("kind", ["segments of Kafka", "state directory", "table"])
 def test_batches_of_every_source_are_bounded(kind: str) -> None:
     store = "latest" if kind == "state directory" else None
     whole = lh.open(SOURCES[kind], store=store).read_all()
-    with lh.open(
-        SOURCES[kind], store=store, options=lh.ReadOptions(limits=lh.Limits(arrow_batch_bytes=20_000))
-    ) as reader:
+    with lh.open(SOURCES[kind], store=store, limits=lh.Limits(arrow_batch_bytes=20_000)) as reader:
         parts = list(reader)
     assert pa.Table.from_batches(parts) == whole
     assert all(part.nbytes <= 20_000 or len(part) == 1 for part in parts)

@@ -13,7 +13,6 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DamagedTableError
-from tests.helpers.read_arguments import read_arguments
 
 MANY = 10_000  # lines that decide on the types
 
@@ -21,7 +20,7 @@ MANY = 10_000  # lines that decide on the types
 def opened(tmp_path: Path, *lines: Any, **options: Any) -> pa.Table:
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     (tmp_path / "rows.jsonl").write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
-    return lh.open(tmp_path / "rows.jsonl", **read_arguments(**options)).read_all()
+    return lh.open(tmp_path / "rows.jsonl", **options).read_all()
 
 
 @pytest.mark.parametrize(
@@ -155,11 +154,8 @@ def test_limit_can_be_raised(limit: str, rows: int, tmp_path: Path) -> None:
     line = {"a": "x" * 1000} if limit == "decompressed_bytes" else {"a": [1] * 1000}
     (tmp_path / "rows.gz").write_bytes(gzip.compress("\n".join([json.dumps(line)] * rows).encode()))
     with pytest.raises(DamagedTableError, match=rf"raise {limit} in limits="):
-        lh.open(tmp_path / "rows.gz", options=lh.ReadOptions(limits=lh.Limits(**{limit: 900})))
-    assert (
-        lh.open(tmp_path / "rows.gz", options=lh.ReadOptions(limits=lh.Limits(**{limit: 1100}))).read_all().num_rows
-        == rows
-    )
+        lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 900}))
+    assert lh.open(tmp_path / "rows.gz", limits=lh.Limits(**{limit: 1100})).read_all().num_rows == rows
 
 
 B, U = str(2**53), str(2**63)
@@ -230,7 +226,7 @@ def test_later_value_that_is_no_time_raises(tmp_path: Path, wrong: Any) -> None:
 
 def test_log_written_as_json_lines_is_read_back(tmp_path: Path, samples: Path) -> None:
     headers: Any = {"amount": lh.field("int64", key="amount_cents"), "weight": "float64"}
-    with lh.open(samples / "orders-0", headers=headers, errors="column", options=lh.ReadOptions(last=500)) as reader:
+    with lh.open(samples / "orders-0", headers=headers, errors="column", last=500) as reader:
         table = reader.read_all().select(["offset", "timestamp", "amount"])
     path = tmp_path / "orders.jsonl"
     text = "".join(

@@ -94,9 +94,7 @@ def test_only_errors_of_last_rows_are_raised(
         expected = candidates[-last:] if last else []
         is_undecided = lambda row: where is not None and "kind" in where and row[1] == b"\xff"  # noqa: E731
         is_wrong = any(is_undecided(row) or len(row[2]) != 4 for row in expected)
-        reader = lh.open(
-            path, columns=["offset"], headers={"retry": "int32"}, where=where, options=lh.ReadOptions(last=last)
-        )
+        reader = lh.open(path, columns=["offset"], headers={"retry": "int32"}, where=where, last=last)
         if is_wrong:
             raised += 1
             with reader, pytest.raises(lh.DecodeError, match=r"is not UTF-8|int32"):

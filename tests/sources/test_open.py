@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from tests.helpers.read_arguments import read_arguments
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORDERS = SAMPLES / "orders-0"
@@ -60,9 +60,7 @@ def test_table_is_recognized_by_content(tmp_path: Path) -> None:
     (tmp_path / "gzip").write_bytes(gzip.compress((tmp_path / "json").read_bytes()))
     for name in ("parquet", "arrow", "stream", "json", "gzip"):
         assert lh.open(tmp_path / name).read_all() == table, name
-        assert lh.open(tmp_path / name, where="n > 1", columns=["n"], options=lh.ReadOptions(last=2)).read_all()[
-            "n"
-        ].to_pylist() == [3, 4]
+        assert lh.open(tmp_path / name, where="n > 1", columns=["n"], last=2).read_all()["n"].to_pylist() == [3, 4]
 
 
 def test_dash_means_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,10 +71,10 @@ def test_dash_means_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_columns_and_headers_are_selected() -> None:
     where = "tenant = 'acme' and retry::int > 2"
     options = {"columns": ["offset"], "headers": {"retry": "int32"}, "where": where}
-    with lh.read.segments(ORDERS, **read_arguments(**options)) as reader:
+    with lh.read.segments(ORDERS, **options) as reader:
         expected = reader.read_all()
     assert 0 < len(expected) < 1000
-    assert lh.open(ORDERS, **read_arguments(**options)).read_all() == expected
+    assert lh.open(ORDERS, **options).read_all() == expected
     assert lh.open(ORDERS, start=5, end=7, columns=["offset"]).read_all()["offset"].to_pylist() == [5, 6]
 
 
@@ -96,7 +94,7 @@ def test_rows_columns_and_headers_are_selected() -> None:
 )
 def test_option_of_another_source_is_rejected(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        lh.open(SAMPLES / name, **read_arguments(**options))  # type: ignore[arg-type]
+        lh.open(SAMPLES / name, **options)  # type: ignore[arg-type]
 
 
 def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
@@ -133,3 +131,10 @@ def test_errors_hide_credentials_of_address() -> None:
 def test_package_imports_without_pyarrow() -> None:
     program = "import sys; import letterhead as lh; lh.open; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_misspelt_option_is_error_with_nearest_name(samples: Path) -> None:
+    for wrong, right in (("lst", "last"), ("header", "headers"), ("timeout", "timeout_ms")):
+        options: Any = {wrong: None}
+        with pytest.raises(TypeError, match=f"unknown argument '{wrong}': did you mean '{right}'"):
+            lh.open(samples / "orders-0", **options)

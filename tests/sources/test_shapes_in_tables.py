@@ -54,9 +54,7 @@ def test_typed_columns_and_conditions_read_every_shape(shape: str, tmp_path: Pat
         [] if shape == "nested" else ["headers"]
     )
     assert lh.open(path, where="tenant = 'acme'").read_all().num_rows == 1
-    assert lh.open(path, headers={"tenant": "string"}, options=lh.ReadOptions(last=2)).read_all()[
-        "tenant"
-    ].to_pylist() == [None, None]
+    assert lh.open(path, headers={"tenant": "string"}, last=2).read_all()["tenant"].to_pylist() == [None, None]
     columns = [] if shape == "nested" else ["--columns", "headers"]
     printed = run("read", path, "--headers", "tenant", "--json", *columns, "-n", "1")
     assert json.loads(printed.out)["tenant"] == "acme"

@@ -34,7 +34,7 @@ for path in sys.argv[1:]:
         reader = lh.open(path)
         next(reader, None)
         reader.close()
-        lh.open(path, options=lh.ReadOptions(last=1)).read_all()
+        lh.open(path, last=1).read_all()
         outcome = "read"
     except lh.errors.LetterheadError as error:
         outcome = str(error)

@@ -14,7 +14,6 @@ import letterhead as lh
 from letterhead import spark as lhs
 from letterhead.spark.sources import register
 from tests.helpers.log_bytes import batch, record, write_segments
-from tests.helpers.read_arguments import read_arguments
 
 ACME, GLOBEX = [("tenant", b"acme")], [("tenant", b"globex")]
 ONE, TWO, BAD = [("retry", b"\0\1")], [("retry", b"\0\2")], [("retry", b"\0\0\0\1")]
@@ -128,7 +127,7 @@ def by_reader(read: Callable[..., lh.Reader], log: Path, options: Options) -> li
     keywords: dict[str, Any] = options._asdict()
     limit = keywords.pop("limit")
     try:
-        with read(log, **read_arguments(columns=COLUMNS, **keywords)) as reader:
+        with read(log, columns=COLUMNS, **keywords) as reader:
             return list(itertools.islice((row for rows in reader for row in rows.to_pylist()), limit))
     except lh.DecodeError as error:
         assert "4 bytes where int16 takes 2" in str(error)

@@ -179,9 +179,7 @@ def test_outer_join_stores_are_read(tmp_path: Path, version: str) -> None:
         latest = {bytes.fromhex(record["key"]): record for record in records}
         return {key: record for key, record in latest.items() if record["value"] is not None}
 
-    with lh.read.state(
-        task, store="join-outer-shared-join-store", options=lh.ReadOptions(store_type="key-value")
-    ) as reader:
+    with lh.read.state(task, store="join-outer-shared-join-store", store_type="key-value") as reader:
         rows = reader.read_all().to_pylist()
     # The list of each key is the value: what waits for a record of the other stream.
     assert {row["key"]: row["value"].hex() for row in rows} == {

@@ -39,7 +39,6 @@ from letterhead.state.reading.stores import open_stores
 from letterhead.state.rocksdb import RocksDBKeyValueStore
 from tests.helpers import archives
 from tests.helpers.extras import spelled_out
-from tests.helpers.read_arguments import read_arguments
 from tests.helpers.rocksdb_stores import rocksdb_store
 from tests.helpers.state_directories import (
     MINUTE,
@@ -61,7 +60,7 @@ REASON = "timestamp takes 8 bytes and 2 are left"
 
 
 def read(directory: Path, **options: Any) -> pa.Table:
-    with lh.read.state(directory, **read_arguments(**options)) as rows:
+    with lh.read.state(directory, **options) as rows:
         table = rows.read_all()
     table.validate(full=True)
     assert table.schema == rows.schema
@@ -380,9 +379,9 @@ def test_window_end_needs_window_size(tmp_path):
     with pytest.raises(ValueError, match="unknown column 'window_end'"):
         lh.read.state(tmp_path, columns=["window_end"])
     with pytest.raises(ValueError, match="store store is window, plain: the window size 0 is not positive"):
-        lh.read.state(tmp_path, options=lh.ReadOptions(window_size=0))
+        lh.read.state(tmp_path, window_size=0)
     with pytest.raises(ValueError, match="store latest is key-value, with headers: it has no windows"):
-        lh.read.state(SAMPLES / "streams-state-0_0", store="latest", options=lh.ReadOptions(window_size=1))
+        lh.read.state(SAMPLES / "streams-state-0_0", store="latest", window_size=1)
 
 
 # Several stores and tasks ---------------------------------------------------------------------------------------------
@@ -481,7 +480,7 @@ def test_task_without_rows_has_type_of_others(tmp_path):
 )
 def test_invalid_options_are_rejected_at_once(task, options, error, message):
     with pytest.raises(error, match=message):
-        lh.read.state(task, **read_arguments(**options))
+        lh.read.state(task, **options)
 
 
 def test_header_column_may_take_name_of_unread_column(task):
@@ -899,7 +898,6 @@ def test_last_option_returns_final_rows() -> None:
         rows = whole.read_all()
         assert opened.schema == rows.schema
     for count in (0, 7, 1000):
-        last = lh.ReadOptions(last=count)
         expected = rows.slice(max(len(rows) - count, 0))
-        assert lh.read.state(directory, store="sessions", options=last).read_all() == expected
-        assert lh.open(directory, store="sessions", options=last).read_all() == expected
+        assert lh.read.state(directory, store="sessions", last=count).read_all() == expected
+        assert lh.open(directory, store="sessions", last=count).read_all() == expected

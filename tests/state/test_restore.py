@@ -403,7 +403,7 @@ def test_other_stores_restore_from_first_record(tmp_path: Path, store_type: Any)
     options = {"layout": "plain", "retention": 1000, "segment_interval": 500} if store_type == "versioned" else {}
     table = changelogs.table([record(b"a", b"1", 5000), record(b"b", b"2", 9000)])
     restore(table, tmp_path, "store", store_type=store_type, **options)  # type: ignore[arg-type]
-    with lh.read.state(tmp_path, options=lh.ReadOptions(store_type=store_type)) as reader:
+    with lh.read.state(tmp_path, store_type=store_type) as reader:
         assert reader.read_all()["key"].to_pylist() == [b"a", b"b"]
 
 

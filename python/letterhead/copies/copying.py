@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from letterhead._object_paths import ObjectPath, is_object_url, path_of
 from letterhead._optional_dependencies import install_hint
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import rows_by_partition
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
@@ -491,7 +491,7 @@ def copy(
     settings: SettingsLike | None = None,
     target_settings: SettingsLike | None = None,
     offsets: str | os.PathLike[str] | None = None,
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Copied:
     """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic, each once.
 
@@ -531,10 +531,9 @@ def copy(
         Of topics as targets: a file of JSON lines that tells which offset each record of the source has in the topic. Each
         line has a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. A copy that is called again
         reads the source from the end of the file, not from its beginning.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`. Its ``mapping`` says how records of
-        Kafka become messages of Iggy (by default without loss) or these become records. With ``follow`` the call copies new
-        records, too, until it is interrupted; a directory gets files of them every 30 seconds.
+    {read_options}
+        ``mapping`` says how records of Kafka become messages of Iggy (by default without loss) or these become records. With
+        ``follow`` the call copies new records, too, until it is interrupted; a directory gets files of them every 30 seconds.
 
     Returns
     -------
@@ -579,7 +578,7 @@ def copy_of(
     end: OffsetSpec,
     errors: OnError,
     settings: SettingsLike | None,
-    options: ReadOptions | None,
+    options: ReadOptions,
     target_settings: SettingsLike | None = None,
     **choices: Any,
 ) -> Copying:

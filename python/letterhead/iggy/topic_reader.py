@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
@@ -12,7 +12,6 @@ with install_hint("reading a topic of Iggy", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import IGGY_TOPIC_OPTIONS, RowRequest, check_supported, row_request
 from letterhead.iggy.address import Address
 from letterhead.iggy.client import IggyClient, IggyTopic
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
@@ -47,13 +47,13 @@ def iggy(
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
     errors: OnError = "raise",
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Reader:
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
     batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Memory is about
-    eight times ``fetch_bytes`` of the options, however many messages there are. A connection that ends is opened again.
+    eight times ``fetch_bytes``, however many messages there are. A connection that ends is opened again.
 
     Parameters
     ----------
@@ -68,8 +68,7 @@ def iggy(
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled.
     {offsets} {errors}
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------

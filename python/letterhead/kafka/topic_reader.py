@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
@@ -12,7 +12,6 @@ with install_hint("reading a topic", "letterhead[arrow,kafka]"):
     import pyarrow as pa
 
 from letterhead._names import check_name
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import KAFKA_TOPIC_OPTIONS, RowRequest, check_supported, row_request
 from letterhead.errors import HeaderError
 from letterhead.kafka.batch_rows import BatchRowReader
@@ -32,6 +31,7 @@ from letterhead.reader import Progress, Reader
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
@@ -50,13 +50,13 @@ def topic(
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
     errors: OnError = "raise",
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Reader:
     """Read a Kafka topic into Arrow, without a Python object per record.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. No group is joined, and offsets are committed only with ``commit_group`` of the options. The next fetch runs while
-    the current one is decoded, so about three times ``fetch_bytes`` of the options and one batch of rows are in memory.
+    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while
+    the current one is decoded, so about three times ``fetch_bytes`` and one batch of rows are in memory.
 
     Parameters
     ----------
@@ -75,8 +75,7 @@ def topic(
         ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
         that has none.
     {errors}
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------
@@ -126,8 +125,7 @@ def topic(
     Read what is new since the last run:
 
     >>> import letterhead as lh
-    >>> options = lh.ReadOptions(commit_group="etl")
-    >>> reader = lh.read.topic("orders", start="group:etl", settings="client.properties", options=options)  # doctest: +SKIP
+    >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
     """
     request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
     check_supported(f"topic {topic}", KAFKA_TOPIC_OPTIONS, request)
@@ -167,14 +165,14 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
             if isolation == "read_committed" and not request.follow:
                 to_end = [part for part in ranges if bounds.of_partition(part.partition.partition)[1] == LATEST]
                 progress.note_open(to_end, log.all_ends([part.partition for part in to_end]))
-            options: Any = {"last": request.last, "follow": request.follow, "progress": progress}
+            extent: Any = {"last": request.last, "follow": request.follow, "progress": progress}
             if request.view == "control":
                 yield from _with_marks(log, rows, ranges, request.last)
             elif commit_group is None:
-                yield from read_partitions(log, ranges, rows.where, **options)
+                yield from read_partitions(log, ranges, rows.where, **extent)
             else:
                 commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
-                read = read_partitions(log, ranges, rows.where, note_read=commits.note_read, **options)
+                read = read_partitions(log, ranges, rows.where, note_read=commits.note_read, **extent)
                 yield from reader.committed(read, commits, topic)
 
     if commit_group is None:

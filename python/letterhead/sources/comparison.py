@@ -11,11 +11,10 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
 from letterhead._names import check_name, join_names
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead._table_batches import first_line, rows_by_partition, type_without_encodings
@@ -25,6 +24,7 @@ from letterhead.sources.base import Source, check_options
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead._read_options import ReadOptions
     from letterhead.kafka.settings import SettingsLike
     from letterhead.where.conditions import Where
 
@@ -134,7 +134,7 @@ def diff(
     by: Order | None = None,
     where: Where | None = None,
     settings: SettingsLike | None = None,
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Reader:
     """Compare the records of two topics, logs or tables, and return those that differ.
 
@@ -154,8 +154,7 @@ def diff(
         Which records of both sources to compare.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, as in :func:`letterhead.read.topic`.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------

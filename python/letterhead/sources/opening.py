@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import row_request
 from letterhead._shared_parameters import documented
 from letterhead.sources.base import check_options
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
@@ -35,7 +35,7 @@ def open(
     errors: OnError = "raise",
     settings: SettingsLike | None = None,
     store: str | None = None,
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Reader:
     """Read a topic, log segments, a state store or a table, named by one text.
 
@@ -70,8 +70,7 @@ def open(
         Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
     store : str, optional
         Of a state directory: the store of this name; needed if there are several.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------
@@ -97,7 +96,7 @@ def open(
     (2, ['offset', 'retry'])
     >>> lh.open("tests/samples/orders-0.parquet").read_all().num_rows
     10000
-    >>> lh.open("kafka://broker:9092/orders", settings="client.properties", options=lh.ReadOptions(last=10))  # doctest: +SKIP
+    >>> lh.open("kafka://broker:9092/orders", settings="client.properties", last=10)  # doctest: +SKIP
     """
     with install_hint("reading a source", "letterhead[arrow]"):
         import pyarrow  # noqa: F401

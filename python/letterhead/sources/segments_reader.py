@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
@@ -12,13 +12,13 @@ with install_hint("reading segments", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
 
 from letterhead._names import check_name
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import row_request
 from letterhead.sources.base import check_options
 from letterhead.sources.segments import IggySegmentsSource, KafkaSegmentsSource
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.kafka.log_directory import Paths
     from letterhead.offsets.segments import SegmentsReader
@@ -39,7 +39,7 @@ def segments(
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
     errors: OnError = "raise",
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> SegmentsReader:
     """Read log segments of Kafka or Iggy from their files.
 
@@ -70,8 +70,7 @@ def segments(
     {errors}
         An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
         partition has no row.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
@@ -13,7 +13,6 @@ from letterhead._shared_parameters import documented
 with install_hint("reading a state directory", "letterhead[arrow,state]"):
     import pyarrow  # noqa: F401
 
-from letterhead._read_options import ReadOptions
 from letterhead._row_request import row_request
 from letterhead.reader import Reader
 from letterhead.sources.base import check_options
@@ -21,6 +20,7 @@ from letterhead.sources.stores import StateStores
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
@@ -36,7 +36,7 @@ def state(
     headers: Columns | None = None,
     where: Where | None = None,
     errors: OnError = "raise",
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Reader:
     """Read the RocksDB stores of Kafka Streams or letterhead, without a JVM.
 
@@ -56,7 +56,7 @@ def state(
 
         * ``task`` and ``store``, if there are several;
         * ``key``, without the times that a stored key contains;
-        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` of the options is given; for sessions
+        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; for sessions
           ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
         * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
@@ -67,8 +67,7 @@ def state(
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def copy_topic(
     errors: OnError = "raise",
     settings: SettingsLike | None = None,
     tasks: int = 32,
-    options: ReadOptions | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Copied:
     """Copy a topic of Kafka to a directory of Parquet files, with ranges of offsets in parallel.
 
@@ -73,8 +73,7 @@ def copy_topic(
         Settings of the connection, as in :func:`letterhead.read.topic`. They are sent to the executors.
     tasks : int, default 32
         Tasks of a round.
-    options : ReadOptions, optional
-        What selects, tunes and limits the reading, see :class:`letterhead.ReadOptions`.
+    {read_options}
 
     Returns
     -------

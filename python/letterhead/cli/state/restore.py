@@ -106,18 +106,15 @@ def open_changelog(source: ChangelogSource, partition: int | None = None) -> Any
     """Return the source of a changelog, for `letterhead.state.restore`."""
     if source.brokers is None:
         return Path(source.path)
-    from letterhead._read_options import ReadOptions
     from letterhead.kafka.topic_reader import topic
 
     return topic(
         source.path,
         settings=source.brokers,
         columns=["topic", "partition", "offset", "timestamp", "key", "value", "headers"],
-        options=ReadOptions(
-            partitions=None if partition is None else [partition],
-            isolation_level="read_committed",
-            batch_bytes=8 << 20,  # fewer and larger batches are encoded faster
-        ),
+        partitions=None if partition is None else [partition],
+        isolation_level="read_committed",
+        batch_bytes=8 << 20,  # fewer and larger batches are encoded faster
     )
 
 

@@ -91,7 +91,6 @@ def topic_retained_from(
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """
-    from letterhead._read_options import ReadOptions
     from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
     from letterhead.kafka.settings import reader_settings
     from letterhead.kafka.topic_reader import topic as read_topic
@@ -121,7 +120,8 @@ def topic_retained_from(
             columns=[*COLUMNS, TRANSACTIONAL],
             start=last,
             end={number: offset + 1 for number, offset in last.items()},
-            options=ReadOptions(partitions=last, isolation_level="read_committed"),
+            partitions=last,
+            isolation_level="read_committed",
         ) as reader:
             times = seek_times(_record_times(reader, None, None), retention)
         offsets = client.offsets(
