@@ -91,8 +91,8 @@ classes, and a mapping to the union of them would refuse it. Values of other cla
 
 def field(
     type: ValueType,
-    *,
     key: GivenKey | None = None,
+    *,
     repeat: Repeat = "last",
     required: bool = False,
     default: object = None,
@@ -163,6 +163,8 @@ def field_and_default(
 
     With ``sql``, the error for an unknown type lists the names of Spark SQL.
     """
+    if isinstance(type, str) and isinstance(key, str) and _is_type(key) and not _is_type(type):
+        raise ValueError(f"the type comes first: field({key!r}, {type!r})")
     name, is_array = parse(type, sql)
     if key is not None:
         check_key("key", key)
@@ -186,6 +188,14 @@ def field_and_default(
         if not isinstance(split, str) or not split:
             raise TypeError("split must be text, such as ','")
     return Field(name, key, repeat, required, default, split), default_spec
+
+
+def _is_type(name: str) -> bool:
+    try:
+        parse(name, sql=False)
+    except ValueError:
+        return False
+    return True
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:

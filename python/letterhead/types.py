@@ -111,6 +111,9 @@ _FOREIGN_NAMES = {
 }
 """Names in other systems that are not accepted, and the type to suggest for each."""
 
+_NUMBER_WITH_ENCODING = re.compile(r"(u?int\d+|float\d+)[^a-z0-9]?(be|le|text|json)")
+"""A name such as ``int32_le``, which is ``int32:le`` here."""
+
 _MAX_NAME = 40
 """The longest name for which a similar one is searched."""
 
@@ -363,6 +366,9 @@ def _nearest(name: str) -> str | None:
     """Return the name to suggest for an unknown one, but never a narrower type than may be meant."""
     from difflib import SequenceMatcher  # only needed for errors
 
+    number = _NUMBER_WITH_ENCODING.fullmatch(name)
+    if number and number[1] in SELECT_TYPES:
+        return f"{number[1]}:{number[2]}"
     foreign = _FOREIGN_NAMES.get(name.partition("(")[0])
     # A suffix changes the meaning of a correct name: char(3) is not a char, and timestamp_ns is not in milliseconds.
     if foreign or "(" in name or name.startswith("timestamp"):

@@ -508,13 +508,29 @@ impl Operation for Validate {
 fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
     Bytes::of(column).ok_or_else(|| {
         let actual = schema::type_name(column.data_type());
-        let advice = match ListInput::of(column) {
-            Some(_) => ": headers of a list are read by select, and made bytes by encode",
-            None => "",
+        let advice = match (ListInput::of(column), column.data_type()) {
+            (Some(_), _) => ": headers of a list are read by select, and made bytes by encode".into(),
+            (None, DataType::Struct(fields)) => column_advice(fields),
+            (None, _) => String::new(),
         };
         let fits = "read from binary, large_binary or binary_view";
         Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
     })
+}
+
+/// Names a column of a table that was passed whole.
+fn column_advice(columns: &Fields) -> String {
+    let is_readable = |data_type: &DataType| {
+        use DataType::{Binary, BinaryView, LargeBinary, LargeList, List, Map};
+        matches!(data_type, Binary | LargeBinary | BinaryView | List(_) | LargeList(_) | Map(..))
+    };
+    // A struct with a key is itself a header.
+    let is_header = columns.find("key").is_some();
+    let readable = || columns.iter().filter(|column| is_readable(column.data_type()));
+    let column =
+        readable().find(|column| column.name() == "headers").or_else(|| readable().next().filter(|_| !is_header));
+    column
+        .map_or_else(String::new, |column| format!(": pass a column of the table, such as table[{:?}]", column.name()))
 }
 
 fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<LayoutRows<'_, LayoutOf<E>>, Error> {

@@ -36,7 +36,7 @@ FEW = lh.Limits(headers=1)
 
 NAMES: dict[str, Any] = {name: value for name, value in globals().items() if name.isupper()} | {
     "Annotated": Annotated, "Decimal": Decimal, "date": date, "datetime": datetime, "lh": lh, "lha": lha,
-    "letterhead": lh, "make_dataclass": make_dataclass, "pa": pa, "pc": pc, "pyarrow": pa, "secrets": secrets, "UUID": UUID,
+    "letterhead": lh, "make_dataclass": make_dataclass, "pa": pa, "pc": pc, "pyarrow": pa, "table": pa.table({"number": [1], "serialized": COLUMN}), "secrets": secrets, "UUID": UUID,
 }  # fmt: skip
 
 
@@ -65,6 +65,9 @@ TYPES = [
     Advice("lh.field('uuid:le')", "'uuid:guid'", "lh.field('uuid:guid')"),
     Advice("lh.field('uuid:le')", "'uuid:reversed'", "lh.field('uuid:reversed')"),
     Advice("lh.field('decimal(3, 1)')", "'decimal(3,1):text'", "lh.field('decimal(3,1):text')"),
+    Advice("lh.field('amt', 'int64')", "field('int64', 'amt')", "lh.field('int64', 'amt')"),
+    Advice("lh.field('int32_le')", "'int32:le'", "lh.field('int32:le')"),
+    Advice("lh.field('uint16-text')", "'uint16:text'", "lh.field('uint16:text')"),
     Advice("lh.field('date')", "'date:text'", "lh.field('date:text')"),
     Advice("lh.field('varchar(3)')", "'string'", "lh.field('string')"),
     Advice("lh.field('array<int> | array<int:text>')", "array<... | ...>", "lh.field('array<int | int:text>')"),
@@ -109,6 +112,7 @@ READS = [
         'errors="column"',
         "lha.convert(DAMAGED, 'kafka', target='kip82-typed', types='binary', errors=\"column\")",
     ),
+    Advice("lha.select(table, 'k string')", 'table["serialized"]', "lha.select(table[\"serialized\"], 'k string')"),
     Advice("lha.decode([b'\\0'], 'kafka')", "pyarrow.array(...)", "lha.decode(pyarrow.array([b'\\0']), 'kafka')"),
     Advice("lha.amqp((b'\\x41',), 'bool')", "pyarrow.array(...)", "lha.amqp(pyarrow.array((b'\\x41',)), 'bool')"),
     Advice(
