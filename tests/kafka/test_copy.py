@@ -96,6 +96,20 @@ def test_same_call_copies_new_records(broker: str, tmp_path: Path) -> None:
     assert first == second == 3 * len(numbered(20))
 
 
+def test_arrow_table_is_copied_to_a_topic(odd: str, broker: str) -> None:
+    source, target = f"{odd}codecs", f"kafka://{broker}/copied-arrow"
+    table = lh.open(source).read_all()
+    with pytest.raises(ValueError, match="an Arrow stream is read once: pass create= with a number, or a table"):
+        lh.copy(lh.open(source), target, create=True)
+    partitions = len({*table["partition"].to_pylist()})
+    assert lh.copy(lh.open(source), target, create=partitions).rows == table.num_rows
+    assert lh.copy(table, target).rows == 0
+    assert (
+        lh.diff(table, target, by="position", columns=["key", "value", "headers", "timestamp"]).read_all().num_rows == 0
+    )
+    assert lh.copy(table, f"{target}-again", create=True).rows == table.num_rows
+
+
 def test_verification_covers_partitions_without_new_records(run: Run, broker: str) -> None:
     create_with(broker, "copy-uneven", 2)
     source, target = f"kafka://{broker}/copy-uneven", f"kafka://{broker}/copy-uneven-again"

@@ -19,9 +19,10 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 TOPIC, TOPICS, IGGY = "kafka://127.0.0.1:9/orders", "kafka://127.0.0.1:9", "iggy://user:secret@127.0.0.1:9/shop/orders"
 SEGMENTS, STATE, TABLE = SAMPLES / "orders-0", SAMPLES / "streams-state-0_0", SAMPLES / "orders-0.parquet"
-SOURCES: dict[str, str | Path] = {
+ARROW = pa.table({"offset": [0, 1], "headers": pa.array([[("tenant", b"a")], []], pa.map_(pa.string(), pa.binary()))})
+SOURCES: dict[str, Any] = {
     "topic of Kafka": TOPIC, "topics of Kafka": TOPICS, "topic of Iggy": IGGY, "segments of Kafka": SEGMENTS,
-    "state directory": STATE, "table": TABLE,
+    "state directory": STATE, "table": TABLE, "Arrow table": ARROW,
 }  # fmt: skip
 
 LOGS = {"topic of Kafka", "topic of Iggy", "segments of Kafka"}
@@ -72,7 +73,7 @@ def test_option_works_or_is_rejected_with_same_words_everywhere(
     assert str(refused.value).startswith(parameter)
     assert f" for {sources}, not for " in str(refused.value)
     assert "secret" not in str(refused.value)
-    if not arguments:
+    if not arguments or kind == "Arrow table":
         return
     result = run("read", source, *arguments, *(["-s", "latest"] if needed.get("store") else []))
     assert (result.code, f" for {sources}, not for " in result.err) == (2, True), result.err

@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,13 @@ def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
         lh.open(tmp_path / "missing")
     with pytest.raises(FileNotFoundError, match="no such file or directory; a topic is kafka://host:port/missing"):
         lh.open("missing")
-    for call in (lh.open, lambda reader: lh.diff(reader, reader), lambda reader: lh.copy(reader, tmp_path / "copy")):
-        with pytest.raises(TypeError, match=r"a source must be a path or an address, such as .*, not SegmentsReader"):
-            call(lh.read.segments(SAMPLES / "orders-0"))
+    for call in (lh.open, lambda source: lh.diff(source, source), lambda source: lh.copy(source, tmp_path / "copy")):
+        with pytest.raises(
+            TypeError, match=r"a source must be a path, an address such as .*, or an Arrow table, not int"
+        ):
+            call(3)
+    with pytest.raises(ValueError, match="the Arrow table is no log, and cannot be copied to a file or directory"):
+        lh.copy(lh.open(ORDERS), tmp_path / "copy")
     with pytest.raises(FileNotFoundError, match="has no log segments"):
         lh.open(tmp_path)
     with pytest.raises(ValueError, match="no source begins with http://"):
@@ -131,6 +136,61 @@ def test_errors_hide_credentials_of_address() -> None:
 def test_package_imports_without_pyarrow() -> None:
     program = "import sys; import letterhead as lh; lh.open; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def arrow_sources() -> dict[str, Callable[[], Any]]:
+    def table() -> pa.Table:
+        return lh.open(SAMPLES / "orders-0", columns=["offset", "partition", "headers"]).read_all()
+
+    return {
+        "table": table,
+        "batch": lambda: table().combine_chunks().to_batches()[0],
+        "stream": lambda: pa.RecordBatchReader.from_batches(table().schema, table().to_batches()),
+        "Reader": lambda: lh.open(SAMPLES / "orders-0", columns=["offset", "partition", "headers"]),
+        "polars": lambda: pytest.importorskip("polars").from_arrow(table()),
+        "DuckDB": lambda: pytest.importorskip("duckdb").sql(
+            "select * from arrow_table", connection=connection(table())
+        ),
+    }
+
+
+def connection(table: pa.Table) -> Any:
+    opened = pytest.importorskip("duckdb").connect()
+    opened.register("arrow_table", table)
+    return opened
+
+
+@pytest.mark.parametrize("kind", arrow_sources())
+def test_arrow_table_is_read_as_a_file_is(kind: str) -> None:
+    options: dict[str, Any] = {"columns": ["offset"], "headers": {"tenant": "string"}, "last": 3}
+    where = "tenant = 'acme' and retry::int32 > 2"
+    expected = lh.open(SAMPLES / "orders-0", where=where, **options).read_all()
+    assert expected.num_rows == 2
+    assert lh.open(arrow_sources()[kind](), where=where, **options).read_all().equals(expected)
+
+
+@pytest.mark.parametrize("kind", arrow_sources())
+def test_arrow_table_is_compared_with_a_log(kind: str) -> None:
+    source = arrow_sources()[kind]
+    columns = ["headers"]
+    assert lh.diff(SAMPLES / "orders-0", source(), columns=columns).read_all().num_rows == 0
+    differences = lh.diff(
+        source(), SAMPLES / "orders-0", columns=columns, where="offset < 3 or offset > 9997"
+    ).read_all()
+    assert differences.num_rows == 0
+
+
+def test_error_of_a_reader_keeps_its_class() -> None:
+    reader = lh.open(SAMPLES / "orders-0", headers={"retry": "uuid"})
+    with pytest.raises(lh.DecodeError, match="offset"):
+        lh.open(reader).read_all()
+
+
+def test_reader_that_was_read_is_no_empty_table() -> None:
+    reader = lh.open(SAMPLES / "orders-0")
+    reader.read_all()
+    with pytest.raises(ValueError, match="the reader was read to its end"):
+        lh.open(reader).read_all()
 
 
 def test_misspelt_option_is_error_with_nearest_name(samples: Path) -> None:

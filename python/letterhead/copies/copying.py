@@ -30,9 +30,8 @@ from letterhead.sources.base import Logins, LogSource, Source, check_options
 from letterhead.sources.comparison import Comparison, compare
 from letterhead.sources.iggy import FORM, SCHEMES
 from letterhead.sources.kafka import SCHEME, KafkaTopicSource
-from letterhead.sources.recognition import open_sources
-from letterhead.sources.table_files import STANDARD_INPUT
-from letterhead.sources.tables import TableFile
+from letterhead.sources.recognition import SourceLike, open_sources
+from letterhead.sources.tables import ArrowTable, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -303,13 +302,7 @@ class Copying:
 
     def _reopened(self) -> Source:
         """Return the source for a second reader: an open table can be read only once."""
-        if not isinstance(self._source, TableFile):
-            return self._source
-        if self._source.location == STANDARD_INPUT:
-            raise ValueError(
-                "standard input is read once: pass create= with a number, and leave out verify=; or copy a file"
-            )
-        return TableFile(self._source.location)
+        return self._source.reopened() if isinstance(self._source, TableFile | ArrowTable) else self._source
 
     def _edited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -458,9 +451,8 @@ def _files(target: str, source: Source, *, append: bool) -> Path | ObjectPath | 
     if append:
         raise ValueError("append= is for topics: a directory continues where its copy stopped")
     if not isinstance(source, LogSource):
-        raise ValueError(
-            f"{source.name} is no log, and cannot be copied to a file or directory: write it by `letterhead read --out`"
-        )
+        remedy = "pyarrow" if isinstance(source, ArrowTable) else "`letterhead read --out`"
+        raise ValueError(f"{source.name} is no log, and cannot be copied to a file or directory: write it by {remedy}")
     return FileTarget(path) if path.suffix.lower() in _FILES or path.is_file() else path
 
 
@@ -478,7 +470,7 @@ def _read_until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> I
 
 @documented
 def copy(
-    source: str | os.PathLike[str],
+    source: SourceLike,
     target: str | os.PathLike[str],
     *,
     headers: Columns | None = None,
@@ -501,7 +493,7 @@ def copy(
 
     Parameters
     ----------
-    source : str or path
+    source : str, path or Arrow stream
         A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
     target : str or path
         A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
@@ -569,7 +561,7 @@ def copy(
 
 
 def copy_of(
-    source: str | os.PathLike[str],
+    source: SourceLike,
     target: str | os.PathLike[str],
     *,
     headers: Columns | None,

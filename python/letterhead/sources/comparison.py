@@ -6,7 +6,6 @@ other source are held in memory up to a limit, and in a temporary file beyond it
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from letterhead._read_options import ReadOptions
     from letterhead.kafka.settings import SettingsLike
+    from letterhead.sources.recognition import SourceLike
     from letterhead.where.conditions import Where
 
 __all__ = ["Comparison", "compare", "diff"]
@@ -127,8 +127,8 @@ def compare(
 
 @documented
 def diff(
-    first: str | os.PathLike[str],
-    second: str | os.PathLike[str],
+    first: SourceLike,
+    second: SourceLike,
     *,
     columns: Sequence[str] | None = None,
     by: Order | None = None,
@@ -143,7 +143,7 @@ def diff(
 
     Parameters
     ----------
-    first, second : str or path
+    first, second : str, path or Arrow stream
         Sources, as :func:`letterhead.open` reads them. In each partition offsets must ascend.
     columns : sequence of str, optional
         Columns to compare; by default all that both have, but those that say where a record lies and who sent it.

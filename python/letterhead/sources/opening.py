@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.reader import Reader
+    from letterhead.sources.recognition import SourceLike
     from letterhead.where.conditions import Where
 
 __all__ = ["open"]
@@ -25,7 +25,7 @@ __all__ = ["open"]
 
 @documented
 def open(
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    source: SourceLike | Sequence[SourceLike],
     headers: Columns | None = None,
     *,
     columns: Sequence[str] | None = None,
@@ -37,13 +37,13 @@ def open(
     store: str | None = None,
     **options: Unpack[ReadOptions],
 ) -> Reader:
-    """Read a topic, log segments, a state store or a table, named by one text.
+    """Read a topic, log segments, a state store or a table, which one argument names.
 
     Use it where the source is an argument of a program: ``letterhead read SOURCE`` reads the same sources.
 
     Parameters
     ----------
-    source : str, path, or sequence of them
+    source : str, path, Arrow stream, or sequence of paths
         What to read:
 
         * a topic of Kafka: ``kafka://host:port[,host:port]/topic[/partition]``;
@@ -56,7 +56,8 @@ def open(
         * a directory of Parquet files, as Spark writes it, also with partition directories (``date=2026-01-01``);
         * either of these in an object store, by the URL that :meth:`pyarrow.fs.FileSystem.from_uri` reads
           (``s3://bucket/path``, ``gs://``, ``abfs://``, or ``fsspec+PROTOCOL://`` for a file system of fsspec);
-        * ``"-"``: a table on standard input.
+        * ``"-"``: a table on standard input;
+        * a table or stream of any Arrow library (``__arrow_c_stream__``), such as a :class:`pyarrow.Table`.
     columns : sequence of str, optional
         Columns to return, in order; by default all.
     {headers_as_columns}

@@ -7,16 +7,18 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias, TypeGuard
 
+from letterhead._arrow_types import ArrowStream
 from letterhead._object_paths import is_object_url
 from letterhead._parquet_files import tables_of
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
 from letterhead.sources.kafka import SCHEME
 from letterhead.sources.table_files import STANDARD_INPUT
-from letterhead.sources.tables import TableFile
+from letterhead.sources.tables import ArrowTable, TableFile
 
-__all__ = ["open_sources"]
+__all__ = ["SourceLike", "open_sources"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -24,21 +26,29 @@ _TOPIC = re.compile(r"[\w-]+")
 """Names of missing files that may be meant as topics."""
 
 
-def open_sources(names: Sequence[str | os.PathLike[str]], logins: Logins | None = None) -> list[Source]:
-    """Return the source that each name refers to, in order.
+SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
+"""A source as callers pass it: its name, or an Arrow table or stream."""
+
+
+def open_sources(given: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
+    """Return the source that each argument names or is, in order.
 
     All log files together are one source, so that the files of a partition stay together.
 
     Raises
     ------
     TypeError
-        If a name is neither a str nor a path.
+        If an argument is none of these.
     OSError
         If a file or directory does not exist, or cannot be read.
     """
     sources: list[Source] = []
     log_files: list[Path] = []
-    for name in map(_text, names):
+    for argument in given:
+        if is_arrow_stream(argument):
+            sources.append(ArrowTable(argument))
+            continue
+        name = _text(argument)
         path = Path(name)
         if is_object_url(name):
             sources.append(TableFile(name))
@@ -58,10 +68,15 @@ def open_sources(names: Sequence[str | os.PathLike[str]], logins: Logins | None 
     return sources
 
 
-def _text(name: str | os.PathLike[str]) -> str:
+def is_arrow_stream(argument: object) -> TypeGuard[ArrowStream]:
+    """Return whether an argument is a table or stream of any Arrow library."""
+    return hasattr(argument, "__arrow_c_stream__")
+
+
+def _text(name: object) -> str:
     if not isinstance(name, str | os.PathLike):
         raise TypeError(
-            f"a source must be a path or an address, such as {SCHEME}host:port/topic, not {type(name).__name__}"
+            f"a source must be a path, an address such as {SCHEME}host:port/topic, or an Arrow table, not {type(name).__name__}"
         )
     return os.fspath(name)
 

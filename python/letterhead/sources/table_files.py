@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from letterhead._arrow_types import ArrowStream, read_table
 from letterhead._object_paths import ObjectPath, path_of
 from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table, tables_of
 from letterhead._table_batches import check_batches, damage, schema_without_encodings
@@ -17,14 +18,14 @@ from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
 from letterhead.sources.json_lines import BOM, json_lines_table
 
-__all__ = ["STANDARD_INPUT", "open_table"]
+__all__ = ["STANDARD_INPUT", "arrow_table", "open_table"]
 
 STANDARD_INPUT = "-"
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 
 ARROW_ROWS = 1 << 16
-"""Rows of a batch of an Arrow file, which are in memory anyway."""
+"""Rows of a batch of an Arrow file or table, which are in memory anyway."""
 
 _PIECE = 1 << 20
 
@@ -62,6 +63,13 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         # A compressed stream closes the file at its end.
         table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
     return table
+
+
+def arrow_table(data: ArrowStream, label: str, limits: Limits | None = None) -> Table:
+    """Open a table or a stream of any Arrow library."""
+    stream = read_table(data)
+    schema = schema_without_encodings(stream.schema)
+    return Table(schema, lambda columns, last: check_batches(stream, label, ARROW_ROWS, last, limits))
 
 
 def _object_table(path: ObjectPath, limits: Limits | None) -> Table:

@@ -1,7 +1,8 @@
-"""A table as a source: a file, a directory of Parquet files, or standard input."""
+"""A table as a source: a file, a directory of Parquet files, standard input, or an Arrow table or stream."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -19,26 +20,35 @@ from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import Findings, Source
-from letterhead.sources.table_files import open_table
+from letterhead.sources.table_files import STANDARD_INPUT, arrow_table, open_table
 from letterhead.where.nested_columns import append_nested_columns, find_nested_columns, with_nested_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead._arrow_types import ArrowStream
     from letterhead.fields import NativeKey
+    from letterhead.limits import Limits
     from letterhead.where.row_filter import RowFilter
 
 
-class TableFile(Source):
-    """A file, a directory of Parquet files, or standard input."""
+class TableSource(Source):
+    """A table, which is opened once."""
 
     def __init__(self, name: str) -> None:
-        # The URL of an object store can have a secret, and names are printed.
-        super().__init__(public_name(name))
-        self.location = name
+        super().__init__(name)
         self._table: Table | None = None
         self._view: TableView | None = None
         self._done = 0
+
+    @abstractmethod
+    def open(self, limits: Limits | None) -> Table:
+        """Return the table."""
+
+    def _opened(self, request: RowRequest) -> Table:
+        if self._table is None:
+            self._table = self.open(request.limits)
+        return self._table
 
     @property
     def fields(self) -> Iterable[str]:
@@ -47,19 +57,16 @@ class TableFile(Source):
 
     def columns(self, request: RowRequest) -> Iterable[str]:
         """Return the names of all columns."""
-        self._table = self._table or open_table(self.location, request.limits)
-        schema = self._table.schema
+        schema = self._opened(request).schema
         return [*schema.names, *find_nested_columns(schema)]
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
         """Return all columns."""
-        self._table = self._table or open_table(self.location, request.limits)
-        return request.without_headers(self._table.schema.names)
+        return request.without_headers(self._opened(request).schema.names)
 
     def decodes(self, request: RowRequest) -> bool:
         """Return whether headers are read."""
-        self._table = self._table or open_table(self.location, request.limits)
-        schema = self._table.schema
+        schema = self._opened(request).schema
         tested, _ = _filter(with_nested_columns(schema, find_nested_columns(schema)), replace(request, errors="raise"))
         return bool(request.headers) or (tested is not None and tested.has_headers)
 
@@ -75,11 +82,11 @@ class TableFile(Source):
 
     def reader(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
-        self._table = self._table or open_table(self.location, request.limits)
-        view = self._view = TableView(self._table.schema, request)
+        table = self._opened(request)
+        view = self._view = TableView(table.schema, request)
         last = request.last
         # A condition can leave out any row, so that all are needed.
-        batches = self._counted(self._table.read(view.needed, last if request.where is None else None))
+        batches = self._counted(table.read(view.needed, last if request.where is None else None))
         return Reader(view.schema, lambda: view.rows(batches))
 
     @property
@@ -107,6 +114,45 @@ class TableFile(Source):
         for batch in batches:
             self._done += len(batch)
             yield batch
+
+
+class TableFile(TableSource):
+    """A file, a directory of Parquet files, or standard input."""
+
+    def __init__(self, name: str) -> None:
+        # The URL of an object store can have a secret, and names are printed.
+        super().__init__(public_name(name))
+        self.location = name
+
+    def open(self, limits: Limits | None) -> Table:
+        """Open the file."""
+        return open_table(self.location, limits)
+
+    def reopened(self) -> TableFile:
+        """Return the same file, to be read again."""
+        if self.location == STANDARD_INPUT:
+            raise ValueError(
+                "standard input is read once: pass create= with a number, and leave out verify=; or copy a file"
+            )
+        return TableFile(self.location)
+
+
+class ArrowTable(TableSource):
+    """A table or a stream of any Arrow library."""
+
+    def __init__(self, data: ArrowStream) -> None:
+        super().__init__("the Arrow table")
+        self._data = data
+
+    def open(self, limits: Limits | None) -> Table:
+        """Import the table."""
+        return arrow_table(self._data, self.name, limits)
+
+    def reopened(self) -> ArrowTable:
+        """Return the same table, to be read again; a stream has no length."""
+        if not hasattr(self._data, "__len__"):
+            raise ValueError("an Arrow stream is read once: pass create= with a number, or a table")
+        return ArrowTable(self._data)
 
 
 _ROW = "letterhead: row"
