@@ -64,6 +64,19 @@ def test_batch_query_reads_all_rows(server: Server, create: Callable[..., str], 
     assert [row.offset for row in some.load().collect()] == [10, 11, 12, 13, 14]
 
 
+def test_address_is_read_and_written_as_options_are(server: Server, create: Callable[..., str], spark: Any) -> None:
+    source, target = create(2), create(2)
+    fill(server, source, 100)
+    rows = spark.read.format("letterhead").load(f"{server.address}/tests/{source}")
+    rows.write.format("letterhead").mode("append").option("partition", "partition").save(
+        f"{server.address}/tests/{target}"
+    )
+    written = spark.read.format("letterhead").load(f"{server.address}/tests/{target}/0")
+    compared = ["id", "payload"]
+    assert sorted(written.select(compared).collect()) == sorted(rows.where("partition = 0").select(compared).collect())
+    assert written.count() > 0
+
+
 def test_batch_query_writes_rows_with_ids(server: Server, create: Callable[..., str], spark: Any) -> None:
     source, target = create(2), create(2)
     fill(server, source, 2000)

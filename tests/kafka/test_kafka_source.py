@@ -138,6 +138,26 @@ def test_every_row_matches_spark_source(broker, written, spark, isolation):
     assert ours.dtypes == own.dtypes
 
 
+def test_address_is_read_as_options_are(broker, written, spark, tmp_path):
+    def rows(frame) -> list:
+        return sorted(frame.collect(), key=lambda row: (row.partition, row.offset))
+
+    address = f"kafka://{broker}/{written}codecs"
+    ours = spark.read.format("letterhead").load(address)
+    theirs = (
+        spark.read.format(OURS).option("kafka.bootstrap.servers", broker).option("subscribe", f"{written}codecs").load()
+    )
+    assert ours.schema == theirs.schema
+    assert rows(ours) == rows(theirs)
+    one = rows(spark.read.format("letterhead").load(f"{address}/1"))
+    assert one == [row for row in rows(theirs) if row.partition == 1] != []
+    stream = spark.readStream.format("letterhead").option("startingOffsets", "earliest").load(address)
+    sink = stream.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    query = sink.format("parquet").option("path", str(tmp_path / "rows")).start()
+    assert query.awaitTermination(540)
+    assert rows(spark.read.parquet(str(tmp_path / "rows"))) == rows(theirs)
+
+
 def test_offsets_partitions_and_assignments_match_spark_source(broker, written, spark):
     topic = f"{written}codecs"
     starts = {str(partition): 10 * partition for partition in range(6)} | {"0": -2, "5": 0}

@@ -30,8 +30,9 @@ def register(spark: SparkSession) -> None:
     Parameters
     ----------
     spark : SparkSession
-        Classic or Connect. Afterwards ``spark.read.format(...)`` accepts ``"letterhead-segments"``,
-        ``"letterhead-state"``, ``"letterhead-kafka"`` and ``"letterhead-iggy"``.
+        Classic or Connect. Afterwards ``spark.read.format("letterhead").load(source)`` reads a topic, log segments or state
+        stores, and ``"letterhead-kafka"``, ``"letterhead-iggy"``, ``"letterhead-segments"`` and ``"letterhead-state"`` are
+        formats of one kind each.
 
     Raises
     ------
@@ -42,7 +43,8 @@ def register(spark: SparkSession) -> None:
     --------
     >>> from letterhead import spark as lhs
     >>> lhs.register(spark)
-    >>> spark.read.format("letterhead-segments").load("/var/kafka/orders-0")  # doctest: +SKIP
+    >>> spark.read.format("letterhead").load("/var/kafka/orders-0")  # doctest: +SKIP
+    >>> spark.read.format("letterhead").load("kafka://broker:9092/orders")  # doctest: +SKIP
     """
     if find_spec("pyspark.sql.datasource") is None:
         raise ValueError(
@@ -51,11 +53,12 @@ def register(spark: SparkSession) -> None:
         )
     from letterhead.spark.sources.iggy import IggySource
     from letterhead.spark.sources.kafka import KafkaSource
+    from letterhead.spark.sources.named import NamedSource
     from letterhead.spark.sources.segments import SegmentsSource
     from letterhead.spark.sources.state import StateSource
 
     on_sail = is_sail(spark)
-    for source in (SegmentsSource, StateSource, KafkaSource, IggySource):
+    for source in (NamedSource, SegmentsSource, StateSource, KafkaSource, IggySource):
         spark.dataSource.register(with_arrow_schema(source) if on_sail else source)
     if hasattr(functions, "arrow_udf") and not on_sail:
         register_functions(spark)
