@@ -23,7 +23,7 @@ class ArrowArray(Protocol):
 
 
 class ArrowStream(Protocol):
-    """An Arrow stream of any library: a chunked array, a series, a reader."""
+    """Arrow stream of any library, such as a chunked array, a series or a reader."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -35,13 +35,13 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 UNUSED_NAME = "letterhead: errors"
-"""Name of a column of errors that no column of a caller has."""
+"""Column name for errors that does not collide with a caller's columns."""
 
 HEADER_FIELDS = (("key", "value"), ("name", "value"), ("k", "v"))
-"""Names of the fields of a key and of a value in headers, in the order in which the core looks for them."""
+"""Field names of keys and values in header structs, in the order in which the core tries them."""
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
-"""The types of columns of headers and times: the ones that users of Arrow expect, or the ones that Spark has."""
+"""Types of header and time columns: Arrow's usual ones, or those of Spark."""
 
 
 def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
@@ -49,7 +49,7 @@ def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
     pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs lack capsules
     if isinstance(exported, _native.Column):
         return pa.array(exported)
-    # Read chunk by chunk and not as a C stream, so that an error keeps its class and attributes.
+    # Reading chunk by chunk, rather than as a C stream, preserves the class and attributes of an error.
     return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)
 
 
@@ -69,10 +69,10 @@ def import_column(column: Column) -> Any:
 
 
 def check_column(column: object) -> None:
-    """Raise ``TypeError`` for an object that is no Arrow array or stream of the values of one column."""
+    """Raise ``TypeError`` unless the object is an Arrow array, or an Arrow stream of a single column."""
     name = type(column).__name__
     if _package(column) == "pyspark":
-        # A DataFrame is an Arrow stream of all its columns, and one of a stream fails an assertion of Spark.
+        # Exporting a DataFrame yields all its columns, and exporting a streaming one fails an assertion in Spark.
         raise TypeError(
             f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
             "df.transform(lhs.select_headers(...)), or pass df.toArrow()['headers']"
@@ -83,7 +83,7 @@ def check_column(column: object) -> None:
 
 def no_column_error(column: object) -> TypeError:
     """Return the error for an object without an interface of Arrow."""
-    # An array of numpy, a Series of pandas and a list are values that pyarrow converts.
+    # pyarrow can convert NumPy arrays, pandas Series and lists.
     has_values = hasattr(column, "__array__") or isinstance(column, list | tuple)
     hint = ": pyarrow.array(...) of it makes one" if has_values else ""
     return TypeError(
@@ -93,11 +93,11 @@ def no_column_error(column: object) -> TypeError:
 
 
 def read_table(table: Any) -> pa.RecordBatchReader:
-    """Return a reader of the batches of a table or stream of any Arrow library, each of which is verified."""
+    """Return a reader of the batches of a table or stream of any Arrow library; it validates each batch."""
     import pyarrow as pa
 
     is_frame = _package(table) == "pyspark"
-    # pyspark asserts that a frame is no stream and has no times, and says nothing.
+    # pyspark asserts without a message that a DataFrame is not streaming and has no time columns.
     if is_frame and getattr(table, "isStreaming", None) is True:
         raise TypeError(
             "a streaming DataFrame of Spark is no table: pass it to a function of letterhead.spark such as "
@@ -125,7 +125,7 @@ def _validate(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def is_pyarrow(column: object) -> bool:
-    """Return whether an object is one of pyarrow."""
+    """Return whether an object belongs to pyarrow."""
     return _package(column) == "pyarrow"
 
 
@@ -134,19 +134,20 @@ def _package(value: object) -> str:
 
 
 def is_text(type: pa.DataType) -> bool:
-    """Return whether a column has text, in any of Arrow's layouts."""
+    """Return whether a type is text, in any of Arrow's layouts."""
     return str(type) in ("string", "large_string", "string_view")
 
 
 def is_binary(type: pa.DataType) -> bool:
-    """Return whether a column has bytes, in any of Arrow's layouts."""
+    """Return whether a type is binary, in any of Arrow's layouts."""
     return str(type) in ("binary", "large_binary", "binary_view")
 
 
 def as_header_lists(column: Any, *, drops_fields: bool = False) -> Any:
-    """Return a pyarrow column of headers, in any shape that operations read, as lists of a key and a value.
+    """Return header columns of any supported shape as a pyarrow column of lists of key-value structs.
 
-    With ``drops_fields``, headers may have further fields. A column that has such lists is returned as it is.
+    With ``drops_fields``, header structs may have more fields, which are dropped. A column of the right type is
+    returned unchanged.
     """
     import pyarrow as pa
 
@@ -161,13 +162,13 @@ def as_header_lists(column: Any, *, drops_fields: bool = False) -> Any:
 
 
 def header_lists_type(type: pa.DataType, *, drops_fields: bool = False) -> pa.DataType:
-    """Return the type of the lists that :func:`as_header_lists` makes of a column; the same type if it makes none."""
+    """Return the type of the result of :func:`as_header_lists`; unsupported types are returned unchanged."""
     pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs know few types of nulls
     return to_pyarrow(_native.header_lists(pa.nulls(0, type), drops_fields)).type
 
 
 def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
-    """Return whether a column of a type has headers, in any shape that operations read."""
+    """Return whether a type is that of a header column, in any supported shape."""
     import pyarrow as pa
 
     lists: Any = header_lists_type(type, drops_fields=drops_fields)
@@ -178,5 +179,5 @@ def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
 
 
 def is_list(type: pa.DataType) -> bool:
-    """Return whether a column has lists of any length."""
+    """Return whether a type is a list of any layout."""
     return str(type).startswith(("list<", "large_list<"))

@@ -1,4 +1,4 @@
-"""Work that goes on while the next records are read: :class:`Background`."""
+"""Work in a background thread while the next records are read: :class:`Background`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Background(Closing, Generic[ResultT]):
         self._pending: Future[ResultT] | None = None
 
     def start(self, function: Callable[..., ResultT], *arguments: Any, **options: Any) -> None:
-        """Start a call, after the one before has ended; raise the error of that one."""
+        """Start a call after the previous one ends; raise the error of the previous call."""
         self.wait()
         self._pending = self._thread.submit(function, *arguments, **options)
 
     def wait(self) -> ResultT | None:
-        """Return the result of the last call, or raise its error; return None if it was returned or raised before."""
+        """Return the result of the last call or raise its error; return None if that was done before."""
         pending, self._pending = self._pending, None
         return None if pending is None else pending.result()
 
     def close(self) -> None:
-        """Wait for the last call, and drop its result."""
+        """Wait for the last call, and discard its result."""
         self._thread.shutdown()

@@ -17,7 +17,7 @@ _TYPES = (
 
 
 def binary_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column of binary or string as binary."""
+    """Return a binary or string column as binary."""
     column = batch.column(name)
     if not any(test(column.type) for test in _TYPES):
         raise TypeError(f"column {name!r} must be binary or string, not {column.type}")
@@ -25,7 +25,7 @@ def binary_column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def exact_column(batch: pa.RecordBatch, name: str, type: pa.DataType, before: int, format: str) -> pa.Array:
-    """Return a column of numbers or times as a type, or raise an error with the row; ``before`` rows precede the batch."""
+    """Cast a column of numbers or times exactly; errors name the row, counted after ``before`` rows."""
     column = batch.column(name)
     if pa.types.is_timestamp(type) and pa.types.is_timestamp(column.type) and type.tz and not column.type.tz:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""The clock that timestamps of records come from: :func:`now_ms`."""
+"""Clock for the timestamps of records: :func:`now_ms`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of objects that are closed at the end of a ``with`` block."""
+"""Base class of objects that are closed at the end of a ``with`` block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Closing"]
 
 
 class Closing:
-    """A context manager that calls :meth:`close`."""
+    """Context manager that calls :meth:`close`."""
 
     __slots__ = ()
 

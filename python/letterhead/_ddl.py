@@ -1,4 +1,4 @@
-"""Columns of a schema in the DDL of Spark SQL, as ``StructType.toDDL()`` writes them: :func:`parse_ddl`."""
+"""Parse columns in the DDL of Spark SQL, as ``StructType.toDDL()`` writes it: :func:`parse_ddl`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Token(NamedTuple):
     kind: str
 
 
-# Each repetition is possessive, and text that is no token ends the reading: it takes time proportional to the text.
+# Possessive repetitions, and a stop at the first invalid token, keep the time proportional to the length of the text.
 _TOKEN = re.compile(
     r"(?P<space>\s++)|(?P<quoted>`(?:[^`]|``)*+`)|(?P<string>'(?:[^'\\]|\\.|'')*+'|\"(?:[^\"\\]|\\.|\"\")*+\")"
     r"|(?P<mark>[<>(),:])|(?P<word>[^\s<>(),:`'\"]++)",
@@ -38,7 +38,7 @@ _EXAMPLE = "'tenant string not null, `content-type` string, route array<string>'
 
 
 def parse_ddl(ddl: str) -> list[DdlColumn]:
-    """Return the columns of DDL: names, in backticks if need be, types, and ``NOT NULL``; comments are ignored.
+    """Return the columns of a DDL string: names (in backticks or not), types, ``NOT NULL``; comments are ignored.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def parse_ddl(ddl: str) -> list[DdlColumn]:
 
 
 def _tokens(ddl: str) -> Iterator[_Token]:
-    """Yield the tokens; commas inside brackets are marks, those between columns are of the kind ``comma``."""
+    """Yield the tokens; commas between columns are of the kind ``comma``, others inside brackets ``mark``."""
     position = 0
     closing: list[str] = []
     while position < len(ddl):

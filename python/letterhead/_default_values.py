@@ -1,4 +1,4 @@
-"""The value of a column where a message lacks the header: :func:`default_of` writes it for the compiled core."""
+"""Default value of a column for messages without the header: :func:`default_of` formats it for the compiled core."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from letterhead.types import base_type
 __all__ = ["Default", "default_of", "json_default"]
 
 Default: TypeAlias = tuple[str, str]
-"""A type that reads text, and the text of the value."""
+"""Type that parses the text, and the text of the value."""
 
 
 def default_of(type: str, value: object) -> Default:
-    """Return a value of a type as text, and the type that reads it; of alternatives the type that has the values of all.
+    """Return a value as text, with the type that parses it: for alternatives, the type that holds the values of all.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def default_of(type: str, value: object) -> Default:
 
 
 def json_default(default: Default) -> int | str:
-    """Return a default as a value of JSON, from which :func:`default_of` returns the same."""
+    """Return a default as a JSON value, from which :func:`default_of` returns the same default."""
     type, text = default
     if type == "binary:hex":
         try:

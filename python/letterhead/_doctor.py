@@ -26,18 +26,18 @@ __all__ = ["Finding", "Report", "examine", "findings", "report"]
 
 PACKAGES = {"pyarrow": "arrow", "pandas": "spark", "protobuf": "spark", "pyspark": "pyspark", "rocksdict": "state"}
 PACKAGES |= {"kafka-python": "kafka", "pysail": "sail", "jsonschema-rs": "json-schema", "grpcio-tools": "protobuf"}
-"""Optional packages, and the extra that installs each."""
+"""Optional packages, with the extra that installs each."""
 
 _MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka", "jsonschema-rs": "jsonschema_rs"}
 _MODULES |= {"grpcio-tools": "grpc_tools"}
-"""Modules of packages that have another name."""
+"""Names of modules that differ from the names of their packages."""
 
 SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#letterhead spark.executorEnv.PYTHONPATH=letterhead"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem (``wrong``) or a remark (``note``), with its place, its description and its remedy."""
+    """Problem (``wrong``) or remark (``note``): the process it concerns, a description and a remedy."""
 
     level: Literal["wrong", "note"]
     where: str
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The results of :func:`examine` by place, the driver first; Spark's settings; findings. Prints as a table."""
+    """Report of :func:`examine` by process, driver first, with Spark's settings and findings. Prints as a table."""
 
     places: Mapping[str, Mapping[str, Any]]
     settings: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no problems; there may be notes."""
+        """Whether no problems were found; notes do not count."""
         return all(finding.level != "wrong" for finding in self.findings)
 
     def to_json(self) -> str:
@@ -91,7 +91,7 @@ def report() -> Report:
 
 
 def examine() -> dict[str, Any]:
-    """Return the components of this process, in types that JSON has."""
+    """Return the components of this process as JSON-compatible values."""
     home = os.environ.get("JAVA_HOME")
     return {
         "python": platform.python_version(),
@@ -107,7 +107,7 @@ def examine() -> dict[str, Any]:
 
 
 def _version(module: str) -> str | None:
-    """Return the version of a package, or the error of its import; None where it is not installed."""
+    """Return the version of a package, the error of its import, or None if it is not installed."""
     try:
         return getattr(importlib.import_module(module), "__version__", "installed")
     except ModuleNotFoundError:
@@ -129,7 +129,7 @@ def _letterhead() -> dict[str, Any]:
 
 
 def _decode() -> str:
-    """Return ``right`` if headers as Kafka Streams writes them are decoded correctly, else the error."""
+    """Return ``right`` if a sample of Kafka Streams headers decodes correctly, else the error."""
     try:
         import letterhead as lh
 
@@ -145,9 +145,9 @@ def _describe_error(error: BaseException) -> str:
 
 
 def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sail: bool = False) -> list[Finding]:
-    """Return the findings of a place, problems first; an executor of Spark needs only letterhead and pyarrow.
+    """Return the findings for one process, problems first; an executor of Spark needs only letterhead and pyarrow.
 
-    A server of Sail runs Python in its own process: ``PYSPARK_PYTHON`` and Java mean nothing there.
+    A server of Sail runs Python in its own process, without Java and ``PYSPARK_PYTHON``.
     """
     results: list[Finding] = []
 

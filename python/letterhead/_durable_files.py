@@ -1,4 +1,4 @@
-"""Replace files and make directories so that a crash of the machine leaves the old state or the new one."""
+"""Replace files and create directories so that a crash of the machine leaves either the old state or the new one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["make_directory", "replace_file", "sync_directory"]
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that after a crash it has the old or the new content."""
+    """Replace a file so that after a crash it has either the old or the new content."""
     temporary = path.with_name(path.name + ".new")
-    # Left by a crash, or a link of somebody to another file.
+    # The name may be left over from a crash, or be somebody's link to another file.
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -22,7 +22,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it, and flush their names to disk."""
+    """Create a directory and its parents, and flush their names to disk."""
     missing = [directory for directory in (path, *path.parents) if not directory.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for directory in missing:

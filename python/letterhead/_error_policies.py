@@ -7,14 +7,14 @@ from typing import Any
 __all__ = ["NULL_COLUMN", "counting_policy", "has_error_column"]
 
 NULL_COLUMN: Any = "null-column"
-"""As ``errors="null"``, with a column of errors, by which rows that become null or are left out can be counted."""
+"""Policy like ``errors="null"``, with an error column that counts rows set to null or left out."""
 
 
 def has_error_column(errors: str) -> bool:
-    """Return whether a result has a column of errors."""
+    """Return whether a result has an error column."""
     return errors in ("column", NULL_COLUMN)
 
 
 def counting_policy(errors: str) -> Any:
-    """Return the policy of a reader for a value of ``--errors``: all but ``raise`` have a column of errors to count."""
+    """Return the policy of a reader for a value of ``--errors``: all but ``raise`` count errors in an error column."""
     return {"raise": "raise", "null": NULL_COLUMN}.get(errors, "column")

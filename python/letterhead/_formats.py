@@ -1,4 +1,4 @@
-"""The formats of the compiled core: :func:`format_info` describes one of them."""
+"""Formats of the compiled core: :func:`format_info` describes one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FormatInfo", "format_info", "format_table"]
 
 
 class FormatInfo(NamedTuple):
-    """A format, as :func:`letterhead.formats` documents it."""
+    """Properties of a format; see :func:`letterhead.formats`."""
 
     name: str
     is_: str  # headers, message or batch
@@ -33,5 +33,5 @@ def format_table() -> Mapping[str, FormatInfo]:
 
 
 def format_info(format: str) -> FormatInfo | None:
-    """Return the entry of a format, or None for an unknown name, for which the compiled core raises the error."""
+    """Return the entry of a format; None for an unknown name, which the compiled core rejects with an error."""
     return format_table().get(format)

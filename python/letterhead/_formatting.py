@@ -1,4 +1,4 @@
-"""Text and bytes formatted for people: escaped, quoted, or as hex, so that no control character reaches a terminal."""
+"""Escape or quote text and bytes, or format them as hex, so that no control character reaches a terminal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def printable(text: str) -> str:
 
 def quote(text: str) -> str:
     """Quote text, so that it is not confused with hex or null."""
-    # JSON is the most common text with double quotes; single quotes around it keep it readable.
+    # Text with double quotes is usually JSON, which single quotes keep readable.
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 
 
 def quote_if_needed(text: str) -> str:
-    """Return text as tables show it: in quotes if it is empty, has blanks or quotes, or is the text null."""
+    """Quote text for a table if it is empty, contains blanks or quotes, or equals ``null``."""
     is_plain = text.isprintable() and text.split() == [text] and text != "null" and '"' not in text
     return text if is_plain else quote(text)
 
@@ -40,14 +40,14 @@ def space_hex(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str | None:
-    """Return the text of bytes in UTF-8, which may have several lines; None if they are other data, such as a number."""
+    """Decode UTF-8 text of one or more lines; None for other data, such as a number."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
     if text.isprintable():
         return text
-    # Bytes that are nothing but a tab or a line break are more likely a number.
+    # Bytes of only tabs and line breaks are more likely a number.
     return text if text.strip() and all(map(_is_in_text, set(text))) else None
 
 

@@ -1,6 +1,6 @@
-"""Edits of headers, :class:`HeaderEdit`, for one message in Python and for columns; and keys and values as users pass them.
+"""Edit headers of one message, or of columns: :class:`HeaderEdit`; normalize the keys and values that users pass.
 
-The functions that take the parameters of an edit check them by :meth:`HeaderEdit.of`.
+Functions with the parameters of an edit check them by :meth:`HeaderEdit.of`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Replacements: TypeAlias = Mapping[Any, Any]
 EditValues: TypeAlias = Mapping[Any, Any] | Sequence[tuple[GivenKey, Any]]
 
 MASKS: tuple[str, ...] = ("hash", "redact", "last4")
-"""The names of masks: functions that hide a value."""
+"""Names of masks: functions that hide a value."""
 
 
 class Lit(NamedTuple):
@@ -43,7 +43,7 @@ class Lit(NamedTuple):
 
 
 def lit(value: GivenValue) -> Lit:
-    """Return a constant for edits of headers, where a str alone names a column or a mask.
+    """Mark a constant for edits of headers, where a plain str means a column or a mask.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def lit(value: GivenValue) -> Lit:
 
 
 class Hmac:
-    """A mask with a secret key, returned by :func:`hmac`; it does not show the key."""
+    """Mask with a secret key, returned by :func:`hmac`. Its representation hides the key."""
 
     __slots__ = ("_key",)
 
@@ -86,7 +86,7 @@ class Hmac:
 
 
 def hmac(key: str | bytes) -> Hmac:
-    """Return the mask that replaces a value by its HMAC-SHA-256, in hexadecimal.
+    """Return a mask that replaces a value by its HMAC-SHA-256, in hexadecimal.
 
     Equal values have equal masks, so that they can be counted and joined, but only who knows the key can compute the mask of
     a guessed value. The mask ``"hash"`` has no key: of values that can be enumerated, such as telephone numbers, it hides
@@ -132,7 +132,7 @@ _MIN_KEY_BYTES = 16
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value for every header."""
+    """Constant value for every header."""
 
     value: HeaderValue
     is_text: bool
@@ -140,21 +140,21 @@ class Constant:
 
 @dataclass(frozen=True)
 class Mask:
-    """A function by name; see :data:`MASKS`."""
+    """Masking function by its name in :data:`MASKS`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of values, or of columns of them."""
+    """Function of single values, or of whole columns."""
 
     function: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """A column of values, one for each message."""
+    """Column with one value for each message."""
 
     column: Any
 
@@ -164,9 +164,9 @@ NewValue: TypeAlias = Constant | Mask | Hmac | Function | ColumnValues
 
 @dataclass(frozen=True)
 class HeaderEdit:
-    """Changes of headers by their keys: those that they have before the edit, except in ``append``.
+    """Changes of headers by key. Keys are those before the edit, except in ``append``.
 
-    With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are those of :func:`fold_key`.
+    With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are compared by :func:`fold_key`.
     """
 
     only: tuple[HeaderKey, ...] | None = None
@@ -190,7 +190,7 @@ class HeaderEdit:
         ignore_case: bool = False,
         is_column: Callable[[object], bool] = lambda value: False,
     ) -> HeaderEdit:
-        """Return an edit for arguments as users pass them; ``is_column`` tells columns of values from other objects."""
+        """Return an edit for the arguments that users pass; ``is_column`` recognizes columns of values."""
         if all(argument is None for argument in (only, drop, rename, replace, set, append)):
             raise ValueError("no edit was requested: pass only, drop, rename, replace, set or append")
         if not isinstance(ignore_case, bool):
@@ -209,7 +209,7 @@ class HeaderEdit:
         return edit
 
     def _folded(self) -> HeaderEdit:
-        """Return the edit whose keys are compared without regard to case."""
+        """Return the edit with keys that are folded for comparison without regard to case."""
         if self.set:
             raise ValueError("set= has exact keys: with ignore_case=True, pass the header in drop= and append= instead")
         for name in ("rename", "replace"):
@@ -230,7 +230,7 @@ class HeaderEdit:
         )
 
     def exact(self, keys: Iterable[HeaderKey]) -> HeaderEdit:
-        """Return the edit with exact keys for messages that have no others than these."""
+        """Return an equivalent case-sensitive edit for messages whose keys are all in ``keys``."""
         if not self.ignore_case:
             return self
         spellings: dict[HeaderKey, list[HeaderKey]] = {}
@@ -250,8 +250,8 @@ class HeaderEdit:
         )
 
     def _check(self) -> None:
-        """Reject changes that would undo each other."""
-        # Dictionaries, which keep the order for errors.
+        """Reject contradictory changes."""
+        # Dictionaries preserve the order, which makes errors reproducible.
         changes = {
             "drop": dict.fromkeys(self.drop),
             "rename": dict.fromkeys(old for old, _ in self.rename),
@@ -283,7 +283,7 @@ class HeaderEdit:
                         raise ValueError(f"{name} names {key!r}, which only does not keep: add it to only")
 
     def edited_keys(self) -> list[HeaderKey]:
-        """Return the keys of headers that may be changed or kept, each once; last those that are set, in their order."""
+        """Return the distinct keys that the edit names: first those changed, dropped or kept, then those set."""
         set_keys = dict.fromkeys(key for key, _ in self.set)
         others = [*(self.only or ()), *self.drop, *(key for key, _ in [*self.rename, *self.replace])]
         return [*(key for key in dict.fromkeys(others) if key not in set_keys), *set_keys]
@@ -309,13 +309,13 @@ class HeaderEdit:
 
 
 def header_key(key: Any) -> HeaderKey:
-    """Return a key as headers have it."""
+    """Normalize a key of a header."""
     if isinstance(key, str):
         return key
     if isinstance(key, bytes | bytearray | memoryview):
         return Binary(key)
     if isinstance(key, Value):
-        # Text keys are always str, whether or not their format has other types of keys.
+        # Text keys are always str, even in formats with typed keys.
         return text_or_value(key)
     if isinstance(key, bool) or not isinstance(key, int):
         raise TypeError(f"the key of a header must be str, int, bytes or a Value, not {type(key).__name__}")
@@ -325,7 +325,7 @@ def header_key(key: Any) -> HeaderKey:
 
 
 def fold_key(key: HeaderKey) -> HeaderKey:
-    """Return a text key with lower case letters for A to Z; other letters and other keys stay as they are.
+    """Return a text key with A to Z in lower case; other letters and typed keys are unchanged.
 
     Examples
     --------
@@ -339,7 +339,7 @@ _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def text_or_value(key: Value) -> str | Value:
-    """Return a key that is UTF-8 text as str."""
+    """Return a key as str if it is UTF-8 text."""
     try:
         return key.bits.decode() if isinstance(key, String) else key
     except UnicodeDecodeError:
@@ -347,7 +347,7 @@ def text_or_value(key: Value) -> str | Value:
 
 
 def header_value(value: Any) -> HeaderValue:
-    """Return a value as headers have it."""
+    """Normalize a value of a header."""
     if value is None or isinstance(value, bytes | Value):
         return value
     if isinstance(value, str):
@@ -360,7 +360,7 @@ def header_value(value: Any) -> HeaderValue:
 
 
 def _hint(value: Any) -> str:
-    """Return how to pass a value that is not one of a header."""
+    """Return a hint how to pass a value of an unsupported type."""
     if isinstance(value, date):
         return "a time is text, as value.isoformat() returns it"
     if isinstance(value, UUID):
@@ -371,7 +371,7 @@ def _hint(value: Any) -> str:
 
 
 def mask(mask: Mask | Hmac, value: bytes | Value) -> bytes | String:
-    """Return the text that hides a value."""
+    """Return the masked text of a value."""
     bits = value.bits if isinstance(value, Value) else value
     name = "hmac" if isinstance(mask, Hmac) else mask.name
     if isinstance(mask, Hmac):

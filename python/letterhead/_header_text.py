@@ -1,4 +1,4 @@
-"""Typed header columns as text: ``tenant,retry:int32,id=header-id:uuid``."""
+"""Parse typed header columns written as text: ``tenant,retry:int32,id=header-id:uuid``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class TypedHeader(NamedTuple):
 
 
 def split_columns(text: str) -> list[str]:
-    """Split a list of columns at its commas, but not at one inside of a type, as in ``decimal(9,2)``."""
+    """Split a list of columns at commas outside of types such as ``decimal(9,2)``."""
     return [*filter(None, map(str.strip, re.split(r",(?![^(]*\))", text)))]
 
 
 def parse_header_text(option: str, text: str) -> list[TypedHeader]:
-    """Parse typed columns; a ValueError for other text names the option.
+    """Parse typed columns; invalid text raises a ValueError that names the option.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def parse_header_text(option: str, text: str) -> list[TypedHeader]:
 
 
 def _as_typed(column: str) -> str | None:
-    """Return a column that is written as in SQL, ``tenant string``, as NAME:TYPE; None for another one."""
+    """Return a column in the syntax of SQL (``tenant string``) as NAME:TYPE; None for other text."""
     name, _, type = column.rpartition(" ")
     try:
         field(type)
@@ -61,5 +61,5 @@ def _as_typed(column: str) -> str | None:
 
 
 def columns_from_text(option: str, text: str) -> dict[str, str | Field]:
-    """Return the columns that text describes, as ``headers=`` takes them."""
+    """Return the columns that text describes, as a value for ``headers=``."""
     return {name: type if key == name else field(type, key=key) for name, key, type in parse_header_text(option, text)}

@@ -1,7 +1,7 @@
-"""Look up the addresses of a host without waiting longer than a limit: :func:`addresses_of`.
+"""Look up the addresses of a host with a time limit: :func:`addresses_of`.
 
-The system's own lookup has no limit, and can take half a minute while a name server is silent. It runs in its own
-thread, which is abandoned when the time is over.
+The system's own lookup has no limit, and can take half a minute if a name server does not answer. It runs in a separate
+thread, which is abandoned at the deadline.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def addresses_of(host: str, port: int, seconds: float) -> list[AddressInfo]:
 
 
 def look_up(host: str, port: int, answer: Callable[[list[AddressInfo] | Exception], object]) -> None:
-    """Call a function with the addresses of a host, or with the error; a name is looked up in another thread."""
-    with contextlib.suppress(OSError, ValueError):  # an address in digits needs no name server
+    """Look up a host and call ``answer`` with its addresses or the error; names are looked up in another thread."""
+    with contextlib.suppress(OSError, ValueError):  # numeric addresses need no name server
         answer(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
         return
 

@@ -1,4 +1,4 @@
-"""Conditions that hold by construction. They are checked with ``python -O``, too, which removes ``assert``."""
+"""Check conditions that hold by construction, also under ``python -O``, which removes ``assert``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 def require(value: T | None, name: str) -> T:
-    """Return a value that is not ``None``; ``name`` is for the error."""
+    """Return the value, or raise an error with ``name`` if it is ``None``."""
     if value is None:
         raise AssertionError(f"{name} is missing")
     return value
 
 
 def instance(value: Any, expected: type[T]) -> T:
-    """Return a value of a class."""
+    """Return the value, or raise an error if it is not an instance of the class."""
     if not isinstance(value, expected):
         raise AssertionError(f"{expected.__name__} is needed, not {type(value).__name__}")
     return value

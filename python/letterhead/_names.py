@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 __all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_argument", "unknown_name"]
 
 MOST_LISTED = 50
-"""Names that an error lists; the others are counted."""
+"""Maximum number of names in an error; the rest are counted."""
 
 MOST_QUOTED = 60
-"""Characters of a wrong name that an error quotes."""
+"""Maximum number of characters of a wrong name in an error."""
 
 MOST_COMPARED = 1000
-"""Characters of a name, and names, that are compared: the time grows with their product."""
+"""Limit of names, and of characters of each, that are compared: the time grows with their product."""
 
 
 def check_name(name: str, value: object, names: Iterable[str]) -> None:
@@ -30,7 +30,7 @@ def check_name(name: str, value: object, names: Iterable[str]) -> None:
 
 
 def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return names of columns that a caller lists; refuse a text, which is a sequence of letters."""
+    """Return column names as a tuple; reject a plain str, which is a sequence of letters."""
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
     return None if columns is None else tuple(columns)
@@ -56,12 +56,12 @@ def unknown_argument(name: str, names: Iterable[str]) -> TypeError:
 
 
 def shorten(name: object) -> str:
-    """Return a wrong name as Python writes it; of a long one, the beginning."""
+    """Return the ``repr`` of a wrong name, cut if it is long."""
     return f"{name[:MOST_QUOTED]!r}…" if isinstance(name, str) and len(name) > MOST_QUOTED else repr(name)
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Return names separated by commas, with a count of those after the first fifty."""
+    """Join names with commas; names after the first fifty are only counted."""
     names = list(names)
     more = len(names) - MOST_LISTED
     return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

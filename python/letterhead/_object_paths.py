@@ -1,4 +1,4 @@
-"""Paths in object stores, as :class:`pathlib.Path` names files: :class:`ObjectPath`, and :func:`path_of`."""
+"""Object store paths with the interface of :class:`pathlib.Path`: :class:`ObjectPath`, and :func:`path_of`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["ObjectPath", "is_object_url", "path_of", "public_name"]
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss")
-"""Schemes of stores in which an object appears once it is complete."""
+"""URL schemes of stores in which an object appears only when it is complete."""
 
 _URL = re.compile(rf"({'|'.join(SCHEMES)}|fsspec\+[a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 def is_object_url(name: str) -> bool:
-    """Return whether a name is the URL of an object store, or of a file system of fsspec (``fsspec+memory://``)."""
+    """Return whether a name is a URL of an object store, or of a file system of fsspec (``fsspec+memory://``)."""
     return _URL.match(name) is not None
 
 
 def public_name(name: str) -> str:
-    """Return a name without the login and the options that the URL of an object store can have."""
+    """Return a name without the credentials and options that an object store URL may contain."""
     if not is_object_url(name):
         return name
     scheme, _, rest = name.partition("://")
@@ -34,7 +34,7 @@ def public_name(name: str) -> str:
 
 
 def path_of(name: str) -> Path | ObjectPath:
-    """Return the path for a local name, or for the URL of an object store.
+    """Return the path for a local name or an object store URL.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def path_of(name: str) -> Path | ObjectPath:
 
 @total_ordering
 class ObjectPath:
-    """A path in an object store, with those methods of :class:`pathlib.Path` that this package needs.
+    """Path in an object store, with the methods of :class:`pathlib.Path` that this package needs.
 
     Parameters
     ----------
@@ -109,27 +109,27 @@ class ObjectPath:
         return hash(self.path)
 
     def iterdir(self) -> Iterator[ObjectPath]:
-        """Yield what lies in a directory; nothing if there is none."""
+        """Yield the entries of a directory; nothing if it does not exist."""
         from pyarrow import fs
 
         for info in self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True)):
             yield ObjectPath(self.filesystem, info.path, self._scheme, info)
 
     def glob(self, pattern: str) -> Iterator[ObjectPath]:
-        """Yield the paths below that match a pattern of names, part by part."""
+        """Yield the paths below that match a pattern, one component at a time."""
         first, _, rest = pattern.partition("/")
         for path in self.iterdir():
             if fnmatchcase(path.name, first):
                 yield from path.glob(rest) if rest else [path]
 
     def _type(self) -> fs.FileType:
-        # One request answers all questions about a path.
+        # The answer to one request serves all properties of a path.
         if self._info is None:
             self._info = self.filesystem.get_file_info(self.path)
         return self._info.type
 
     def exists(self) -> bool:
-        """Return whether there is an object, or one below."""
+        """Return whether an object exists at this path or below it."""
         from pyarrow import fs
 
         return bool(self._type() != fs.FileType.NotFound)
@@ -141,7 +141,7 @@ class ObjectPath:
         return bool(self._type() == fs.FileType.Directory)
 
     def is_file(self) -> bool:
-        """Return whether there is an object."""
+        """Return whether an object exists at this path."""
         from pyarrow import fs
 
         return bool(self._type() == fs.FileType.File)
@@ -161,7 +161,7 @@ class ObjectPath:
     def write_bytes(self, content: Any) -> None:
         """Write an object, which appears when it is complete.
 
-        One call writes all of it, so that an interrupt never completes a part of it: closing a stream of pyarrow does.
+        The single call cannot be interrupted halfway. Closing a stream of pyarrow would complete a partial object.
         """
         with self.filesystem.open_output_stream(self.path, compression=None) as stream:
             stream.write(content)

@@ -43,8 +43,8 @@ def how_to_install(feature: str, missing: str | None, install: str) -> str:
 def pip_install(install: str) -> str:
     """Return the command that installs a package, or the packages of extras.
 
-    Extras are spelled as their packages: how this package itself was installed, from an index, a clone or a wheel, is not
-    known, and the same name may be another package there.
+    Extras are replaced by their packages: whether this package came from an index, a clone or a wheel is unknown, and
+    its name may belong to another package on an index.
     """
     extras = _EXTRA.fullmatch(install)
     try:

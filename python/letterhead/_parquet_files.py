@@ -1,4 +1,4 @@
-"""Parquet files as one table: a file, or a directory of files as Spark writes it: :func:`parquet_table`."""
+"""Read a Parquet file, or a directory of files as Spark writes it, as one table: :func:`parquet_table`."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "read_footer", "tables_of"]
 
-# Threads that read footers at the same time.
+# Number of threads that read footers.
 THREADS = 8
 _TAIL_BYTES = 1 << 16
-"""Bytes at the end of a Parquet file, which are read at once: most metadata has fewer."""
-# Tables whose files are named by a log of their own: others in the directory are not part of them.
+"""Number of bytes read at once from the end of a Parquet file; most footers fit."""
+# Table formats whose log lists their files: other files in the directory are not part of the table.
 LOGS = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json"}
 COMMITTED = "_spark_metadata"
-"""The log of a streaming query of Spark, which names the files that it committed."""
+"""Log of a streaming query of Spark, which lists the files that it committed."""
 _BATCH = re.compile(r"[0-9]+(\.compact)?")
-"""The name of a file of that log."""
+"""Names of the files of that log."""
 
 
 _Path = Path | ObjectPath
 
 
 class Table(NamedTuple):
-    """An open table. ``rows`` is None if it is unknown.
+    """Open table. ``rows`` is None if the number is unknown.
 
-    ``read`` returns its batches, with these columns at least, and with these last rows at least unless they are None.
+    ``read`` returns batches with at least these columns and, unless None, at least these last rows.
 
-    ``position`` returns how many of the ``bytes`` of its file were read, if these are known.
+    ``position`` returns how many of the file's ``bytes`` were read, if both are known.
     """
 
     schema: pa.Schema
@@ -58,8 +58,8 @@ class Table(NamedTuple):
 def tables_of(directory: _Path) -> list[_Path]:
     """Return the Parquet files of a directory and of its partition directories (``key=value``), in order.
 
-    Files and directories whose names begin with a dot or an underscore are left out, and of a streaming query of Spark the
-    files that it did not commit. A file or directory that several links name is read once.
+    Names that begin with a dot or an underscore are skipped, and so are files that a streaming query of Spark did not
+    commit. A file or directory behind several links is read once.
     """
     for name, pattern in LOGS.items():
         if next(directory.glob(pattern), None) is not None:
@@ -84,7 +84,7 @@ def _sorted_paths(directory: _Path) -> list[_Path]:
 
 
 def _resolve(path: _Path) -> str:
-    """Return the path that a link names; unlike :meth:`Path.resolve`, of a link to itself, too."""
+    """Resolve links in a path. Unlike :meth:`Path.resolve`, this does not fail for a link to itself."""
     return os.path.realpath(path) if isinstance(path, Path) else str(path)
 
 
@@ -108,7 +108,7 @@ def _files(directory: _Path, seen: set[str]) -> Iterator[_Path]:
 
 
 def _list_committed_names(log: _Path) -> set[str]:
-    """Return the names of the files that a streaming query committed, and did not delete."""
+    """Return the names of the files that a streaming query committed and has not deleted."""
     added: set[str] = set()
     deleted: set[str] = set()
     for path in _sorted_paths(log):
@@ -179,7 +179,7 @@ def _path_in_store(path: _Path) -> str:
 
 
 def read_footer(path: _Path) -> pq.FileMetaData:
-    """Return the metadata of a Parquet file. Errors of the store are OSErrors, and damage is a :class:`DamagedTableError`."""
+    """Return the metadata of a Parquet file; store errors raise OSError, damage raises :class:`DamagedTableError`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -221,11 +221,11 @@ def parquet_rows(
     batch_rows: int = BATCH_ROWS,
     limits: Limits | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file as a :class:`Table` is read, as :func:`letterhead._table_batches.check_batches` of it."""
+    """Read a Parquet file for :class:`Table`, in batches checked by :func:`letterhead._table_batches.check_batches`."""
     names = parquet.schema_arrow.names
     # pyarrow reads a dot in a column name as a path to a nested field.
     is_plain = len(set(names)) == len(names) and not any("." in name for name in columns)
-    # Dictionaries of nested columns differ between row groups, and pyarrow makes no batch of two.
+    # Dictionaries of nested columns differ between row groups, and pyarrow cannot combine them in one batch.
     batches = chain.from_iterable(
         parquet.iter_batches(batch_rows, row_groups=[group], columns=[*columns] if is_plain else None)
         for group in _last_groups(parquet.metadata, last)
@@ -234,7 +234,7 @@ def parquet_rows(
 
 
 def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:
-    """Return the numbers of the row groups that have the last rows."""
+    """Return the indices of the row groups that contain the last rows."""
     groups = range(metadata.num_row_groups)
     if last is None:
         return groups
@@ -246,7 +246,7 @@ def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field, value: Any) -> pa.Array:
-    """Return a column of a file, or the value that its path has."""
+    """Return a column of a file, or a column of the value in its partition path."""
     import pyarrow as pa
 
     if field.name in batch.schema.names:

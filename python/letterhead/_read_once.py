@@ -14,14 +14,14 @@ FAILED = "failed, so that rows after the error are missing"
 
 
 def read_again_error(stream: str, why: str) -> ValueError:
-    """Return the error of reading a stream that has no rows left to return."""
+    """Return the error for reading an exhausted stream."""
     return ValueError(f"{stream} {why}: make another one to read again")
 
 
 class ReadOnce(Iterator[T], Generic[T]):
-    """An iterator that raises ``ValueError`` where a generator would return nothing in silence.
+    """Iterator that raises ``ValueError`` where an exhausted generator would silently return nothing.
 
-    A new iteration raises after the end; every call raises after an error, because rows are missing.
+    A new iteration after the end raises an error; after an error every call raises, because rows are missing.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ReadOnce(Iterator[T], Generic[T]):
             raise
 
     def close(self) -> None:
-        """Release the resources of the iterator; it cannot be read afterwards."""
+        """Release the resources of the iterator; later reads raise an error."""
         self._why = self._why or "is closed"
         close = getattr(self._items, "close", None)
         if close is not None:

@@ -1,4 +1,4 @@
-"""Cast exported Arrow data to the type that a consumer requests. The core leaves casts to pyarrow.
+"""Cast exported Arrow data to the type that a consumer requests, by pyarrow.
 
 Without pyarrow a request is ignored, as the interface permits: the consumer gets the type of the column.
 """
@@ -21,7 +21,8 @@ def array(column: Any, schema: object) -> object | None:
 def stream(chunks: Any, schema: object) -> object | None:
     """Return the capsule of a stream of the requested type; None without pyarrow.
 
-    Chunks are read one by one: pyarrow would release the GIL under the core, which called this, and read its stream.
+    Chunks are passed one by one: given the whole stream, pyarrow would release the GIL while it calls back into the
+    core.
     """
     try:
         import pyarrow as pa

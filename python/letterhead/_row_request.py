@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 TIMEOUT_MS = 60_000
-"""Default time limit of a request to a server, with its retries, the same as of Kafka's clients."""
+"""Default time limit of a request to a server with its retries; Kafka's clients have the same."""
 
 
 class StoreOptions(NamedTuple):
@@ -42,7 +42,7 @@ class StoreOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Rows and columns to read from any source, and how to reach it.
+    """Selection of rows and columns of any source, and connection options.
 
     ``on_screen`` selects fewer columns by default; ``among_others`` adds the columns that identify the source of a row.
     """
@@ -55,7 +55,7 @@ class RowRequest:
     last: int | None = None
     follow: bool = False
     partitions: frozenset[int] | None = None
-    committed: bool | None = None  # by default as the settings of Kafka say
+    committed: bool | None = None  # by default, the value in Kafka's settings
     commit_group: str | None = None
     errors: OnError = "raise"
     error_column: str = "error"
@@ -63,12 +63,12 @@ class RowRequest:
     on_screen: bool = False
     among_others: bool = False
     limits: Limits | None = None
-    timeout_ms: int | None = None  # by default as the settings of Kafka say, or TIMEOUT_MS
+    timeout_ms: int | None = None  # by default, the value in Kafka's settings, or TIMEOUT_MS
     fetch_bytes: int | None = None
     batch_bytes: int | None = None
     token_provider: TokenProvider | None = None
-    mapping: str | None = None  # how messages of Iggy become records of Kafka
-    servers: str | None = None  # brokers of a topic of Kafka whose address names none
+    mapping: str | None = None  # how Iggy messages become Kafka records
+    servers: str | None = None  # brokers of a Kafka topic whose address names none
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
@@ -84,15 +84,15 @@ class RowRequest:
 
     @property
     def error_options(self) -> dict[str, Any]:
-        """The options of a reader for rows that cannot be read."""
+        """Options of a reader for rows that cannot be read."""
         return {"errors": self.errors, "error_column": self.error_column}
 
     def without_headers(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Drop the column ``headers`` if the request has typed header columns."""
+        """Remove the column ``headers`` if the request has typed header columns."""
         return tuple(name for name in names if not (self.headers and name == "headers"))
 
     def chosen_columns(self, default: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns of the request, or the default columns of a reader."""
+        """Return the requested columns, or the default columns of a reader."""
         return self.without_headers(default) if self.columns is None else self.columns
 
 
@@ -144,7 +144,7 @@ def row_request(
 
 
 def _columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
-    """Return the names of columns that a caller lists; refuse an empty list without typed headers: rows would be lost."""
+    """Return the column names of a call; reject an empty list without typed headers, which would return no rows."""
     names = names_of(columns)
     if names == () and not headers:
         raise ValueError("no columns were asked for")
@@ -152,7 +152,7 @@ def _columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tu
 
 
 def is_committed(isolation_level: str | None) -> bool | None:
-    """Return whether only committed records are read; None leaves it to the settings of Kafka."""
+    """Return whether only committed records are read; None if Kafka's settings decide."""
     if isolation_level is None:
         return None
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
@@ -179,7 +179,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     "stores": ("store= and the options of its keys", "state directories"),
     "serialized": ("value=", _LOGS),
 }
-"""Fields of a request that only some sources support: the parameter in errors, and the sources that support it."""
+"""Request fields that not every source supports: the parameter named in errors, and the sources that support it."""
 
 LOG_OPTIONS = frozenset({"start", "end", "partitions", "serialized"})
 KAFKA_CONNECTION_OPTIONS = frozenset({"settings", "token_provider", "timeout_ms", "fetch_bytes"})
@@ -191,7 +191,7 @@ STORE_OPTIONS = frozenset({"stores"})
 
 
 def check_supported(name: str, supported: Iterable[str], request: RowRequest) -> None:
-    """Raise ValueError if a request has an option that the source of this name does not support."""
+    """Raise ValueError if a request has an option that the named source does not support."""
     for field, (parameter, kinds) in OPTIONS.items():
         value = getattr(request, field)
         if value not in _UNSET.get(field, (_DEFAULTS[field],)) and field not in supported:

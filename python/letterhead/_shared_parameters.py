@@ -1,6 +1,6 @@
 """Documentation of the parameters that many functions share, inserted into their docstrings by :func:`documented`.
 
-A docstring names them in braces where their entries belong; indented lines below are appended to the last one::
+A docstring names them in braces at the position of their entries; indented lines below are appended to the last one::
 
 Parameters
 ----------
@@ -251,11 +251,11 @@ _RENAMED = {
     "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
     "columns_schema": "schema", "columns_subject": "subject", "written_schema": "schema", "written_subject": "subject",
 }  # fmt: skip
-"""The parameter that an entry describes, where several entries describe parameters of one name."""
+"""Displayed name of each parameter that has several entries."""
 
 
 def documented(function: Documented) -> Documented:
-    """Insert shared parameters into the docstring of a function, as a decorator."""
+    """Insert shared parameters into the docstring of the decorated function."""
     # Python removes docstrings if it runs with -OO.
     if function.__doc__:
         function.__doc__ = insert(function.__doc__)
@@ -263,7 +263,7 @@ def documented(function: Documented) -> Documented:
 
 
 def insert(docstring: str) -> str:
-    """Return a docstring with the entries of the parameters that it names in braces."""
+    """Return a docstring with the entries of the parameters named in braces."""
     return _NAMES.sub(_entries, docstring)
 
 

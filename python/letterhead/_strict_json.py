@@ -1,4 +1,4 @@
-"""JSON without repeated names, numbers that are rounded to infinity, and NaN: :func:`parse_json`."""
+"""Parse JSON strictly: no repeated names, no numbers that round to infinity, no NaN: :func:`parse_json`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any, Literal, NoReturn
 __all__ = ["STRING", "JsonError", "parse_json"]
 
 STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, or the rest of the text if the string does not end. To go back, as a pattern without ``++``, takes 100 bytes for each
-byte of a string."""
+"""String, or the rest of the text if the string is not closed. Without the possessive ``++``, backtracking takes 100
+bytes for each byte of a string."""
 
-# Numbers beyond these powers of ten are refused: as integers, they would have as many digits.
+# Limit of decimal exponents: a larger number would have as many digits when converted to an integer.
 _MOST_DIGITS = 400
 
 
 class JsonError(ValueError):
-    """Text is not JSON, or a value in it is not one that is read. The message has no text of the document.
+    """Error for invalid JSON, or for a value in it that is not accepted. The message quotes nothing of the document.
 
     ``code`` is the error code of a value with this text; ``line`` and ``column`` count from 1, ``byte`` from 0.
     """
@@ -52,7 +52,7 @@ def parse_json(
     numbers: Literal["decimal", "double", "exact double"] = "double",
     members: Callable[[list[tuple[str, Any]]], Any] = _distinct_members,
 ) -> Any:
-    """Parse one document.
+    """Parse one JSON document.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _double(text: str) -> float:
 
 def _exact_double(text: str) -> float:
     number = _double(text)
-    # A double keeps any 15 digits, unless it is next to zero.
+    # A double preserves any 15 digits, except near zero.
     if (len(text) > 16 or abs(number) < sys.float_info.min) and Decimal(text) != Decimal(repr(number)):
         raise JsonError("a number has more digits than a double", "out_of_range")
     return number

@@ -1,6 +1,6 @@
-"""Batches of files from anywhere: validated before anything reads them, without dictionaries and runs, and of bounded size: :func:`check_batches`.
+"""Validate batches of untrusted files, decode their dictionaries and runs, and bound their size: :func:`check_batches`.
 
-Files state lengths, offsets and counts that need not be true, and a dictionary or a run can stand for many times its bytes.
+Lengths, offsets and counts in a file may be false, and a dictionary or a run can expand to many times its bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = [
 ]  # fmt: skip
 
 BATCH_ROWS = 10_000
-"""Rows of a batch, at most."""
+"""Maximum number of rows of a batch."""
 
 
 @contextmanager
 def damage(label: str) -> Iterator[None]:
-    """Report a damaged file as an error that names it, and an error of an object store (``s3://``) as an OSError."""
+    """Convert damage of a file into an error that names it, and errors of an object store (``s3://``) into OSError."""
     import pyarrow as pa
 
     try:
@@ -45,12 +45,12 @@ def damage(label: str) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error of pyarrow; others have its source code."""
+    """Return the first line of a pyarrow error; the following lines quote its source code."""
     return str(error).partition("\n")[0].lower()
 
 
 def no_column(name: str, names: Iterable[str]) -> ValueError:
-    """Return the error for a column that a table does not have."""
+    """Return the error for a missing column of a table."""
     names = [*names]
     known = f"there are {join_names(names)}" if names else "the table is empty"
     return ValueError(f"there is no column {name!r}: {known}")
@@ -72,7 +72,7 @@ def check_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Validate batches, and split them at ``max_rows`` rows and at the limit of bytes.
 
-    The results have the :func:`schema_without_encodings` of the batches.
+    Results have the schema of :func:`schema_without_encodings`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _batch_without_encodings(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Rec
 
 
 def split_batches(batch: pa.RecordBatch, limits: Limits | None) -> Iterator[pa.RecordBatch]:
-    """Halve a batch until each part is within the limit ``arrow_batch_bytes``, or has one row."""
+    """Halve a batch until each part fits the limit ``arrow_batch_bytes`` or has one row."""
     most = (limits or Limits()).filled().arrow_batch_bytes or 0
     parts = [batch]
     while parts:
@@ -164,7 +164,7 @@ def _field_without_encodings(field: pa.Field) -> pa.Field:
 
 
 def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return an array in its :func:`type_without_encodings`."""
+    """Convert an array to its :func:`type_without_encodings`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -183,7 +183,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
         if not children:
             return array
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
-    # Elements of the rows alone, without those of null lists and of rows outside of a slice.
+    # Only elements of these rows: not those of null lists, or outside of a slice.
     if types.is_fixed_size_list(array.type):
         elements = array.values.slice(array.offset * type.list_size, len(array) * type.list_size)
         return pa.FixedSizeListArray.from_arrays(without_encodings(elements, type.value_type), type=type, mask=missing)
@@ -207,7 +207,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _decoded_bytes(array: pa.Array) -> int:
-    """Return the bytes of a column without dictionaries and runs, about."""
+    """Estimate the bytes of a column after dictionaries and runs are decoded."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -240,7 +240,7 @@ def _has_varying_size(type: pa.DataType) -> bool:
 
 
 def _value_bytes(values: pa.Array, count: int) -> int:
-    """Return the most bytes that a number of values can have, if each is one of these."""
+    """Return an upper bound of the bytes of ``count`` values taken from these."""
     import pyarrow.compute as pc
 
     if _has_varying_size(values.type):
@@ -249,7 +249,7 @@ def _value_bytes(values: pa.Array, count: int) -> int:
 
 
 def rows_by_partition(batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
-    """Split a batch by its column ``partition``, in the order in which partitions begin."""
+    """Split a batch by its column ``partition``, in the order of first occurrence."""
     import pyarrow.compute as pc
 
     partitions = batch.column("partition")

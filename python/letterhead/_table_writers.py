@@ -1,4 +1,4 @@
-"""Write record batches as Parquet, Arrow IPC or JSON lines: :func:`table_writer`; the name of a file says how."""
+"""Write record batches as Parquet, Arrow IPC or JSON lines, by file extension: :func:`table_writer`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 _ROWS_AS_TEXT = 2048
 _BYTES_AS_TEXT = 4 << 20
-"""Rows and bytes of the text that is in memory at once."""
+"""Limits of rows and bytes that are formatted as text at once."""
 
 
 class TableWriter(Protocol):
@@ -42,11 +42,11 @@ class TableWriter(Protocol):
         """Write rows."""
 
     def close(self) -> None:
-        """Write what follows the last row."""
+        """Complete the file after the last row."""
 
 
 def form_of_name(name: str) -> tuple[str | None, str | None]:
-    """Return the form that the ending of a name implies, and the codec of compressed text; None for another name."""
+    """Return the form that a file extension implies, and the codec of compressed text; None for unknown extensions."""
     path = PurePath(PurePath(name).name.lower())
     codec = COMPRESSION.get(path.suffix)
     if codec is None:
@@ -97,18 +97,18 @@ class JsonLinesWriter:
             self.write_batch(batch)
 
     def close(self) -> None:
-        """Do nothing: nothing follows the last row."""
+        """Do nothing: a JSON lines file has no footer."""
 
 
 def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Divide a batch, so that its text fits in little memory."""
+    """Split a batch, so that its text takes little memory."""
     rows = max(1, min(_ROWS_AS_TEXT, len(batch) * _BYTES_AS_TEXT // max(1, batch.nbytes)))
     for start in range(0, len(batch), rows):
         yield batch.slice(start, rows)
 
 
 def as_json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Cast columns of types that the core does not write as JSON to types that it writes."""
+    """Cast columns to types that the core can write as JSON."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([_cast(column) for column in batch.columns], names=batch.schema.names)
@@ -120,7 +120,7 @@ def _cast(column: pa.Array) -> pa.Array:
 
 
 def _json_type(type: pa.DataType) -> pa.DataType:
-    """Return the type to which a column is cast before the core writes it as JSON: its own, unless the core lacks it."""
+    """Return the type in which the core writes a column as JSON: its own type if supported."""
     import pyarrow as pa
 
     types = pa.types

@@ -1,4 +1,4 @@
-"""Times as people write them: ISO 8601 with and without a zone, relative to now, and numbers whose unit is checked."""
+"""Parse times in ISO 8601 with and without a zone, relative to now, or as numbers whose unit is checked."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SPAN = re.compile(r"(\d+)(ms|[smhdw])")
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 _SECONDS = range(10**9, 10**10)
-"""Seconds since 1970 from 2001 to 2286. As milliseconds, they are days in 1970."""
+"""Plausible seconds since 1970, from 2001 to 2286. Read as milliseconds, they would be in 1970."""
 
 _LAST_YEAR = 9999
 
 
 def read_time(text: str, zone: tzinfo = UTC) -> datetime:
-    """Read an ISO 8601 time, in ``zone`` unless it names another, ``now``, or a time before now such as ``-1h30m``.
+    """Parse an ISO 8601 time (in ``zone`` if it names none), ``now``, or a time before now such as ``-1h30m``.
 
     Raises ValueError for other text.
     """
@@ -45,7 +45,7 @@ def read_time(text: str, zone: tzinfo = UTC) -> datetime:
 
 
 def _now() -> datetime:
-    """Return the present millisecond."""
+    """Return the current time, truncated to milliseconds."""
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -56,7 +56,7 @@ def is_relative(text: str) -> bool:
 
 
 def read_iso_time(text: str, zone: tzinfo = UTC) -> datetime:
-    """Read an ISO 8601 time, in ``zone`` unless it names another; raise ValueError for other text."""
+    """Parse an ISO 8601 time, in ``zone`` if it names none; raise ValueError for other text."""
     time = datetime.fromisoformat(text.removesuffix(" UTC"))
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC if text.endswith(" UTC") else zone)
@@ -64,16 +64,16 @@ def read_iso_time(text: str, zone: tzinfo = UTC) -> datetime:
 
 
 def epoch_milliseconds(time: datetime) -> int:
-    """Return the first millisecond since 1970 that is not before a time."""
+    """Return milliseconds since 1970, rounded up."""
     return -((_EPOCH - time) // timedelta(milliseconds=1))
 
 
 def check_unit(
     name: str, number: int, unit: Literal["milliseconds", "microseconds"] = "milliseconds", mark: str = ""
 ) -> None:
-    """Raise ValueError for a time since 1970 that was probably counted in another unit: it is in 1970, or after the year 9999.
+    """Raise ValueError for a number since 1970 of probably another unit: a time in 1970 or after the year 9999.
 
-    ``mark`` is written in front of a number.
+    ``mark`` precedes a number in the message.
     """
     factor = 1 if unit == "milliseconds" else 1000
     millis = number // factor
@@ -104,7 +104,7 @@ def is_compact_date(text: str) -> bool:
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return the time zone of a name of the IANA database, ``UTC``, ``local``, or an offset such as ``+02:00``."""
+    """Return a time zone by IANA name, ``UTC``, ``local``, or an offset such as ``+02:00``."""
     from zoneinfo import ZoneInfo
 
     if name.lower() == "local":
@@ -123,7 +123,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def local_zone() -> tzinfo:
-    """Return the time zone of this machine: of the variable TZ, of /etc/localtime, or the present offset from UTC."""
+    """Return the time zone of this machine: from TZ, from /etc/localtime, or the current offset from UTC."""
     from zoneinfo import ZoneInfo
 
     names = [os.environ.get("TZ", "").lstrip(":")]

@@ -18,6 +18,6 @@ class TopicPartition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        """Parse ``topic-partition``, as Kafka names directories and files its offsets."""
+        """Parse ``topic-partition``, as Kafka names directories and keys offsets."""
         topic, _, partition = text.rpartition("-")
         return cls(topic, int(partition))

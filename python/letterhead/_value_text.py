@@ -1,6 +1,6 @@
-"""Values and keys as text, as errors and losses write them: ``int32:3``, ``binary:00ff``; :func:`text_of_key` writes a key.
+"""Format values and keys as text for errors and losses: ``int32:3``, ``binary:00ff``; :func:`text_of_key` for keys.
 
-:func:`parse_value` reads the text of a value, and :func:`parse_hex` and :func:`parse_base64` bytes that are written as text.
+:func:`parse_value` parses the text of a value; :func:`parse_hex` and :func:`parse_base64` parse bytes written as text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "text_with_type",
 ]  # fmt: skip
 
-# Separators and prefixes: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
+# Separators and prefixes in hex: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
 _HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
 _NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 
@@ -31,19 +31,19 @@ BYTES = frozenset({"binary", *UNNAMED})
 
 
 def text_of_key(key: GivenKey) -> str:
-    """Return a key as errors write it: a text key as it is, a typed key as its type, a colon, and its text or hex."""
+    """Format a key for errors: a text key unchanged, a typed key as type, colon, and text or hex."""
     key = Binary(key) if isinstance(key, bytes) else key
     plain = text_or_value(key) if isinstance(key, Value) else key
     return _with_type(plain, text_of(plain, exact=False)) if isinstance(plain, Value) else str(plain)
 
 
 def text_with_type(value: Value) -> str:
-    """Return a value as its type, a colon, and its text or hex; it can be read back without loss."""
+    """Format a value as type, colon, and text or hex, from which it can be restored exactly."""
     return _with_type(value, text_of(value))
 
 
 def text_of(value: Value, *, exact: bool = True) -> str | None:
-    """Return a value as text; None if it has none or, with ``exact``, if its text has other bits, as for an unusual NaN."""
+    """Return a value as text; None if it has none or, with ``exact``, if parsing yields other bits (an unusual NaN)."""
     if value.type in BYTES:
         return None
     try:
@@ -63,14 +63,14 @@ def _with_type(value: Value, text: str | None) -> str:
 
 
 def parse_number(type: str, text: str) -> Value:
-    """Parse a number or boolean as the core does, which knows all spellings."""
+    """Parse a number or boolean with the core, which accepts every spelling."""
     message = encode([("k", text)], "iggy", types={"k": f"{type}:text"})
     value = decode(message, "iggy")["k"]
     return value if isinstance(value, Value) else value_from_message(type, value or b"")
 
 
 def parse_value(type: str, text: str) -> Value:
-    """Read a value of a type from text; for a type of bytes, return their UTF-8. Raises ValueError if it is not one."""
+    """Parse a value of a type from text, as UTF-8 for byte types. Raises ValueError for invalid text."""
     type = check_type(type)
     try:
         if type == "char":
@@ -93,7 +93,7 @@ def check_type(type: str) -> str:
 
 
 def parse_hex(text: str, name: str) -> bytes:
-    """Read hex; separators and prefixes are skipped. ``name`` is what errors call the text."""
+    """Parse hex; separators and prefixes are skipped. ``name`` describes the text in errors."""
     digits = _HEX_NOISE.sub("", text)
     wrong = _NOT_HEX.search(digits)
     if wrong:
@@ -104,7 +104,7 @@ def parse_hex(text: str, name: str) -> bytes:
 
 
 def parse_base64(text: str, name: str) -> bytes:
-    """Read base64 of either alphabet. ``name`` is what errors call the text."""
+    """Parse base64 in either alphabet. ``name`` describes the text in errors."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Warnings that name a line of the application, however deep in the package they are emitted: :func:`warn`."""
+"""Emit warnings at the application's line, from any depth in the package: :func:`warn`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Destinations of a command's bytes: :class:`StandardOutput`, and :class:`FileSink`, which names a file once it is complete."""
+"""Destinations of output: :class:`StandardOutput`, and :class:`FileSink`, which renames a file when it is complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sink: TypeAlias = "StandardOutput | FileSink"
 
 @contextmanager
 def open_sink(out: Path | None) -> Iterator[Sink]:
-    """Open a file, or standard output; complete it at the end, and remove an incomplete file after an error."""
+    """Open a file or standard output; complete it at the end, and remove an incomplete file after an error."""
     sink = StandardOutput() if out in (None, STANDARD_OUTPUT) else FileSink(out)
     try:
         yield sink
@@ -33,13 +33,13 @@ def open_sink(out: Path | None) -> Iterator[Sink]:
 
 
 def write_bytes(data: bytes, out: Path | None) -> None:
-    """Write a file, or to standard output."""
+    """Write bytes to a file or to standard output."""
     with open_sink(out) as sink, sink.errors():
         sink.file.write(data)
 
 
 class StandardOutput:
-    """Standard output; with ``escapes``, control characters of text are escaped if it is a terminal."""
+    """Standard output; with ``escapes``, control characters of text are escaped on a terminal."""
 
     def __init__(self, *, escapes: bool = False) -> None:
         sys.stdout.flush()
@@ -49,17 +49,17 @@ class StandardOutput:
 
     @property
     def file(self) -> Any:
-        """A file for the writers of pyarrow."""
+        """Standard output as a file object for pyarrow's writers."""
         return self._out
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Flush standard output."""
         self._out.flush()
 
     close = flush
 
     def abort(self) -> None:
-        """Leave what was written."""
+        """Do nothing: written output cannot be taken back."""
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -88,12 +88,12 @@ class PrintableBytes(io.RawIOBase):
 
 
 class FileSink:
-    """A file that gets its name once it is complete; a pipe or a device is written in place."""
+    """File that is renamed when it is complete; pipes and devices are written directly."""
 
     def __init__(self, path: Path, compression: str | None = None) -> None:
         self._path = path
         in_place = path.exists() and not path.is_file()
-        # A unique name: no other command writes to it, and no link with this name leads to another file.
+        # Random suffix: no other command writes to this name, and no existing link with it leads to another file.
         self._partial = None if in_place else path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         with self.errors():
             self._file = path.open("wb") if self._partial is None else self._partial.open("xb")
@@ -105,11 +105,11 @@ class FileSink:
 
     @property
     def file(self) -> Any:
-        """A file for the writers of pyarrow."""
+        """File object for pyarrow's writers."""
         return self._file if self._compressed is None else self._compressed
 
     def flush(self) -> None:
-        """Do nothing: the file is read once it is complete."""
+        """Do nothing: readers see the file only when it is complete."""
 
     def close(self) -> None:
         """Complete the file."""

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 __all__ = ["Copied", "CopyTask", "Copying", "BatchEdit", "copy", "copy_of"]
 
 _FILE_SECONDS = 30.0
-"""How long new records of a topic are waited for, before a copy that follows it writes the next files."""
+"""Seconds between two rounds of a copy that follows a topic."""
 
 _FILES = {*FORMS, *COMPRESSION, ".csv"}
-"""Endings of a file, not of a directory."""
+"""File extensions, by which a target is a file rather than a directory."""
 
 
 class Copied(NamedTuple):
@@ -71,14 +71,14 @@ class Copied(NamedTuple):
 
 
 class BatchEdit(NamedTuple):
-    """A change of the headers of batches, and its text."""
+    """Function that changes the headers of batches, and its description."""
 
     apply: Callable[[pa.RecordBatch], pa.RecordBatch]
     text: Sequence[str]
 
 
 class CopyTask(NamedTuple):
-    """A part of a copy to a directory."""
+    """Part of a copy to a directory, run by one task."""
 
     source: str
     request: RowRequest
@@ -97,11 +97,11 @@ class CopyTask(NamedTuple):
 
 
 class Copying:
-    """A copy of the rows that a request selects of a source.
+    """Copy of the rows of a source that a request selects.
 
-    ``target`` is a directory, or the address of a topic. With ``append``, records are written after those that a topic has.
-    ``mapping`` says how records of Kafka become messages of Iggy, and these become records again.
-    ``offsets`` is a file for the offsets that records of the source have in the topic.
+    ``target`` is a directory or the address of a topic. With ``append``, records follow existing ones of a topic.
+    ``mapping`` defines how Kafka records become Iggy messages, and back. ``offsets`` is a file that maps offsets of the
+    source to offsets in the topic.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Copying:
             raise ValueError("append= and offsets= exclude each other: where such a copy began is not known again")
         self._location = target
         self._target: CopyTarget[Any] | FileTarget | Path | ObjectPath
-        # Records of internal topics are copied as they are, not decoded.
+        # Records of internal topics are copied without decoding.
         if isinstance(source, LogSource) and source.internal is not None:
             whole = source.record_columns
         else:
@@ -162,18 +162,18 @@ class Copying:
 
     @property
     def target_name(self) -> str:
-        """The name of the target, without a login."""
+        """Name of the target, without credentials."""
         if isinstance(self._target, FileTarget):
             return str(self._target.path)
         return self._target.name if isinstance(self._target, CopyTarget) else str(self._target)
 
     @property
     def target_has_password(self) -> bool:
-        """Whether the address of the target has a password."""
+        """Whether the address of the target contains a password."""
         return isinstance(self._target, CopyTarget) and self._target.has_password
 
     def create(self, partitions: int | None) -> None:
-        """Create the topic, with as many partitions as the source has if none are named."""
+        """Create the topic, by default with the number of partitions of the source."""
         if not isinstance(self._target, CopyTarget):
             raise ValueError("create= is for topics: a directory is made")
         known = self._described_topic()
@@ -188,14 +188,14 @@ class Copying:
                 partitions = len(admin.partitions([self._source.topic]))
                 try:
                     return {"partitions": partitions, "settings": admin.own_settings(self._source.topic)}
-                except PermissionError:  # the user may not see the settings
+                except PermissionError:  # the user may lack permission to describe the settings
                     return {"partitions": partitions}
         if isinstance(self._source, TableFile):
             return describe_topic(path_of(self._source.location))
         return {}
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
-        """Copy what the target lacks, and with ``follow`` what is written later, until an exception such as Ctrl-C."""
+        """Copy missing records, and with ``follow`` also new ones, until an exception such as Ctrl-C."""
         if isinstance(self._target, CopyTarget):
             return self._run_to_topic(self._target, advance)
         if isinstance(self._target, FileTarget):
@@ -224,7 +224,7 @@ class Copying:
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def run_in_tasks(self, run: Callable[[Sequence[CopyTask]], Iterable[StagedPart]], tasks: int) -> Copied:
-        """Copy to a directory by tasks that ``run`` runs, so many in a round; the files of a round get their names after it."""
+        """Copy to a directory in rounds of ``tasks`` tasks, run by ``run``; files get their names after a round."""
         if self._request.follow:
             raise ValueError("a job ends: leave out follow=")
         source, path = self._source, self._target
@@ -263,7 +263,7 @@ class Copying:
         if offset_map is not None:
             _check_map(offset_map, last, target.name)
             if isinstance(self._source, LogSource) and offset_map.runs:
-                # The last noted record is read again, so that it is compared.
+                # The last noted record is read again and compared.
                 first = {number: offset_map.target_end(number) - 1 for number in offset_map.runs}
                 starts = {number: own[-1].end - 1 for number, own in offset_map.runs.items()}
                 request = replace(request, start=self._start(self._source, starts))
@@ -286,7 +286,7 @@ class Copying:
         return Copied(copied.rows, copied.ends, [])
 
     def verify(self, copied: Copied) -> tuple[Comparison, pa.Schema, Iterator[pa.RecordBatch]]:
-        """Compare the target with the source, up to what was copied, as :func:`letterhead.sources.comparison.compare` does."""
+        """Compare target and source up to the copied offsets (:func:`letterhead.sources.comparison.compare`)."""
         if self._request.follow:
             raise ValueError("follow= and verify= exclude each other: such a copy has no end")
         if self._append:
@@ -312,7 +312,7 @@ class Copying:
     def _checked(
         self, batches: Iterable[pa.RecordBatch], partitions: int, required: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Raise ValueError if a record is of a partition that the topic lacks, or has no timestamp."""
+        """Raise ValueError for a record without timestamp, or of a partition that the topic lacks."""
         import pyarrow.compute as pc
 
         for batch in batches:
@@ -332,14 +332,14 @@ class Copying:
             yield batch
 
     def _after(self, ends: Mapping[int, int]) -> RowRequest:
-        """Return the request for the records after those that a directory has."""
+        """Return the request for records after those in a directory."""
         request = replace(self._request, follow=False)
         if not ends or not isinstance(self._source, LogSource):
             return request
         return replace(request, start=self._start(self._source, ends))
 
     def _start(self, source: LogSource, ends: Mapping[int, int]) -> OffsetSpec:
-        """Return where to begin: after the copied records of a partition, or where the request says."""
+        """Return the start of each partition: after its copied records, or the start of the request."""
         start = self._request.start
         if isinstance(start, Mapping):
             return {**start, **ends}
@@ -359,7 +359,7 @@ class Copying:
         return most + 1
 
     def _description(self) -> dict[str, Any]:
-        """Describe the source and the options. The id of a cluster distinguishes topics of the same name."""
+        """Describe the source and the options. The cluster id distinguishes topics of the same name."""
         request, source = self._request, self._source
         if isinstance(source, KafkaTopicSource):
             with source.admin(request) as admin:
@@ -375,7 +375,7 @@ class Copying:
 
 
 def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], name: str) -> None:
-    """Raise ValueError if a file has offsets that a topic lacks."""
+    """Raise ValueError if the file maps offsets that the topic does not have."""
     for number in offset_map.runs:
         end = last[number]["offset"] + 1 if number in last else 0
         if end < offset_map.target_end(number):
@@ -386,12 +386,12 @@ def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], nam
 
 
 def source_request(source: Source, request: RowRequest) -> RowRequest:
-    """Return a request without the mapping that is for the target."""
+    """Return a request without ``mapping`` if that belongs to the target."""
     return request if "mapping" in source.options else replace(request, mapping=None)
 
 
 class _Counted:
-    """The rows that a target took, and the offset after the last record of each partition of a log."""
+    """Counter of rows accepted by a target, with the offset after the last record of each partition."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self.rows = 0
@@ -403,14 +403,14 @@ class _Counted:
         return self.count_rows(self.note_ends(batches))
 
     def count_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Count the rows of a batch when the next one is requested."""
+        """Count the rows of a batch once the next one is requested."""
         for batch in batches:
             yield batch
             self.rows += len(batch)
             self._advance(len(batch))
 
     def note_ends(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Note the offsets of batches."""
+        """Note the last offsets of batches."""
         for batch in batches:
             if {"partition", "offset"} <= {*batch.schema.names}:
                 ends = {number: rows.column("offset")[-1].as_py() for number, rows in rows_by_partition(batch)}
@@ -457,7 +457,7 @@ def _files(target: str, source: Source, *, append: bool) -> Path | ObjectPath | 
 
 
 def _read_until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
-    """Leave out records that came after a copy."""
+    """Drop records that were written after the copy."""
     import pyarrow.compute as pc
 
     for batch in batches:
@@ -574,7 +574,7 @@ def copy_of(
     target_settings: SettingsLike | None = None,
     **choices: Any,
 ) -> Copying:
-    """Make the copy for arguments of :func:`copy`; ``choices`` are passed on to :class:`Copying`."""
+    """Build a copy from the arguments of :func:`copy`; ``choices`` are passed to :class:`Copying`."""
     with install_hint("copying", "letterhead[arrow]"):
         import pyarrow  # noqa: F401
     from letterhead.kafka.settings import reader_values

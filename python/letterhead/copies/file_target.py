@@ -1,4 +1,4 @@
-"""One file as the target of a copy: :class:`FileTarget`, which writes Parquet, Arrow IPC or JSON lines."""
+"""Single file as the target of a copy: :class:`FileTarget`, which writes Parquet, Arrow IPC or JSON lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FileTarget:
         self._form = form
 
     def write(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Write all rows, of ``schema`` if there are none; raise FileExistsError if there is such a file."""
+        """Write all rows, with ``schema`` if there are none; raise FileExistsError if the file exists."""
         import pyarrow as pa
 
         self._check_new()
@@ -72,5 +72,5 @@ class FileTarget:
         staged.rename(self.path.name)
 
     def _check_new(self) -> None:
-        if (self.path.parent / self.path.name).exists():  # a path of a store remembers what it was told
+        if (self.path.parent / self.path.name).exists():  # an object path caches its metadata
             raise FileExistsError(f"{self.path} exists: name another file, or a directory, which a copy continues")

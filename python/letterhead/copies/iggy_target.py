@@ -1,6 +1,6 @@
-"""A topic of Iggy as the target of a copy: :class:`IggyTarget`.
+"""Iggy topic as the target of a copy: :class:`IggyTarget`.
 
-Messages of Iggy are copied as they are: payload, headers with order and types, id and origin timestamp. Records of Kafka are
+Iggy messages are copied unchanged: payload, headers with order and types, id and origin timestamp. Kafka records are
 mapped to messages (:mod:`letterhead.iggy.kafka_gateway`), by default without loss.
 """
 
@@ -98,7 +98,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
                 note(batch, appended)
 
     def _check_ends(self, ends: Mapping[int, int]) -> None:
-        """Notice messages that a copy sent before it was killed, and that the server appended after the last ones were read."""
+        """Raise ValueError if a killed copy's messages were appended after the last ones were read."""
         topic = self._source.iggy_topic
         with IggyClient(self._source.server, self._timeout_ms) as client:
             for partition in client.partitions(topic):

@@ -1,6 +1,6 @@
-"""Which offset a record of a topic has in its copy: :class:`OffsetMap`, a file of JSON lines that a copy appends to.
+"""Map offsets of a topic to offsets of its copy: :class:`OffsetMap`, a file of JSON lines that a copy appends to.
 
-Each line is a run of records whose offsets follow one another in both topics::
+Each line is a run of records whose offsets are consecutive in both topics::
 
     {"partition": 0, "offset": 1000, "target_offset": 950, "records": 500}
 """
@@ -26,7 +26,7 @@ __all__ = ["OffsetMap", "Run", "read_runs", "translate"]
 
 
 class Run(NamedTuple):
-    """Records whose offsets follow one another in a topic and in its copy."""
+    """Run of records whose offsets are consecutive in a topic and in its copy."""
 
     offset: int
     target_offset: int
@@ -34,17 +34,17 @@ class Run(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset after the last record."""
+        """Offset after the last record."""
         return self.offset + self.records
 
     @property
     def target_end(self) -> int:
-        """The offset after the last record of the copy."""
+        """Offset after the last record in the copy."""
         return self.target_offset + self.records
 
 
 def read_runs(path: Path) -> dict[int, list[Run]]:
-    """Return the runs of each partition. A last line without an end is left out: a copy was killed while it wrote it.
+    """Return the runs of each partition, without an incomplete last line of a killed copy.
 
     Raises
     ------
@@ -68,9 +68,9 @@ def read_runs(path: Path) -> dict[int, list[Run]]:
 
 
 def translate(runs: Sequence[Run], offset: int) -> int:
-    """Return where a reader of the copy continues that has read the original up to an offset: nothing is skipped.
+    """Return the offset in the copy at which a reader of the original continues, so that nothing is skipped.
 
-    It is the offset of the first copied record at or after the offset, or the end of the copy.
+    It belongs to the first copied record at or after the offset, or is the end of the copy.
     """
     after = bisect.bisect_right(runs, offset, key=lambda run: run.end)
     if after == len(runs):
@@ -79,7 +79,7 @@ def translate(runs: Sequence[Run], offset: int) -> int:
 
 
 class OffsetMap(Closing):
-    """Appends to a file, and knows what it has. It is written anew when it is opened, so that runs of several copies are joined."""
+    """Offset map in a file, opened for appending. Opening rewrites the file, which joins the runs of several copies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,12 +88,12 @@ class OffsetMap(Closing):
         self._file = path.open("a")
 
     def target_end(self, partition: int) -> int:
-        """Return the offset after the last record of a partition in the copy that the file knows."""
+        """Return the offset after the last record of a partition in the copy."""
         runs = self.runs.get(partition)
         return runs[-1].target_end if runs else 0
 
     def note_rows(self, rows: pa.Table | pa.RecordBatch, appended: Iterable[Appended]) -> None:
-        """Note records of the source in the order in which they were appended."""
+        """Note source records in the order in which they were appended."""
         import pyarrow as pa
 
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
@@ -104,7 +104,7 @@ class OffsetMap(Closing):
         for number, own in rows_by_partition(table.to_batches()[0]):
             start = 0
             for batch in ranges.get(number, ()):
-                # A broker may omit the offset of a repeated request: its records follow those before.
+                # A broker may omit the offset of a repeated request, whose records follow the previous ones.
                 offset = self.target_end(number) if batch.offset < 0 else batch.offset
                 self.note(number, own.column("offset").slice(start, batch.rows), offset)
                 start += batch.rows
@@ -112,7 +112,7 @@ class OffsetMap(Closing):
         os.fsync(self._file.fileno())
 
     def note(self, partition: int, offsets: pa.Array, target_offset: int) -> None:
-        """Note records of one partition, of which the first has an offset in the copy, and the others the next ones."""
+        """Note records of one partition that have consecutive offsets in the copy, from ``target_offset``."""
         import pyarrow.compute as pc
 
         known = max(0, self.target_end(partition) - target_offset)

@@ -1,10 +1,10 @@
-"""A directory of Parquet files, local or of an object store, as the target of a copy: :class:`PartDirectory`.
+"""Directory of Parquet files, local or in an object store, as the target of a copy: :class:`PartDirectory`.
 
-Each file has the records of a range of offsets of one partition, and its name tells which::
+Each file contains a range of offsets of one partition, which its name states::
 
     part-00003-00000000000000001000-00000000000000002000.parquet   partition 3, offsets 1000 to 1999
 
-A file gets its name when it is complete and on disk or in the store, so that a copy that was killed continues at the last offset of these names.
+A file is renamed when it is complete and durable, so that a killed copy continues at the last offset of these names.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ DESCRIPTION = "_copy.json"
 _PART = re.compile(r"part-(\d{5,})-(\d{20})-(\d{20})\.parquet")
 
 _HELD_BYTES = 192 << 20
-"""Bytes of all partitions that wait for their row group."""
+"""Limit of bytes held in memory for row groups of all partitions."""
 
 PART_ROWS = 1_000_000
-"""Records of a file, at which it is completed."""
+"""Number of records at which a file is completed."""
 
 _PART_BYTES = 1 << 30
-"""Bytes of a file before compression, at which it is completed."""
+"""Number of uncompressed bytes at which a file is completed."""
 
 
 def describe_topic(directory: Path | ObjectPath) -> dict[str, Any]:
-    """Return the partitions and settings of the original topic, which a copy describes; an empty dict for another directory."""
+    """Return partitions and settings of the topic that a copy describes; an empty dict for other directories."""
     try:
         topic = json.loads((directory / DESCRIPTION).read_bytes())["topic"]
     except (OSError, ValueError, KeyError):
@@ -56,7 +56,7 @@ def describe_topic(directory: Path | ObjectPath) -> dict[str, Any]:
 
 
 class Part(NamedTuple):
-    """A complete file, and the offsets that it covers: ``end`` is not in it."""
+    """Complete file with its range of offsets; ``end`` is exclusive."""
 
     partition: int
     start: int
@@ -64,7 +64,7 @@ class Part(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Name of the file."""
         return f"part-{self.partition:05}-{self.start:020}-{self.end:020}.parquet"
 
 
@@ -72,11 +72,11 @@ _NO_RECORDS = Part(0, 0, 0)
 
 
 class StagedPart(NamedTuple):
-    """A complete file that has no name yet."""
+    """Complete file that is not yet renamed."""
 
     part: Part
     rows: int
-    file: str  # its name until then
+    file: str  # temporary name
 
 
 def write_part(path: Path | ObjectPath, batches: Iterable[pa.RecordBatch]) -> StagedPart | None:
@@ -133,7 +133,7 @@ class PartDirectory(Closing):
         self.ends: dict[int, int] = {}
         self.rows = 0
         self._writers: dict[int, _PartWriter] = {}
-        self._encoder: Background[None] = Background()  # one row group at a time, so that memory is bounded
+        self._encoder: Background[None] = Background()  # one row group at a time bounds the memory
         self._files = files_of(path)
         try:
             self._describe(description, topic)
@@ -169,7 +169,7 @@ class PartDirectory(Closing):
         return [path.name for path in self._path.iterdir()]
 
     def _continue(self) -> set[str]:
-        """Find where each partition continues; set a truncated last file aside. Return the names of the files."""
+        """Find the end of each partition, set a truncated last file aside, and return the names of the files."""
         parts: dict[int, list[Part]] = {}
         for name in self._names():
             if name.endswith(UNFINISHED) or name == _NO_RECORDS.name:
@@ -206,7 +206,7 @@ class PartDirectory(Closing):
             return False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add records, which follow the earlier ones of their partitions."""
+        """Add records that follow the earlier ones of their partitions."""
         self.rows += len(batch)
         for number, rows in rows_by_partition(_checked(batch)):
             writer = self._writers.get(number)
@@ -220,7 +220,7 @@ class PartDirectory(Closing):
             max(groups, key=lambda own: own.held).flush()
 
     def publish(self, staged: Iterable[StagedPart]) -> None:
-        """Give files of tasks their names, in order of their offsets."""
+        """Rename the files of tasks, in order of their offsets."""
         for part, rows, file in sorted(staged):
             if not (self._path / file).exists():
                 raise FileNotFoundError(
@@ -232,7 +232,7 @@ class PartDirectory(Closing):
             self.rows += rows
 
     def finish(self, schema: pa.Schema) -> None:
-        """Complete all files. A copy without records has a file without rows, so that it is a table.
+        """Complete all files. A copy without records gets a file without rows, which readers accept as a table.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class PartDirectory(Closing):
             self._files.write(_NO_RECORDS.name, content.getvalue().to_pybytes())
         names = self._names()
         for name in names:
-            if name.endswith(UNFINISHED):  # of a failed attempt of a task
+            if name.endswith(UNFINISHED):  # left by a failed attempt of a task
                 (self._path / name).unlink()
         if isinstance(self._files, ObjectFiles):
             others = {name for name in names if _PART.fullmatch(name)} - self._known - {_NO_RECORDS.name}

@@ -1,6 +1,7 @@
-"""Where the files of a copy lie: :class:`LocalFiles` and :class:`ObjectFiles`, which make a file appear when it is complete.
+"""File systems of copies: :class:`LocalFiles` and :class:`ObjectFiles`, in which a file appears when it is complete.
 
-A copy to one file writes a :class:`StagedFile`, as does each task of a job, whose files the process that has the lock names.
+A :class:`StagedFile` is written by a copy to one file, or by a task of a job, whose files are renamed by the process
+that holds the lock.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ def files_of(path: Path | ObjectPath) -> LocalFiles | ObjectFiles:
 
 
 class Files(Protocol):
-    """Where files of records are written."""
+    """File system that record files are written to."""
 
     def create(self, partition: int) -> BinaryIO:
         """Create an unfinished file."""
 
     def publish(self, file: BinaryIO, name: str) -> None:
-        """Complete a file, whose name is known now."""
+        """Complete a file under its final name."""
 
     def discard(self, file: BinaryIO) -> None:
         """Remove an unfinished file."""
 
 
 class LocalFiles:
-    """A directory, which one process at a time may write to. Files get their name once they are on disk."""
+    """Local directory with one writing process at a time. Files are renamed once they are on disk."""
 
     def __init__(self, path: Path) -> None:
         if fcntl is None:
@@ -76,7 +77,7 @@ class LocalFiles:
         return (self._path / f"_part-{partition:05}{UNFINISHED}").open("wb")
 
     def publish(self, file: BinaryIO, name: str) -> None:
-        """Give a complete file its name."""
+        """Rename a complete file."""
         _sync(file)
         os.replace(file.name, self._path / name)
         sync_directory(self._path)
@@ -92,10 +93,10 @@ class LocalFiles:
 
 
 class ObjectFiles:
-    """A directory in an object store. A file is written locally, and uploaded once it is complete.
+    """Directory in an object store. A file is written locally, and uploaded once it is complete.
 
-    Stores lack locks. The process that wrote the object ``_copy.lock`` last may write: one that was killed leaves nothing to
-    wait for, and one that still runs stops before its next file.
+    Object stores have no locks. The process that last wrote the object ``_copy.lock`` may write: a killed process
+    blocks nobody, and another running one stops before its next file.
     """
 
     def __init__(self, path: ObjectPath) -> None:
@@ -118,7 +119,7 @@ class ObjectFiles:
         (self._path / name).rename(to)
 
     def create(self, partition: int) -> Any:
-        """Create a local file, which has no name that could outlive the process."""
+        """Create a local file without a name, which disappears with the process."""
         return tempfile.TemporaryFile()
 
     def publish(self, file: BinaryIO, name: str) -> None:
@@ -135,7 +136,7 @@ class ObjectFiles:
 
 
 class StagedFile:
-    """A file in a directory that gets its name once it is complete; until then readers of tables ignore it.
+    """File in a directory that is renamed once it is complete; until then readers of tables ignore it.
 
     Parameters
     ----------
@@ -150,14 +151,14 @@ class StagedFile:
 
     @property
     def name(self) -> str:
-        """The name until it gets its own."""
+        """Temporary name of the file."""
         return self._path.name
 
     def create(self, partition: int) -> BinaryIO:
         """Create the file, or a local one that is uploaded when it is complete."""
         if not isinstance(self._path, Path):
             return tempfile.TemporaryFile()
-        file = self._path.open("ab")  # as another process may have it open
+        file = self._path.open("ab")  # another process may have it open
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -175,7 +176,7 @@ class StagedFile:
             _upload(file, self._path)
 
     def rename(self, name: str) -> None:
-        """Give the file its name."""
+        """Rename the file."""
         if isinstance(self._path, Path):
             os.replace(self._path, self._path.with_name(name))
             sync_directory(self._path.parent)

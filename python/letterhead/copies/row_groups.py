@@ -1,4 +1,4 @@
-"""The records of a file that are written together: :class:`RowGroups`."""
+"""Group the records of a file for writing: :class:`RowGroups`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["RowGroups"]
 
 _GROUP_BYTES = 32 << 20
-"""Bytes of a row group."""
+"""Size of a row group in bytes."""
 
 
 class RowGroups:
@@ -46,7 +46,7 @@ class RowGroups:
             self.flush()
 
     def flush(self) -> None:
-        """Start to write the records in memory."""
+        """Start to write the buffered records."""
         import pyarrow as pa
 
         if self._batches:
@@ -56,7 +56,7 @@ class RowGroups:
             self.held = 0
 
     def finish(self, schema: pa.Schema | None = None) -> None:
-        """Complete the rows of the file; without records, they have ``schema``."""
+        """Write the remaining rows and the footer; without records, the file has ``schema``."""
         self.flush()
         self._background.wait()
         if schema is not None:

@@ -56,11 +56,11 @@ class CopyTarget(ABC, Generic[SourceT]):
         """Create the topic, if it does not exist."""
 
     def reader(self) -> Reader:
-        """Return a stream of the records, with the columns that are compared."""
+        """Return a reader of the topic's records, with the columns that are compared."""
         return self._source.reader(replace(self._request, columns=self._compared))
 
     def last_records(self) -> dict[int, dict[str, Any]]:
-        """Return the last record of each partition that has one."""
+        """Return the last record of each partition with records."""
         with self._source.reader(replace(self._request, columns=self._compared, last=1)) as reader:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
@@ -91,7 +91,7 @@ def ends_of(last: Mapping[int, Mapping[str, Any]] | None) -> dict[int, int]:
 
 
 def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
-    """Raise ValueError if records of another writer interrupt the copy; update the ends of partitions."""
+    """Raise ValueError if another writer's records interrupt the copy; update the ends of partitions."""
     for appended in batches:
         if appended.offset < 0 or ends.get(appended.partition, 0) < 0:  # a broker recognized a repeated request
             ends[appended.partition] = -1
@@ -105,7 +105,7 @@ def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
 
 
 def refusal_error(rows: pa.Table | pa.RecordBatch, row: int, reason: str) -> ValueError:
-    """Return the error for a record that was not written; it names partition and offset of the source."""
+    """Return the error for a rejected record; it names partition and offset in the source."""
     record = rows.slice(row, 1).select([name for name in ("partition", "offset") if name in rows.schema.names])
     location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(

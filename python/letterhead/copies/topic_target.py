@@ -1,7 +1,7 @@
-"""A topic of Kafka as the target of a copy: :class:`TopicTarget`.
+"""Kafka topic as the target of a copy: :class:`TopicTarget`.
 
-Records of a partition are appended in order, each once, so that those that a topic has tell how far a copy came: the last one
-is compared with the record of the source at the same position.
+Records of a partition are appended in order, each once, so the records in the topic determine where a copy continues.
+The last one is compared with the record of the source at the same position.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 __all__ = ["TopicTarget", "after_last"]
 
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
-"""Columns by which a copied record is compared with its source."""
+"""Columns that are compared between a copied record and its source."""
 
 WRITTEN = ("partition", "timestamp", "key", "value", "headers")
-"""Columns of a record that a topic has."""
+"""Columns that are written to a topic."""
 
 _CHUNK_ROWS = 50_000
-"""Records that are appended while as many are read."""
+"""Number of records appended while the next ones are read."""
 
 _EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
-"""Settings with which nothing is sent after a record that failed, and brokers decide which records are too large."""
+"""Settings under which sending stops at a failed record, and brokers decide which records are too large."""
 
 
 class _AppendedChunk(NamedTuple):
-    """Records of the source, and where the topic has them."""
+    """Source records, and their offsets in the topic."""
 
     rows: pa.Table
     appended: list[Appended]
@@ -78,7 +78,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
         super().__init__(KafkaTopicSource(name, address, Logins()), COLUMNS, request)
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
-        """Create the topic, if it does not exist, with settings of its own."""
+        """Create the topic, if it does not exist, with the given settings."""
         try:
             self.partitions()
         except TopicNotFoundError:
@@ -93,7 +93,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
         at_once: bool = False,
         note: NoteAppended = lambda rows, appended: None,
     ) -> None:
-        """Append records after the last ones. Nothing is sent after a record that was refused."""
+        """Append records after the last ones. Nothing is sent after a rejected record."""
         from letterhead.kafka.settings import writer_settings
 
         ends = ends_of(last)
@@ -142,7 +142,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
 
 
 def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that a copy keeps: all but those that name brokers or change timestamps."""
+    """Return the settings that a copy keeps: all except those that name brokers or change timestamps."""
     return {
         name: value
         for name, value in settings.items()
@@ -156,9 +156,9 @@ def after_last(
     offset_map: OffsetMap | None = None,
     first: Mapping[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a source that a target lacks, whose last records are known.
+    """Yield the source records that a target lacks; its last records are known.
 
-    ``offset_map`` gets the offsets of the others. ``first`` has the offset in the target of the first record of each
+    ``offset_map`` receives the offsets of the others. ``first`` is the target's offset of the first record of each
     partition, by default 0.
 
     Raises
@@ -193,7 +193,7 @@ def after_last(
 def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
     """Compare the last record of a target with the record of the source at the same position."""
     names = copied.keys() - {"partition", "offset", "timestamp_type", "headers"}
-    if copied.get("timestamp_type"):  # the time of the broker
+    if copied.get("timestamp_type"):  # set by the broker
         names -= {"timestamp"}
     same = all(record[name] == copied[name] for name in names if name in record)
     if not same or (record.get("headers") or []) != (copied["headers"] or []):
