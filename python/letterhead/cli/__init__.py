@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _main(argv)
     except KeyboardInterrupt:
-        # While modules are imported.
+        # Interrupted while modules are imported.
         print("letterhead: interrupted", file=sys.stderr)
         return INTERRUPTED
 
@@ -65,7 +65,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _run_alone(args: Sequence[str]) -> int:
-    """Print the help or the version, without what other commands import."""
+    """Print the help or the version, without importing other commands."""
     if args in (["--version"], ["-V"]):
         from letterhead.cli.version import print_version
 
@@ -77,7 +77,7 @@ def _run_alone(args: Sequence[str]) -> int:
 
 
 def _import_arrow() -> None:
-    """Import pyarrow without numpy, which takes a fifth of the start: `read` converts no arrays between them, but for --value and --key."""
+    """Import pyarrow without numpy, which takes a fifth of the start: `read` needs both only for --value and --key."""
     if "numpy" not in sys.modules:
         sys.modules["numpy"] = None  # type: ignore[assignment]
         with suppress(ImportError):
@@ -86,7 +86,7 @@ def _import_arrow() -> None:
 
 
 class _NoPandas:
-    """Keeps pyarrow from importing pandas, which takes a quarter of the start: only doctor looks for it."""
+    """Keeps pyarrow from importing pandas, which takes a quarter of the start; only doctor looks for it."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
@@ -96,7 +96,7 @@ class _NoPandas:
 
 
 def _without_native(argv: Sequence[str], broken: ImportError) -> int:
-    """Run `letterhead doctor`, which reports why the compiled core does not load; refuse all other commands."""
+    """Run `letterhead doctor`, which reports why the compiled core does not load; reject all other commands."""
     if list(argv) not in (["doctor"], ["doctor", "--json"]):
         print(f"letterhead: the compiled core does not load: {broken} (see letterhead doctor)", file=sys.stderr)
         return 1

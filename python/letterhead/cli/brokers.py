@@ -1,4 +1,4 @@
-"""The options that name brokers and their settings, as Kafka's own tools have them."""
+"""Options for brokers and their settings, as in Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def connection_settings(
         ),
     ] = None,
 ) -> BrokerSettings:
-    """Return the settings from the file that --config names and from -X, which overrides the file."""
+    """Return the settings of the file in --config, overridden by those of -X."""
     values: BrokerSettings = {}
     if config is not None:
         values |= file_settings(config)
@@ -65,7 +65,7 @@ def brokers(
     ] = None,
     values: BrokerSettings,
 ) -> BrokerSettings | None:
-    """Return the settings of the brokers, None without any of the options."""
+    """Return the settings of the brokers, or None without any of the options."""
     if bootstrap_server is not None:
         values.pop("metadata.broker.list", None)
         values["bootstrap.servers"] = bootstrap_server

@@ -1,4 +1,4 @@
-"""Process a column of a Parquet file batch by batch, and print or write the result in its place."""
+"""Process a column of a table batch by batch, and print or write the result in place of the column."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SNIFFED = 100
 
 @dataclass
 class NewColumns:
-    """The columns that replace a column, with the errors of each row and, for batches, the input row of each row."""
+    """Columns that replace a column, with the errors of each row and, for batches, the input row of each row."""
 
     fields: dict[str, Any]
     errors: Any = None
@@ -67,7 +67,7 @@ class NewColumns:
 def open_values(
     source: MessageInput, format: str, rows: RowOptions, request: RowRequest, limits: Limits | None
 ) -> tuple[SourceColumn, str, RowOptions]:
-    """Open the column of --column; return it, its format, and the options of rows, which may be for a screen."""
+    """Open the column of --column; return it, its format, and the row options, with a default limit on a terminal."""
     rows.validate()
     rows = rows.with_screen_limit()
     request = replace(request, limits=limits)
@@ -76,7 +76,7 @@ def open_values(
 
 
 def column_format(format: str, column: SourceColumn) -> str:
-    """Detect the format of a column of bytes if it is `auto`."""
+    """Return the format of a column, detected from its bytes if it is `auto`."""
     if format != AUTO:
         return format_of(format, []) if column.is_bytes else format
     if not column.is_bytes:
@@ -93,11 +93,11 @@ def process_column(
     doing: str,
     prefix: str = "",
 ) -> Iterator[pa.RecordBatch]:
-    """Process a column batch by batch; the result replaces the column. ``prefix`` precedes the name of the column of errors."""
+    """Process a column in batches, and replace it by the result. ``prefix`` precedes the name of the error column."""
     limit, total = rows.limit, column.rows
     if limit is not None and total is not None:
         total = min(limit, total)
-    # A source without rows has no batches, but its columns have names and types all the same.
+    # A source without rows has no batches, but its columns still have names and types.
     empty = column.empty()
     with progress(total, f"{doing} {column.name}", prints=rows.out is None, source=column.source) as advance:
         for batch, unread in itertools.chain([empty], column.batches() if limit != 0 else ()):
@@ -110,7 +110,7 @@ def process_column(
             try:
                 new = work(batch.column(column.name))
             except lh.errors.HeaderError as error:
-                # Name the row in the file instead of the row in the batch.
+                # Replace the row number in the batch by the row number in the file.
                 raise after_rows(error, tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
@@ -125,7 +125,7 @@ def process_column(
             result, errors = _replace_column(batch, column.name, new), new.errors
             if limit is not None:
                 tally.more |= tally.rows + result.num_rows > limit
-                # Batch formats return more rows than there were values.
+                # Batch formats may return more rows than input values.
                 result = result.slice(0, limit - tally.rows)
                 errors = None if errors is None else errors.slice(0, limit - tally.rows)
             tally.values += batch.num_rows
@@ -150,7 +150,7 @@ def _drop_undecided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -
 
 
 def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
-    """Split the result of an operation with `rows.read_options` into columns; a result that is not a struct is named `name`."""
+    """Split the result of an operation with `rows.read_options` into columns; a non-struct result is named `name`."""
     import pyarrow as pa
 
     if not pa.types.is_struct(array.type):

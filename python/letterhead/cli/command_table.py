@@ -1,4 +1,4 @@
-"""The table of commands, and the help of `letterhead` itself, which need no other module of the command: :func:`print_help`."""
+"""Table of commands, and the help of `letterhead` itself, without importing other modules: :func:`print_help`."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ OPTIONS = {
     "--tz ZONE": ZONE_HELP,
     "--help -h": "Show this message, or the help of a command.",
 }
-"""The options that precede a command, with their help."""
+"""Options before the command, with their help."""
 
 MAX_WIDTH = 100
 
 VARIABLE = "_LETTERHEAD_COMPLETE"
-"""The variable with which a shell's completion function calls the command."""
+"""Variable by which a shell's completion function calls the command."""
 
 
 class Command(NamedTuple):
-    """A command, or a group of commands: its module and its name there, and the first line of its help."""
+    """Command or group of commands: its module, its function there, and the first line of its help."""
 
     module: str
     name: str
@@ -89,7 +89,7 @@ COMMANDS = {
 """Commands by name, in the order of the help."""
 
 GROUPS = ("group", "state")
-"""The commands that are groups of others."""
+"""Commands that are groups of others."""
 
 
 def print_help() -> int:

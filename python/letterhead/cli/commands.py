@@ -1,4 +1,4 @@
-"""The commands of `letterhead`. Each is imported when it is run: a start would take twice as long with all of them."""
+"""Import commands on demand, because importing all of them would double the start time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["app_for"]
 
 
 def app_for(words: Collection[str] | None) -> typer.Typer:
-    """Return the app with the commands among some words; of the others it only knows the names. None means all commands."""
+    """Return the app with the listed commands, and only the names of the others. None means all commands."""
     app = typer.Typer(
         name="letterhead",
         help=f"{DESCRIPTION}\n\n\b\nExamples:\n{EXAMPLES}",

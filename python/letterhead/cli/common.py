@@ -1,4 +1,4 @@
-"""Options that every command has: `--quiet`, `--no-color` and `--tz`."""
+"""Options of every command: `--quiet`, `--no-color` and `--tz`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Zone = Annotated[str | None, option("--tz", ZONE_HELP, "ZONE")]
 
 
 def add_common_options(app: typer.Typer) -> None:
-    """Add the options to all commands of an app, and to the app itself: they may be before or after a command's name."""
+    """Add the options to all commands of an app, and to the app itself: they may precede or follow a command."""
     for command in [*app.registered_commands, app.registered_callback]:
         if command is not None and command.callback is not None:
             if command.callback.__doc__:
@@ -48,9 +48,9 @@ def restore_settings() -> Iterator[None]:
 
 
 def _flowing(text: str) -> str:
-    """Return help without the line ends inside of paragraphs, so that each screen breaks them at its width.
+    """Join the lines of paragraphs in help, so that each terminal wraps them at its width.
 
-    Paragraphs that begin with a backspace keep theirs.
+    Paragraphs that begin with a backspace are unchanged.
     """
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)

@@ -1,4 +1,4 @@
-"""Completion of commands in a shell: the script for it, and names that it completes."""
+"""Shell completion of commands: the script, and completed names."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def complete_targets(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_stores(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return the names of the stores in the directory that the command line has."""
+    """Return the names of the stores in the directory on the command line."""
     from letterhead.state.reading.directory import find_stores
 
-    # An option without its value ends the parsing of a command line: what follows the command is in `args`.
+    # An option without its value stops the parsing of a command line, so the words after the command are in `args`.
     directory = next((Path(word) for word in ctx.args if Path(word).is_dir()), Path())
     try:
         stores = find_stores(directory, None)

@@ -167,18 +167,18 @@ def _convert_column(
 
 
 def _count_emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
-    """Return the number of messages that had headers and were written without any."""
+    """Return the number of messages that had headers and lost all of them."""
     import pyarrow.compute as pc
 
     written = converted.fields["data"]
     none_left = pc.or_kleene(pc.is_null(written), pc.equal(pc.list_value_length(_headers(written, target)), 0))
-    # A message that cannot be read has neither headers nor a count of them.
+    # The headers of an unreadable message, and their number, are null.
     lost = pc.and_kleene(pc.greater(pc.list_value_length(headers), 0), none_left)
     return int(pc.sum(lost, min_count=0).as_py())
 
 
 def _headers(values: pa.Array, format: str, options: ReadArguments | None = None) -> pa.Array:
-    """Return the decoded headers of a column; null where they cannot be read."""
+    """Return the decoded headers of a column; null where they are invalid."""
     import pyarrow as pa
 
     read_options = DecodeOptions(errors="null", **options) if options else DecodeOptions(errors="null")

@@ -1,4 +1,4 @@
-"""`letterhead copy`: copy a topic or a log, so that a copy that was killed continues."""
+"""`letterhead copy`: copy a topic or a log; a killed copy continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count rows by the values of columns or headers, with the least and greatest values of others: :class:`Counts`."""
+"""Count rows by the values of columns or headers, with the smallest and largest values of others: :class:`Counts`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 COUNT = "count"
 MERGED_ROWS = 1 << 16
-"""Groups of batches that are kept before they are merged."""
+"""Number of groups from batches at which they are merged."""
 
 _ITEM = re.compile(r"(?:(min|max)\((.+)\)|(.+))")
 _FUNCTION = re.compile(r"\w+\(.*\)")
-"""A function of a column, such as ``sum(amount_cents:int64)``."""
+"""Function of a column, such as ``sum(amount_cents:int64)``."""
 
 _SPAN = re.compile(r"(\d+)(s|m|h|d)")
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
@@ -37,14 +37,14 @@ _FORM = (
 
 
 class Item(NamedTuple):
-    """A column of the result: values to count by, spans of time, or the least or greatest value of the rows counted."""
+    """Column of the result: values or time spans to count by, or the minimum or maximum of the counted rows."""
 
     name: str
     column: str
     type: str | None = None
     span: tuple[int, str] | None = None
     extreme: Literal["min", "max"] | None = None
-    key: str | None = None  # the key of the header, if the column has another name
+    key: str | None = None  # key of the header, if the column has another name
 
     @classmethod
     def parse(cls, text: str) -> Item:
@@ -93,9 +93,9 @@ class Counts:
                 typed[item.column] = item.type or "string"
                 self._untyped |= set() if item.type else {item.column}
         self.request = replace(request, columns=tuple(dict.fromkeys(columns)), headers=typed or None)
-        """The request for the columns that are counted. Typed headers stay, as a condition may name them."""
+        """Request for the counted columns. Typed headers are kept, because a condition may name them."""
         self._nested: dict[str, list[pa.Table]] = {}
-        """Values that pyarrow cannot group by, and the text that replaces each."""
+        """Values that pyarrow cannot group by, with their text."""
 
         self._parts: list[pa.Table] = []
         self._part_rows = 0
@@ -103,7 +103,7 @@ class Counts:
 
     @contextmanager
     def remedies(self) -> Iterator[None]:
-        """Name the remedy where a header that was given no type is not text."""
+        """Add the remedy to the error of an untyped header that is not text."""
         try:
             yield
         except HeaderError as error:
@@ -132,7 +132,7 @@ class Counts:
             self._merge()
 
     def result(self, limit: int | None) -> pa.RecordBatch:
-        """Return the values and their counts: in the order of time if spans of it are counted, else largest counts first."""
+        """Return the values and their counts: by time for time spans, else largest counts first."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -157,20 +157,20 @@ class Counts:
         )
 
     def summary(self, noun: str) -> str:
-        """Return how many rows and values there are."""
+        """Return the numbers of rows and values as text."""
         import pyarrow.compute as pc
 
         rows = sum(pc.sum(part[COUNT]).as_py() for part in self._parts)
         return f"{count_text(rows, noun)} with {count_text(sum(map(len, self._parts)), 'value')}"
 
     def _key(self, item: Item, column: pa.Array) -> pa.Array:
-        """Return the values to count by."""
+        """Return the values by which rows are counted."""
         if item.column == self._error_column:
             return _codes(column)
         return _countable(self._spans(item, column), item)
 
     def _spans(self, item: Item, column: pa.Array) -> pa.Array:
-        """Return the beginning of the span that each time is in."""
+        """Return the start of the time span of each value."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -179,7 +179,7 @@ class Counts:
         if not pa.types.is_timestamp(column.type):
             raise Failure(f"--count-by: {item.column} is {column.type}, and only times have spans such as :1h")
         number, unit = item.span
-        # Days begin in the zone of --tz.
+        # Days begin at midnight in the zone of --tz.
         zoned = column.cast(pa.timestamp(column.type.unit, zone_name(SETTINGS.zone)))
         return pc.floor_temporal(zoned, number, unit, calendar_based_origin=unit != "day").cast(column.type)
 
@@ -202,7 +202,7 @@ class Counts:
 
 
 def _distinct(values: pa.Table) -> pa.Table:
-    """Return each text once, with one of the equal values that it replaces."""
+    """Return each text once, with one of the values that it represents."""
     import pyarrow.compute as pc
 
     texts = values["text"].combine_chunks()
@@ -210,7 +210,7 @@ def _distinct(values: pa.Table) -> pa.Table:
 
 
 def _codes(errors: pa.Array) -> pa.Array:
-    """Return the codes of the errors of each row, each of them once."""
+    """Return the distinct error codes of each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -223,7 +223,7 @@ def _codes(errors: pa.Array) -> pa.Array:
 
 
 def _countable(column: pa.Array, item: Item) -> pa.Array:
-    """Return a column that pyarrow can group by and sort: lists, structs and intervals as JSON text."""
+    """Return a column that pyarrow can group and sort: lists, structs and intervals become JSON text."""
     import pyarrow as pa
 
     column = _sortable(column)
@@ -234,7 +234,7 @@ def _countable(column: pa.Array, item: Item) -> pa.Array:
 
 
 def _sortable(column: pa.Array) -> pa.Array:
-    """Return small floats and decimals as larger ones, which pyarrow can sort."""
+    """Widen small floats and decimals to types that pyarrow can sort."""
     import pyarrow as pa
 
     if pa.types.is_float16(column.type):
@@ -245,7 +245,7 @@ def _sortable(column: pa.Array) -> pa.Array:
 
 
 def _as_orderable(column: pa.Array, item: Item) -> pa.Array:
-    """Return a column in a type whose least and greatest values pyarrow can find."""
+    """Cast a column to a type whose minimum and maximum pyarrow can compute."""
     import pyarrow as pa
 
     column, types = _sortable(column), pa.types

@@ -112,9 +112,9 @@ def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields |
 
 
 def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
-    """Decode a bad message as a column of one row, which keeps the fields and messages that can be read.
+    """Decode a bad message as a column of one row, which keeps the readable fields and messages.
 
-    With --errors null, a message of which nothing can be read is None.
+    With --errors null, an entirely unreadable message is None.
     """
     try:
         import pyarrow as pa

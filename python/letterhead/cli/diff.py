@@ -108,7 +108,7 @@ def print_comparison(
     sources: Sequence[Source],
     limit: int | None,
 ) -> int:
-    """Print the first differences and the counts, and return the exit code."""
+    """Print the first differences and the counts; return the exit code."""
     form = form_of(row_format)
     if limit is None and form is Form.TABLE and not row_format.everything:
         limit = ROWS_ON_SCREEN
@@ -128,7 +128,7 @@ def print_comparison(
 def _report_progress(
     batches: Iterator[pa.RecordBatch], sources: Sequence[Source], comparison: Comparison
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the differences, with a bar for the first source."""
+    """Yield the differences, with a progress bar for the first source."""
     done = 0
     names = " and ".join(source.name for source in sources)
     with progress(None, f"comparing {names}", prints=True, source=sources[0]) as advance, reading_errors():
@@ -139,7 +139,7 @@ def _report_progress(
 
 
 def _limit_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the first rows, and count the others."""
+    """Yield the first rows, and count the rest."""
     for batch in batches:
         if limit is None:
             yield batch
@@ -164,7 +164,7 @@ def _print_counts(comparison: Comparison, limit: int | None, stream: TextIO) -> 
 
 
 def _print_tables(batches: Iterator[pa.RecordBatch], schema: pa.Schema, *, limit: int | None, epoch_ms: bool) -> None:
-    """Print tables of many rows each, in the order of their partitions and offsets."""
+    """Print tables of many rows each, sorted by partition and offset."""
     import pyarrow as pa
 
     formatter = _Formatter(schema, limit, epoch_ms)
@@ -234,7 +234,7 @@ class _Formatter:
         return Text("\n").join(lines)
 
     def _texts(self, name: str, first: Any, second: Any) -> tuple[Text, Text]:
-        """Return what differs between two values of a column."""
+        """Return the differing parts of two values of a column."""
         if isinstance(first, bytes) and isinstance(second, bytes):
             return excerpt_text(first, second, self._limit), excerpt_text(second, first, self._limit)
         if name != "headers" or not (isinstance(first, list) and isinstance(second, list)):

@@ -1,4 +1,4 @@
-"""Values and headers that differ, as text beside each other."""
+"""Format differing values and headers as text, side by side."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from letterhead.headers import Header, HeaderKey
 
 __all__ = ["excerpt_text", "header_difference_text", "header_differences"]
 
-# Sequences of headers are aligned in quadratic time: longer ones are compared by position.
+# Size of the alignment matrix above which headers are compared by position, because alignment takes quadratic time.
 ALIGNED = 1_000_000
 
-# Bytes that an excerpt of a value shows before the first byte that differs.
+# Number of bytes shown before the first differing one.
 BEFORE_DIFFERENCE = 8
 
 
 def header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
-    """Yield the headers that differ, headers in the same place together."""
+    """Yield differing headers, with those at the same position together."""
     if len(first) * len(second) > ALIGNED:
         for header, other in itertools.zip_longest(first, second):
             if header != other:
@@ -38,14 +38,14 @@ def header_differences(first: list[Header], second: list[Header]) -> Iterator[tu
 
 
 def header_difference_text(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> Text:
-    """Return a header as text; of a long value, the part that differs from the other side."""
+    """Return a header as text; of a long value, only the part that differs from the other side."""
     if isinstance(value, bytes):
         return Text.assemble(printable(key_text(key)), "=", excerpt_text(value, other_value, limit))
     return header_text(key, value, limit)
 
 
 def excerpt_text(value: bytes | None, other_value: Any, limit: int | None) -> Text:
-    """Return a value, without its beginning if that would hide the difference from the other value."""
+    """Return a value as text, without its beginning if that would hide the difference from the other value."""
     if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
     pairs = enumerate(zip(value, other_value, strict=False))

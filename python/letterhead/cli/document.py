@@ -1,4 +1,4 @@
-"""Messages as JSON: `letterhead decode --json` and every other command print what `letterhead encode` reads.
+"""Messages as JSON: `letterhead decode --json` and every other command print the form that `letterhead encode` reads.
 
     {"headers": [{"key": "tenant", "value": "acme"}], "timestamp": "2026-01-01T00:00:00.000Z", "payload": {"base64": "AP8="}}
 
@@ -29,17 +29,17 @@ from letterhead.headers import HeaderValue
 from letterhead.sources.json_values import INTEGER_TYPE, bytes_or_value, headers_value, integer, json_type
 from letterhead.values import value_from_message
 
-# Fields that the format fills in if they are missing.
+# Fields that the format fills in if missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
 # Columns that letterhead's JSON adds to the fields of a format: location and errors of a record.
 PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
-# Further fields of records that no format has.
+# Additional fields of records that belong to no format.
 OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")
-# The names of the bytes that headers belong to: logs of Kafka and stores have a value, other formats a payload.
+# Names of the content that headers belong to: a value in Kafka's logs and in stores, a payload in other formats.
 CONTENTS = {"value": "payload", "payload": "value"}
-# Integers that a double, which most readers of JSON use, holds exactly.
+# Largest integer that a double, which most JSON readers use, holds exactly together with all smaller ones.
 MAX_EXACT = (1 << 53) - 1
-# Bytes that text does not have: numbers have them in most cases, and all numbers of a column should look alike.
+# Bytes that do not occur in text but in most numbers, so that all numbers of a column look alike.
 CONTROLS = frozenset({*range(0x20), 0x7F} - {*b"\t\n\r"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,12})?")
@@ -97,7 +97,7 @@ def bytes_json(data: bytes) -> Any:
 
 
 def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) -> Any:
-    """Return a time as ISO 8601 in UTC, or as milliseconds if these are requested or its year does not have four digits."""
+    """Return a time as ISO 8601 in UTC, or as milliseconds if requested or if its year does not have four digits."""
     text = None if epoch_ms else iso_time(time, "microseconds" if microseconds else "milliseconds")
     if text is not None:
         return text
@@ -105,7 +105,7 @@ def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) 
         return integer_json(time)
     if time % 1000 == 0:
         return integer_json(time // 1000)
-    # A double keeps the decimals if it holds twice the number.
+    # A double preserves the decimals if it could hold twice the number.
     return time / 1000 if 2 * abs(time) <= MAX_EXACT else str(decimal.Decimal(time).scaleb(-3))
 
 
@@ -130,7 +130,7 @@ def other_json(value: Any) -> Any:
 
 
 def integer_json(number: int) -> int | str:
-    """Return an integer, or its digits where most readers of JSON would round it."""
+    """Return an integer, or its digits if most JSON readers would round it."""
     return number if abs(number) <= MAX_EXACT else str(number)
 
 
@@ -145,9 +145,9 @@ def headers_of(headers: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
 
 
 def read_message(document: Any, format: str, *, with_types: bool = False, left_out: set[str] | None = None) -> Any:
-    """Return what `letterhead.encode` takes for a format, headers or a message, from a JSON document.
+    """Return headers or a message for `letterhead.encode` from a JSON document.
 
-    Fields of other formats' records are left out, and added to ``left_out``; other names are errors.
+    Fields of other formats' records are ignored, and added to ``left_out``; unknown names are errors.
     """
     row = row_of(format)
     fields = dict(row.fields)
@@ -238,5 +238,5 @@ def _time(document: Any, label: str, *, microseconds: bool) -> int:
     milliseconds = decimal.Decimal(document)
     if not microseconds and milliseconds != milliseconds.to_integral_value():
         raise Failure(f"{label} has more digits than the milliseconds that the format keeps")
-    # A reader that holds numbers as doubles may have changed a digit after the microseconds.
+    # A reader with doubles may have changed a digit beyond the microseconds.
     return integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), label, -(1 << 63), 1 << 63)

@@ -48,7 +48,7 @@ EditOption = Annotated[
 
 
 def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
-    """Return the edit that the options spell, for a format."""
+    """Return the edit that the options describe, for a format."""
     row = row_of(format)
     changes: dict[str, list[Any]] = {name: [] for name in _CHANGES}
     for edit in edits:
@@ -78,7 +78,7 @@ def parse_edits(edits: Sequence[str], format: str) -> HeaderEdit:
 
 
 class ReportedEdit:
-    """An edit that notes which keys had a header, over all batches of a source."""
+    """Edit that notes which keys occur, over all batches of a source."""
 
     def __init__(self, operation: Edit) -> None:
         self.operation = operation
@@ -90,7 +90,7 @@ class ReportedEdit:
 
 
 def edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
-    """Return the edit of the column of headers that a source has."""
+    """Return the edit of a source's header column."""
     from letterhead.sources.tables import format_of_headers
 
     format = format_of_headers(schema, "--edit")
@@ -98,9 +98,9 @@ def edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
 
 
 def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> int:
-    """Warn of headers to be hidden that no source had, and return the exit code.
+    """Warn of headers to hide that occur in no source, and return the exit code.
 
-    The key may be misspelt, and the values still be there.
+    Such a key may be misspelt, and its values still visible.
     """
     code = OK
     unseen = [edit.report.unmatched_keys() for edit in edits]
@@ -131,8 +131,8 @@ def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArgume
 def edit_column(values: Any, edit: ReportedEdit) -> Any:
     """Return the messages of a column with some headers changed.
 
-    A message that cannot be read stays as it is, so that what follows reports its errors. A message that was read, and
-    cannot be written with the changes, raises: it must not pass without them.
+    An unreadable message is unchanged, so that the next step reports its errors. A readable message that cannot be
+    written with the changes raises an error: it must not pass unchanged.
     """
     import pyarrow.compute as pc
 
@@ -148,7 +148,7 @@ def edit_column(values: Any, edit: ReportedEdit) -> Any:
 
 
 def edit_rows(batch: pa.RecordBatch, edit: ReportedEdit, errors: pa.Array | None) -> pa.RecordBatch:
-    """Return rows whose column ``headers``, of lists, has some headers changed; headers that could not be read stay null."""
+    """Return rows with some headers in their column ``headers`` changed; unreadable headers remain null."""
     index = batch.schema.get_field_index("headers")
     field, headers = batch.schema.field(index), batch.column(index)
     edited = edit(headers)
@@ -156,7 +156,7 @@ def edit_rows(batch: pa.RecordBatch, edit: ReportedEdit, errors: pa.Array | None
 
 
 def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:
-    """Return null for values that are null because of an error; another null is a message without headers."""
+    """Return null for values that are null because of an error; other nulls are messages without headers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -167,7 +167,7 @@ def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array |
 
 
 def _mask(text: str) -> Any:
-    """Return the mask that the text names; the secret key of an HMAC is only referred to: arguments are seen by others."""
+    """Return the mask in the text; an HMAC key is only given by reference, because other users can see arguments."""
     name, colon, secret = text.partition(":")
     if name != "hmac":
         return text

@@ -22,7 +22,7 @@ from letterhead.cli.render import warn
 from letterhead.cli.sinks import open_sink
 from letterhead.errors import copy_error
 
-# A batch of records is complete with this many bytes of JSON.
+# Minimum size of a complete batch of records, in bytes of JSON.
 BATCH_BYTES = 1 << 20
 # Fields that all records of a batch share.
 BATCH_FIELDS = ("timestamp_type", "producer_id", "producer_epoch", "transactional", "control")
@@ -82,7 +82,7 @@ def encode_command(
 
 
 def _lines(file: str | None) -> Generator[bytes, None, None]:
-    """Read lines; refuse a table."""
+    """Read lines; reject a table."""
     lines = read_lines(file)
     first = next(lines, b"")
     if is_table(first):
@@ -105,7 +105,7 @@ def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out
 
 
 def _read_batch_document(document: Any) -> list[Any]:
-    """Return the messages of a batch as `letterhead decode` prints it; another document is a message."""
+    """Return the messages of a batch in the form of `letterhead decode`; another document is a message."""
     is_batch = isinstance(document, dict) and [*document] == ["messages"] and isinstance(document["messages"], list)
     return document["messages"] if is_batch else [document]
 
@@ -138,7 +138,7 @@ def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
 
 
 def _encode_batches(messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss) -> Iterator[bytes]:
-    """Encode messages as batches: another one begins where it is large enough, or where a field of the batch changes."""
+    """Encode messages as batches: a new one begins at the size limit, or where a field of the batch changes."""
     row, next_offset = 0, 0
     for group in _divide(messages):
         try:
@@ -169,7 +169,7 @@ def _divide(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
 
 
 def _set_offset(message: lh.Message, next_offset: int, format: str) -> lh.Message:
-    """Return the first message of a further batch with its offset."""
+    """Return the first message of a later batch with its offset."""
     fields = message._asdict()
     offset = fields.get("offset")
     if offset is not None and offset < next_offset:
@@ -180,7 +180,7 @@ def _set_offset(message: lh.Message, next_offset: int, format: str) -> lh.Messag
 
 
 def _batch_fields(message: lh.Message, row: int) -> tuple[Any, ...]:
-    """Return the fields that all records of a record batch share; their sequences follow their offsets."""
+    """Return the fields that all records of a record batch share; sequences increase with offsets."""
     fields = message._asdict()
     sequence, offset = fields.get("sequence"), fields.get("offset")
     if sequence is not None and sequence >= 0:

@@ -14,18 +14,19 @@ BAD_DATA = 1
 USAGE = 2
 UNREADABLE = 3
 INTERRUPTED = 130
-# A shell reports this code for a writer after the reader closed the pipe, as in `letterhead inspect … | head`.
+# Exit code that a shell reports for a writer after the reader closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141
 
 
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage; 3 a source does not exist, or cannot be reached or read, or the output cannot be written; 130 interrupted, 141 the reader of a pipe is gone, 143 terminated."
 
-# A parameter in an error, as in "pass retention=, as the application does", "use mapping='lossless'", or "start is after the end".
+# Parameter in an error, as in "pass retention=, as the application does", "use mapping='lossless'", or "start is after
+# the end".
 _PARAMETER = re.compile(
     r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|([a-z][a-z_]+)='(?P<value>[\w-]+)'|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
 )
 
-# Options with other names than parameters.
+# Options whose names differ from those of the parameters.
 _OPTIONS = {
     "partitions": "partition",
     "isolation_level": "committed",
@@ -37,7 +38,7 @@ _OPTIONS = {
 
 
 class Failure(LetterheadError):
-    """End the command with one line on stderr and an exit code."""
+    """Error that ends the command with one line on stderr and an exit code."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
@@ -46,7 +47,7 @@ class Failure(LetterheadError):
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Report wrong arguments as a failure; errors in the data pass."""
+    """Report wrong arguments as a failure; errors in the data pass through."""
     try:
         yield
     except HeaderError:
@@ -56,7 +57,7 @@ def usage_errors() -> Iterator[None]:
 
 
 def usage_message(error: Exception) -> str:
-    """Return the message of an error about arguments, as the command line names them."""
+    """Return the message of an error about arguments, in terms of the command line."""
     if isinstance(error, RepeatedColumnError):
         name = error.column
         return f"two columns {name!r} would be made: rename the one of --headers, as in header_{name}={name}:string"
@@ -64,7 +65,7 @@ def usage_message(error: Exception) -> str:
 
 
 def as_options(message: str) -> str:
-    """Name options as the command line has them, where an error of a function names its parameters."""
+    """Replace the names of parameters in an error by those of options."""
     return _PARAMETER.sub(_option, message).replace("a mapping of partition to one of these", "0=POINT,1=POINT")
 
 
@@ -82,7 +83,7 @@ def reason(error: OSError) -> str:
 
 
 def describe(error: OSError) -> str:
-    """Return what could not be read and why, or the message of an error of a connection."""
+    """Return the path that could not be read and the reason, or the message of a connection error."""
     if error.errno is None or error.strerror is None:
         return str(error)
     return f"cannot read {error.filename}: {reason(error)}" if error.filename is not None else reason(error)

@@ -1,4 +1,4 @@
-"""The table of formats, as commands look it up."""
+"""Look up formats for commands."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from letterhead.cli.exits import Failure
 from letterhead.limits import Limits
 
 COMMON = ("kafka", "streams-timestamped", "iggy", "record-batch", "iggy-message")
-"""The formats that help texts name; `letterhead formats` lists all."""
+"""Formats named in help texts; `letterhead formats` lists all."""
 
 
 class ReadArguments(TypedDict):
-    """The options of every operation that reads."""
+    """Options of every operation that reads."""
 
     lenient: bool
     strict_types: bool
@@ -22,7 +22,7 @@ class ReadArguments(TypedDict):
 
 
 def row_of(format: str) -> FormatInfo:
-    """Return the row of a format; an unknown name ends the command."""
+    """Return the entry of a format; an unknown name ends the command."""
     rows = format_table()
     if format not in rows:
         suggestion, _, _ = str(unknown_name("format", format, rows)).partition(" (formats:")
@@ -36,5 +36,5 @@ def is_batch(format: str) -> bool:
 
 
 def in_microseconds(format: str) -> bool:
-    """Return whether the format's times are microseconds, as in Iggy, and not milliseconds."""
+    """Return whether the format's times are in microseconds, as in Iggy, rather than milliseconds."""
     return format.startswith("iggy")

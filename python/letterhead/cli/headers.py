@@ -1,4 +1,4 @@
-"""Format headers for a screen: as a table, or in a few words."""
+"""Format headers for a terminal, as a table or in a few words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:
 
 
 def format_typed(value: HeaderValue, *, limit: int | None = None) -> Text:
-    """Return a typed value as its text, any other value as quoted text or hex."""
+    """Return a typed value as text, any other value as quoted text or hex."""
     if not isinstance(value, Value):
         return value_text(value, limit=limit)
     text = text_of(value)

@@ -1,4 +1,4 @@
-"""`letterhead inspect`: a hex view that labels every byte and marks the bytes in error."""
+"""`letterhead inspect`: a hex view that labels every byte and marks invalid bytes."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from letterhead.results import Inspection, Label
 BYTES_PER_LINE = 8
 BYTES_PER_LINE_WIDE = 16
 WIDE = 120
-# A field with more lines than this is folded.
+# Maximum number of lines of a field before it is folded.
 MAX_LINES_PER_FIELD = 2
 MAX_MEANING = 48
 MAX_LABELS = 1 << 30
-# The field of a label that --headers leaves out.
+# Field of labels that --headers hides.
 HIDDEN = ""
 
 FIELD_STYLES = {
@@ -56,13 +56,13 @@ FIELD_STYLES = {
     "not read": "dim",
     "reserved": "dim",
 }
-# Fields of a message with bytes of an application.
+# Fields of a message that contain the application's bytes.
 VALUES = ("payload", "value", "key")
 INTEGER_SIZES = (2, 4, 8)
-# The first field of each message of a batch.
+# First field of each message of a batch.
 FIRST_FIELDS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
-# Attributes of a record batch.
+# Attribute bits of a record batch.
 BITS = {0x08: "log append time", TRANSACTIONAL_BIT: "transactional", CONTROL_BIT: "control", 0x40: "delete horizon"}
 CONTROL_TYPES: dict[int | None, str] = {
     ControlType.ABORT: "abort of a transaction",
@@ -123,7 +123,7 @@ def inspect_command(
         )
         format = FORMAT
         data, only, code = batch_at(source.log, offset, request, options["limits"])
-        # Otherwise, the labels of the last records of a batch would be missing.
+        # Otherwise, labels of the last records of a batch would be missing.
         options = {**options, "limits": options["limits"]._replace(reports=MAX_LABELS)}
     else:
         if partition is not None or settings or bootstrap_server is not None:
@@ -144,7 +144,7 @@ def inspect_command(
 
 
 def _inspect(data: bytes, format: str, options: ReadArguments) -> tuple[bytes, Inspection]:
-    """Return the labels and the errors of bytes, and the bytes that can be read: with right checksums."""
+    """Return labels and errors, and the bytes with corrected checksums, which can be read."""
     inspection = lh.inspect(data, format, **options)
     wrong = [error for error in inspection["errors"] if error.code == "bad_crc"]
     if not wrong or format != FORMAT:
@@ -201,19 +201,19 @@ def _label_documents(
 
 
 class _BatchPart(NamedTuple):
-    """A message of a batch, or a compressed set of messages."""
+    """Message of a batch, or a compressed set of messages."""
 
     start: int
     end: int
     number: int | None
-    messages: int | None  # in a compressed set; 1 for a message
+    messages: int | None  # number in a compressed set; 1 for a message
     heading: str
     compressed: bool = False
-    headers: int = 0  # in a compressed set, where no label counts them
+    headers: int = 0  # number in a compressed set, which has no labels for them
 
 
 class _DecompressedSet(NamedTuple):
-    """The decompressed messages of a compressed set, after ``skip`` bytes of ``data`` that are not shown again."""
+    """Decompressed messages of a set; the first ``skip`` bytes of ``data`` are not shown again."""
 
     data: bytes
     skip: int
@@ -267,14 +267,14 @@ def _batch_parts(
 
 
 def _decompress(data: bytes, format: str, part: _BatchPart, options: ReadArguments) -> _DecompressedSet | None:
-    """Return a compressed set without its compression; None if it cannot be read."""
+    """Return a decompressed set; None if it cannot be read."""
     read_options = (options["lenient"], options["strict_types"], options["limits"])
     try:
         decompressed = _native.uncompressed(data[part.start : part.end], read_options)
     except lh.HeaderError:
         return None
     labels = lh.inspect(decompressed, format, **options)["labels"]
-    # The header is left out: it was already shown, with the compressed records.
+    # The header was already shown with the compressed records.
     skip = next((label.end for label in labels if label.field == "record count"), 0)
     parts = _batch_parts(decompressed, format, labels, options, part.number)
     return _DecompressedSet(
@@ -295,23 +295,23 @@ def _heading(number: int | None, messages: int | None, codec: str = "", *, opens
 
 
 def _is_of_batch(attributes: Label) -> bool:
-    """Return whether attributes belong to a record batch; a message of an older format has one byte of them."""
+    """Return whether attributes belong to a record batch; a message of an older format has one byte of attributes."""
     return attributes.end - attributes.start == 2
 
 
 def _control_type(data: bytes, fields: Sequence[Label]) -> str:
-    """Return the meaning of a control record. Its key is a version and a type."""
+    """Return the meaning of a control record, whose key contains a version and a type."""
     keys = (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None)
     return CONTROL_TYPES.get(control_type(next(keys, None)), "a control record")
 
 
 def _types_of(headers: str | None) -> dict[str, str] | None:
-    """Return the headers that ``--headers`` names, and the types to read their values as."""
+    """Return the headers named by ``--headers``, with the types of their values."""
     return None if headers is None else {key: type for _, key, type in parse_headers(headers)}
 
 
 class _LabelFilter:
-    """Selects the labels to show: of one message of a batch, and of some headers, whose values are read as types."""
+    """Selects the labels to show: of one message of a batch, and of some headers, whose values get types."""
 
     def __init__(self, only: int | None, types: Mapping[str, str] | None, has_types: bool) -> None:
         if types is not None:
@@ -322,12 +322,12 @@ class _LabelFilter:
         self._has_types = has_types
         self.seen: set[str] = set()
         self.errors: list[ErrorDetail] = []
-        """Errors of reading values as types, of the labels that were returned so far."""
+        """Type errors of the labels returned so far."""
 
     def labels(
         self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], errors: Collection[int | None] = ()
     ) -> Iterator[Label]:
-        """Yield labels; those that --headers leaves out, and that have no error, have the field ``HIDDEN``."""
+        """Yield labels; those without an error that --headers hides have the field ``HIDDEN``."""
         shown = (label for label in labels if self._is_of_message(label, parts))
         for header, group in itertools.groupby(shown, key=lambda label: label.header):
             fields = [*group]
@@ -345,24 +345,24 @@ class _LabelFilter:
                 yield label
             length = next((label for label in fields if label.field == "value length"), None)
             if name is not None and length is not None and length.text == "0" and not self._has_types:
-                # There is no label of a value without bytes.
+                # An empty value has no label.
                 self._typed(length._replace(start=length.end), data, name, self.types[name])
             self.seen.update(() if name is None else (name,))
 
     def _typed(self, label: Label, data: bytes, name: str, type: str) -> Label:
-        """Return the label of a value with its meaning as a type; note the error if it is not of the type."""
+        """Return the label of a value with its typed meaning; note the error if the type does not fit."""
         try:
             with usage_errors():
                 value = lh.select(lh.encode([("", data[label.start : label.end])], "kafka"), {"": type})[""]
         except lh.HeaderError as error:
-            # A value without bytes has none to mark, but its length has.
+            # An empty value has no byte to mark, so its length is marked.
             byte = label.start - (label.start == label.end)
             self.errors.append(ErrorDetail(error.code, f"not {type}: {error.message}", byte, label.header, name, name))
             return label._replace(text=f"not {type}")
         return label._replace(text=f"{type} {quote(value) if isinstance(value, str) else value}")
 
     def _is_of_message(self, label: Label, parts: Sequence[_BatchPart]) -> bool:
-        """Return whether a label is in the selected message, or in the header of the batch."""
+        """Return whether a label belongs to the selected message, or to the header of the batch."""
         after = bisect.bisect_right(parts, label.start, key=lambda part: part.start)
         if self._only is None or not after:
             return True
@@ -374,7 +374,7 @@ _Opened: TypeAlias = tuple[_DecompressedSet, list[Label], dict[int | None, list[
 
 
 class _View:
-    """The hex view: offset, bytes, field, header, meaning."""
+    """Hex view: offset, bytes, field, header, meaning."""
 
     def __init__(
         self,
@@ -404,7 +404,7 @@ class _View:
         self.parts = {part.start: part for part in _batch_parts(readable, format, self.labels, options)}
         self.errors: dict[int | None, list[ErrorDetail]] = {}
         self._add_errors(inspection["errors"])
-        # Created before anything is printed: the first line counts the errors of labels.
+        # Created before printing, because the first line counts the errors of labels.
         self.shown_labels = self._labels(data, self.labels, list(self.parts.values()))
         self.decompressed = {
             start: opened
@@ -433,7 +433,7 @@ class _View:
             self._show_opened(compressed)
         without_byte = self.errors.pop(None, [])
         if self.errors or not self.data:
-            # The remaining errors are at the very end, where bytes are missing.
+            # The remaining errors are at the end, where bytes are missing.
             self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
             for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)
@@ -441,14 +441,14 @@ class _View:
             self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
     def _labels(self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart]) -> list[Label]:
-        """Return the labels to show, and add the errors of their types."""
+        """Return the labels to show, and collect their type errors."""
         before = len(self.shown.errors)
         shown = [*self.shown.labels(data, labels, parts, self.errors)]
         self._add_errors(self.shown.errors[before:])
         return shown
 
     def _opened(self, readable: bytes, part: _BatchPart) -> _Opened | None:
-        """Return a compressed set without its compression, with the labels to show and the errors of their types."""
+        """Return a decompressed set, with the labels to show and their type errors."""
         decompressed = _decompress(readable, self.format, part, self.options)
         if decompressed is None:
             return None
@@ -462,7 +462,7 @@ class _View:
             self.errors.setdefault(error.byte_offset, []).append(error)
 
     def _show_opened(self, part: _BatchPart) -> None:
-        """Print the messages of a compressed set; their bytes are counted from the first one."""
+        """Print the messages of a compressed set; byte positions start at its first message."""
         if part.start not in self.decompressed:
             return
         decompressed, labels, errors = self.decompressed[part.start]
@@ -490,7 +490,7 @@ class _View:
         )
         messages = sum(part.messages or 0 for part in self.parts.values())
         in_batch = f"{count_text(messages, 'message')}, " if self.parts else ""
-        # A list of labels that was cut ends with one for the rest.
+        # A truncated list of labels ends with one for the rest.
         at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
         sizes = f"{self.format}: {count_text(len(self.data), 'byte')}, {in_batch}{at_least}{count_text(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
@@ -583,7 +583,7 @@ class _View:
         self._print(line)
 
     def _print(self, line: Text) -> None:
-        # A terminal cuts long lines, to keep the columns aligned; a pipe gets all of them.
+        # Long lines are cut on a terminal, to keep the columns aligned, but not in a pipe.
         if self.screen.is_terminal:
             self.screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         else:
@@ -591,7 +591,7 @@ class _View:
 
 
 def _reading(data: bytes) -> str | None:
-    """Return bytes as text, or as the integer that they probably are; None if they are neither."""
+    """Return bytes as text, or as a likely integer; None if they are neither."""
     text, number = as_text(data), as_integer(data, INTEGER_SIZES)
     if text is not None:
         return quote(text)
@@ -602,7 +602,7 @@ def _attributes(bits: int, format: str, *, of_batch: bool) -> str:
     """Return the attributes of a message or a record batch and their meaning."""
     known = [codec_name(bits & CODEC_BITS)] if bits & CODEC_BITS else []
     if format == "record-batch":
-        # The older formats have only the first of the bits.
+        # Older formats have only the first of these bits.
         known += [name for bit, name in BITS.items() if bits & bit and (of_batch or bit == 0x08)]
     else:
         known += ["log append time"] * bool(bits & 0x08)

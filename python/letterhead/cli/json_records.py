@@ -11,12 +11,12 @@ from letterhead.cli.exits import Failure
 
 __all__ = ["JsonRecord", "json_records"]
 
-# A record without an end is checked after this many bytes, and again each time it has doubled.
+# Size at which an incomplete record is checked for the first time; later checks follow at each doubling.
 _CHECKED_BYTES = 1 << 20
 
 
 class JsonRecord(NamedTuple):
-    """A record, the line at which it begins, and the length of its text."""
+    """Record with the number of its first line, and the length of its text."""
 
     document: Any
     line: int
@@ -24,7 +24,7 @@ class JsonRecord(NamedTuple):
 
 
 def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
-    """Parse records one at a time, each on one line or on several; raise Failure for text without a record."""
+    """Parse records one at a time, each on one or several lines; raise Failure for text without a record."""
     text, depth, first, checked, count = bytearray(), 0, 1, _CHECKED_BYTES, 0
     for number, line in enumerate(lines, 1):
         if not text:
@@ -32,7 +32,7 @@ def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
                 continue
             first, depth, checked = number, 0, _CHECKED_BYTES
         text += line
-        # A string of JSON ends on its line.
+        # A JSON string ends on its line.
         outside = STRING.sub(b"", line)
         depth += sum(map(outside.count, (b"{", b"["))) - sum(map(outside.count, (b"}", b"]")))
         if depth <= 0:
@@ -46,7 +46,7 @@ def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
 
 
 def _check_beginning(text: bytearray, line: int) -> None:
-    """Raise Failure if text is wrong before its end: the rest of the input need not be read."""
+    """Raise Failure if incomplete text is already invalid, so that the rest of the input need not be read."""
     try:
         _parse(text, line)
     except Failure as failure:

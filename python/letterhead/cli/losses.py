@@ -1,4 +1,4 @@
-"""Print the values and types that a conversion could not carry."""
+"""Print the values and types that a conversion lost."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from letterhead.cli.spelling import key_text
 
 KEEP_HINT = "without --on-loss, the error names how to keep them"
 
-# Rows of a summary; there may be as many keys as headers.
+# Maximum number of rows in a summary; there may be as many keys as headers.
 ROWS = 20
 
 
 def header_count(message: Any) -> int:
-    """Return the number of headers of a message, or of headers alone."""
+    """Return the number of headers of a message, or in a list of headers."""
     headers = message if isinstance(message, lh.Headers) else message.headers
     return len(headers or ())
 
 
 def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
-    """Warn if a message had `count` headers and has none left."""
+    """Warn if a message had `count` headers and lost all of them."""
     left = 0
     if written is not None:
         try:
             left = header_count(lh.decode(written, target))
-        except lh.errors.HeaderError:  # too large to read again here, so its headers remain
+        except lh.errors.HeaderError:  # too large to read again here, so it still has headers
             return
     if count and not left:
         warn(f"{target}: all headers were left out ({count} of {count}): {KEEP_HINT}")
@@ -56,11 +56,11 @@ def show_losses(losses: lh.Losses, source: str, target: str) -> None:
 
 
 class LossSummary:
-    """The losses of a column."""
+    """Losses of a column."""
 
     def __init__(self) -> None:
         self.rows = 0
-        # The first row of each loss, the loss, and how often it occurs.
+        # First row of each loss, the loss, and its number of occurrences.
         self.groups: dict[tuple[Any, ...], tuple[int, Mapping[str, Any], int]] = {}
         self.types: dict[str, set[str]] = {}
 
@@ -68,7 +68,7 @@ class LossSummary:
         """Count the losses of one row."""
         self.rows += 1
         for loss in losses:
-            # Messages that differ only in lengths are the same loss.
+            # Messages that differ only in numbers are the same loss.
             message = re.sub(r"\d+", "", loss["message"])
             group = (loss["code"], loss["key"], loss["written"], message)
             first, example, times = self.groups.get(group, (row, loss, 0))
@@ -89,7 +89,7 @@ class LossSummary:
         console(sys.stderr).print(view)
         if len(groups) > ROWS:
             console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
-        # A target with types reports no losses for values that kept their types.
+        # A typed target reports no losses for values that kept their types.
         if not row_of(target).types and all(len(types) == 1 for types in self.types.values()):
             _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
 
@@ -114,5 +114,5 @@ def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: st
             words += ["--types", f"{key_text(key)}={name}"]
     screen = console(sys.stderr)
     screen.print(Text("To convert back and restore the types:", style="dim"))
-    # Print one line, whatever the width, so that it can be copied.
+    # Print one line regardless of the width, so that it can be copied.
     screen.print(Text("  " + printable(" ".join(map(shlex.quote, words))), style="cyan"), soft_wrap=True)

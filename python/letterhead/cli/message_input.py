@@ -20,7 +20,7 @@ _ARROW = b"ARROW1"
 
 
 class MessageInput(NamedTuple):
-    """The input of a command: one message, or with `column` a column of the source `file`."""
+    """Input of a command: one message, or with `column` a column of the source `file`."""
 
     file: str | None
     hex: str | None
@@ -29,20 +29,20 @@ class MessageInput(NamedTuple):
 
     @property
     def table(self) -> str:
-        """The source that has the column."""
+        """Source of the column."""
         if self.hex is not None or self.base64 is not None or self.file is None:
             raise Failure("--column needs a SOURCE, such as a Parquet file")
         return self.file
 
     @property
     def log(self) -> str:
-        """The topic, or the log segments, that have the record."""
+        """Topic or log segments with the record."""
         if self.hex is not None or self.base64 is not None or self.file in (None, "-"):
             raise Failure("--offset needs a topic, log segments or their directory")
         return str(self.file)
 
     def read(self, limits: Limits, row: int = 0, *, lists: bool = True) -> bytes:
-        """Read one message; `lists` tells whether --column also takes columns of headers."""
+        """Read one message; `lists` tells whether --column also accepts header columns."""
         sources = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]
         if len(sources) > 1:
             names = " and ".join("FILE" if name == "file" else f"--{name}" for name in sources)
@@ -69,7 +69,7 @@ class MessageInput(NamedTuple):
 
 
 def read_bytes(file: str | None, max_bytes: int = -1) -> bytes:
-    """Read a file or standard input, or the first bytes of it."""
+    """Read a file or standard input completely, or only its first bytes."""
     with _open_input(file) as data, _read_errors(file):
         return data.read(max_bytes)
 
@@ -115,12 +115,12 @@ def _never_ends(descriptor: int) -> bool:
 
 
 def is_table(data: bytes) -> bool:
-    """Return whether bytes are the beginning of a Parquet or Arrow IPC file."""
+    """Return whether bytes are the start of a Parquet or Arrow IPC file."""
     return data.startswith((_ARROW, _PARQUET))
 
 
 def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = True) -> None:
-    """Refuse a Parquet or Arrow IPC file where a message is needed, and name the columns that --column takes."""
+    """Reject a Parquet or Arrow IPC file where a message is needed, and name the columns for --column."""
     name = file if file not in (None, "-") else "standard input"
     if data.startswith(_ARROW):
         raise Failure(f"{name} is an Arrow IPC file: {remedy}")
@@ -151,7 +151,7 @@ def _columns_that_fit(data: bytes, lists: bool) -> str:
 
         schema = pq.read_schema(pa.BufferReader(data))
     except (ImportError, OSError, ValueError):
-        return ""  # the error is reported when the column is read
+        return ""  # reading the column reports the error
     fits = [field.name for field in schema if is_binary(field.type) or (lists and has_headers(field.type))]
     return f" (columns that fit: {', '.join(fits) or 'none'})"
 

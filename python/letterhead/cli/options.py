@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 def group_options(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Let a command receive several options as one object, which a function makes from them.
+    """Pass several options to a command as one object, which a function builds.
 
-    typer reads the options of a command from its signature, and has no groups. So the parameters of each function replace
-    the parameter of its group in the signature, and a call makes the objects. If the command has no parameter of that name,
-    the options follow its own, and the function is called for its effect.
+    typer reads the options of a command from its signature, without support for groups. So the parameters of each
+    function replace the group's parameter in the signature, and a call builds the objects. If the command has no such
+    parameter, the options follow its own, and the function is called for its side effect.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -156,7 +156,7 @@ def reading(
 
 
 def source(file: File = None, hex_text: Hex = None, base64: Base64 = None, column: Column = None) -> MessageInput:
-    """Return the source that the arguments name."""
+    """Return the source named by the arguments."""
     return MessageInput(file, hex_text, base64, column)
 
 
@@ -174,14 +174,14 @@ def rows(
     everything: Everything = False,
     epoch_ms: EpochMs = False,
 ) -> RowOptions:
-    """Return how to process and print a column."""
+    """Return the options for processing and printing a column."""
     return RowOptions(errors.value, error_column, limit, out, json, everything, epoch_ms)
 
 
 def types_option(types: TypesOption = None) -> Any:
-    """Return the argument `types=`: a word, or a type for each key.
+    """Return the argument `types=`: a name, or a type for each key.
 
-    A key is written as in errors and losses. If it occurs several times, each of its headers has a type of its own.
+    Keys are written as in errors and losses. A key that occurs several times has a type for each of its headers.
     """
     if not types:
         return None

@@ -1,4 +1,4 @@
-"""Standard output: its encoding and its bytes; and one serialized message, written there or to a file."""
+"""Standard output, its encoding, and serialized messages written there or to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import BinaryIO, TextIO
 from letterhead.cli.exits import BROKEN_PIPE, UNREADABLE, Failure, reason
 from letterhead.cli.render import warn
 
-# Replacements for characters that the encoding of a terminal lacks.
+# Replacements for characters outside a terminal's encoding.
 SUBSTITUTES = {"…": "...", "─": "-", "━": "-", "—": "-"}
 
 STANDARD_OUTPUT = Path("-")
@@ -23,7 +23,7 @@ TOMBSTONE = "{}: a null payload is a tombstone: the message is null and has no b
 
 
 def prepare_streams() -> None:
-    """Let text pass to terminals of any encoding: characters that they lack are replaced or escaped."""
+    """Configure streams to replace or escape characters outside the terminal's encoding."""
     codecs.register_error("letterhead.terminal", _replace)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not is_utf8(stream):
@@ -38,7 +38,7 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def standard_output() -> BinaryIO:
-    """Return standard output for bytes."""
+    """Return standard output as a binary stream."""
     sys.stdout.flush()
     return sys.stdout.buffer
 
@@ -52,8 +52,8 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def end_of_output(error: OSError) -> int:
-    """Report that standard output takes no more bytes, and return the exit code; nothing if the reader of a pipe is gone."""
-    # Python flushes it once more at exit: point it at a file that accepts the bytes.
+    """Report that standard output failed, and return the exit code; report nothing if the reader of a pipe is gone."""
+    # Python flushes it again at exit, so it is redirected to a file that accepts the bytes.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
@@ -64,7 +64,7 @@ def end_of_output(error: OSError) -> int:
 
 
 def check_terminal(option: str, is_text: bool, out: Path | None) -> None:
-    """Refuse to write bytes to a terminal, before anything is read; `option` prints text instead."""
+    """Reject writing bytes to a terminal before anything is read; `option` prints text instead."""
     if out in (None, STANDARD_OUTPUT) and not is_text and sys.stdout.isatty():
         raise Failure(f"bytes are not written to a terminal: use {option}, --out FILE, or a pipe")
 

@@ -26,16 +26,16 @@ ReadErrors = StrEnum(
 Mask: TypeAlias = Callable[["pa.RecordBatch"], "pa.BooleanArray"]
 
 _GROWTH = 8
-"""Factor by which more rows are read while fewer than the last ones that are requested are printed."""
+"""Growth factor of the range while it contains fewer printed rows than requested."""
 
 
 def leaves_out(errors: ReadErrors, request: RowRequest) -> bool:
-    """Return whether rows with errors, or those without, are not printed."""
+    """Return whether rows with errors, or rows without, are not printed."""
     return errors in (ReadErrors.skip, ReadErrors.only) or (errors is ReadErrors.null and request.where is not None)
 
 
 def mask_printed(errors: ReadErrors, column: pa.Array) -> pa.BooleanArray:
-    """Return which rows are printed, of those with this column of errors."""
+    """Return a mask of the rows to print, from their error column."""
     match errors:
         case ReadErrors.only:
             return column.is_valid()
@@ -45,7 +45,7 @@ def mask_printed(errors: ReadErrors, column: pa.Array) -> pa.BooleanArray:
 
 
 def _is_decided(errors: pa.Array) -> pa.BooleanArray:
-    """Return which rows have no error that left the condition undecided."""
+    """Return a mask of the rows whose errors do not affect the condition."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -54,7 +54,7 @@ def _is_decided(errors: pa.Array) -> pa.BooleanArray:
 
 
 def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mask) -> Reader:
-    """Return a stream that begins at the last ``count`` printed rows: of each partition of a log, or of another source."""
+    """Return a stream from the last ``count`` printed rows on: of each partition of a log, or of another source."""
     from letterhead.reader import Reader
 
     if not isinstance(source, LogSource):

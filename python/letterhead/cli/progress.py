@@ -1,4 +1,4 @@
-"""A bar on standard error that shows how much of a source is read: :func:`progress`."""
+"""Progress bar on standard error: :func:`progress`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["progress"]
 
 TIME_WIDTH = 9
-"""The width of the time left beside a bar; a narrow screen shows the numbers without the bar."""
+"""Width of the remaining time next to a bar; a narrow terminal shows the numbers without the bar."""
 
 MIN_DESCRIPTION = 16
 WIDE_ENOUGH_FOR_BAR = 110
@@ -33,9 +33,9 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
 
-    It yields a function that is called with the number of further rows. Without `total`, the `source` tells how much of it
-    was read. If rows are printed to a terminal, there is no bar: the rows show the progress, and a bar would be drawn
-    between them.
+    Yields a function that is called with the number of additional rows. Without `total`, the `source` reports the
+    amount read. If rows are printed to a terminal, there is no bar: the rows show the progress, and a bar would be
+    drawn between them.
     """
     if SETTINGS.quiet or not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
@@ -56,7 +56,7 @@ def progress(
             size, done, unit = source.total, source.done, source.unit
         rate = f"{rows / max(time.monotonic() - started, 0.001):,.0f}/s"
         amount = f"{_amount(rows, noun, size, done, unit)}, {rate}"
-        # The end of a path tells more than its beginning.
+        # The end of a path is more informative than its beginning.
         room = max(MIN_DESCRIPTION, width - len(amount) - TIME_WIDTH - 21 * len(bars))
         text = description if len(description) <= room else f"…{description[1 - room :]}"
         bar.update(task, description=text, total=size, completed=done, amount=amount)
@@ -74,7 +74,7 @@ def progress(
     description = printable(description)
     # By default, the bar replaces sys.stdout and redirects prints to stderr.
     bar = Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False)
-    # The program that reads a pipe may print to the same terminal. A delay keeps the bar of a short command out of its lines.
+    # The program that reads a pipe may print to the same terminal. The delay avoids a bar for short commands.
     delay = PIPE_DELAY if prints and _is_pipe(sys.stdout) else 0
     task = bar.add_task("", total=total, amount="")
     try:
@@ -93,7 +93,7 @@ def _is_pipe(stream: TextIO) -> bool:
 
 
 def _amount(rows: int, noun: str, size: int | None, done: int, unit: str) -> str:
-    """Return how much was read, and of how much."""
+    """Return the amount read and the total as text."""
     if size is None:
         return count_text(rows, noun)
     if unit == "byte":

@@ -1,4 +1,4 @@
-"""`letterhead read`: the rows of topics, log segments, state directories and tables."""
+"""`letterhead read`: print the rows of topics, log segments, state directories and tables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from letterhead.sources.kafka import SCHEME
 
 
 class Output(NamedTuple):
-    """How and where rows are written, and how many."""
+    """Format, destination and number of rows."""
 
     format: RowFormat
     limit: int | None
 
     @property
     def form(self) -> Form:
-        """The form of the output, explicit or by the ending of the file."""
+        """Form of the output, explicit or implied by the file extension."""
         return form_of(self.format)
 
 
@@ -50,7 +50,7 @@ def output(
     limit: Annotated[int | None, option("--limit -n", "The first rows only (on screen: 20).", "N", min=0)] = None,
     everything: Annotated[bool, flag("--all", "Show every row, and do not shorten long values.")] = False,
 ) -> Output:
-    """Return how rows are written."""
+    """Return the options for writing rows."""
     if json and csv:
         raise Failure("--json and --csv exclude each other: give one of them")
     form = Form.JSON if json else Form.CSV if csv else None

@@ -1,6 +1,6 @@
-"""Print lines of text: control characters are escaped, and colours appear on a terminal only.
+"""Print text lines with control characters escaped; colours only appear on a terminal.
 
-:mod:`letterhead.cli.screen` prints tables; it needs more time to start.
+:mod:`letterhead.cli.screen` prints tables, but takes longer to import.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, Literal, TextIO
 
 from letterhead._formatting import as_text, iso_time, printable, quote, space_hex
 
-# An address with a user and a password. An invalid password may contain any characters; a path has one slash.
+# Address with a user and a password. An invalid password may contain any characters; a path has one slash.
 _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
-# The width of tables in a pipe or a file.
+# Width of tables in a pipe or a file.
 PLAIN_WIDTH = 96
-# Eight bytes are shown as a number below this one: larger ones are rarely numbers.
+# Limit below which eight bytes are shown as a number; larger ones are rarely numbers.
 MAX_LIKELY = 1 << 53
 
-# Rows on a screen, if neither --limit nor --all is given.
+# Default number of rows on a terminal, without --limit and --all.
 ROWS_ON_SCREEN = 20
-# Rows in one table: all rows may not fit in memory.
+# Number of rows in one table, because all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
 
@@ -41,7 +41,7 @@ SETTINGS = TerminalSettings()
 
 
 def screen_width(stream: TextIO) -> int:
-    """Return the width of tables: COLUMNS, the width of the terminal, or a constant without a terminal."""
+    """Return the width of tables: COLUMNS, the width of the terminal, or a constant."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -52,7 +52,7 @@ def screen_width(stream: TextIO) -> int:
 
 
 def style(text: str, style: Literal["bold", "dim"], stream: TextIO) -> str:
-    """Return text with codes of a terminal, if the stream is one and they are wanted."""
+    """Return text with terminal codes if the stream is a terminal and colours are enabled."""
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return text
     return f"\x1b[{1 if style == 'bold' else 2}m{text}\x1b[0m"
@@ -64,22 +64,22 @@ def warn(message: str) -> None:
 
 
 def note(message: str) -> None:
-    """Print one line to stderr that --quiet leaves out."""
+    """Print one line to stderr unless --quiet is set."""
     if not SETTINGS.quiet:
         print(printable(message), file=sys.stderr)
 
 
 def without_secrets(text: str) -> str:
-    """Replace users and passwords in addresses, such as one that was passed as a file, and leave out their options."""
+    """Replace users and passwords in addresses, even one passed as a file name, and remove their options."""
     return _ADDRESS.sub(r"\1***@\2", text)
 
 
 def bytes_text(data: bytes, limit: int | None) -> str:
-    """Return bytes as quoted text or hex on one line; ``limit`` shortens it to about that many characters, never fewer."""
+    """Return bytes as quoted text or hex on one line; ``limit`` shortens it to about that many characters."""
     part = data if limit is None else data[: 4 * limit]
     text = as_text(part)
     if text is None and len(part) < len(data):
-        # The part may end inside of a character.
+        # The part may end within a character.
         text = next(filter(None, (as_text(part[:-cut]) for cut in (1, 2, 3))), None)
     if text is not None:
         return quote(text)
@@ -88,20 +88,20 @@ def bytes_text(data: bytes, limit: int | None) -> str:
 
 
 def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
-    """Return bytes as a big-endian integer, as Kafka's serializers write it, if they have one of the sizes and it is likely."""
+    """Return bytes as a big-endian integer, like those of Kafka's serializers, if the size matches and it is likely."""
     number = int.from_bytes(data, "big", signed=True)
     return number if len(data) in sizes and abs(number) < MAX_LIKELY else None
 
 
 def zoned_time(time: int, *, microseconds: bool = False) -> str:
-    """Format milliseconds or microseconds since 1970 as ISO 8601 in the zone of --tz; empty before 1970 and after 9999."""
+    """Format milliseconds or microseconds since 1970 as ISO 8601 in the zone of --tz; empty outside 1970 to 9999."""
     return "" if time < 0 else iso_time(time, "microseconds" if microseconds else "milliseconds", SETTINGS.zone) or ""
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that is safe on a terminal and keeps printable non-ASCII text."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Everything that json does not escape, except line ends, is inside a string, where \u may replace it.
+    # json leaves these characters, except line ends, only in strings, where \u may replace them.
     return re.sub(r"[^\n -~]", lambda match: _json_char(match.group()), text)
 
 

@@ -1,4 +1,4 @@
-"""Count rows, bad rows and the codes of their errors: :class:`RowCounts`."""
+"""Count rows, bad rows and error codes: :class:`RowCounts`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PLURALS = {"batch": "batches"}
 
 
 class RowCounts:
-    """Counts of input values, rows, rows left out, bad rows and their error codes; ``noun`` names what is counted.
+    """Counts of input values, rows, dropped rows, bad rows and error codes; ``noun`` describes the counted items.
 
-    ``unreadable`` batches have a row each, which is no row of the source: how many it stands for is unknown.
+    Each of the ``unreadable`` batches has a row of its own, which represents an unknown number of source rows.
     """
 
     def __init__(self, noun: str = "row") -> None:
@@ -31,7 +31,7 @@ class RowCounts:
 
     @property
     def counted(self) -> str:
-        """The number of rows, with the noun."""
+        """Number of rows, with the noun."""
         return self._counted(self.rows)
 
     def add(self, rows: int, errors: Any) -> None:
@@ -41,7 +41,7 @@ class RowCounts:
             self.add_errors(errors)
 
     def add_errors(self, errors: Any) -> None:
-        """Count a column of errors. One that concerns a condition and a column, or two columns, is one error."""
+        """Count a column of errors. An error of a condition and a column, or of two columns, counts once."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -52,7 +52,7 @@ class RowCounts:
         self.codes.update(pa.table(found).group_by([*found]).aggregate([])["code"].to_pylist())
 
     def summary(self, total: int | None) -> str:
-        """Return how many rows were read, and the number of rows of the source, if it is known."""
+        """Return the number of rows read, and that of the source if known, as text."""
         if total is None:
             unreadable = f" and {count_text(self.unreadable, 'unreadable batch', 'unreadable batches')}"
             more = ", and there are more" if self.more else ""
@@ -62,7 +62,7 @@ class RowCounts:
         return f"{self.counted} from {self.values:,} of {count_text(total, 'row')}"
 
     def report(self, operation: str, *, is_null: bool = False) -> int:
-        """Print the errors to stderr and return the exit code. ``is_null``: rows were left out because of --errors null."""
+        """Print the errors to stderr and return the exit code. ``is_null``: rows were dropped by --errors null."""
         if is_null and self.left_out:
             warn(f"{self._counted(self.left_out)} left out, as --where is null where a header or value cannot be read")
         if not self.bad:

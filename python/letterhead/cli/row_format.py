@@ -1,4 +1,4 @@
-"""How rows are written: the options of a command as :class:`RowFormat`, and what all writers have in common."""
+"""Output options of a command as :class:`RowFormat`, and the base class of writers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ ENDINGS = {**{ending: Form(form) for ending, form in FORMS.items()}, ".csv": For
 
 
 class RowFormat(NamedTuple):
-    """How rows are written: without a form, as the ending of the file says, or as a table."""
+    """Format of written rows; without a form, it follows from the file extension, or is a table."""
 
     form: Form | None = None
     target: Path | None = None
     epoch_ms: bool = False
     everything: bool = False
-    # The name of a column of row numbers in tables.
+    # Name of a column of row numbers in tables.
     numbers: str | None = None
 
 
 def form_of(format: RowFormat) -> Form:
-    """Return the form that the options name, or that the ending of the file implies."""
+    """Return the form in the options, or the one that the file extension implies."""
     if format.form is not None or format.target is None:
         return format.form or Form.TABLE
     if format.target == STANDARD_OUTPUT:
@@ -52,7 +52,7 @@ def form_of(format: RowFormat) -> Form:
 
 
 class RowWriter(ABC):
-    """Writes record batches of one schema; leaving it as a context manager completes the output, or removes it after an error."""
+    """Writes record batches of one schema. Leaving the context completes the output, or removes it after an error."""
 
     def __enter__(self) -> Self:
         return self
@@ -79,4 +79,4 @@ class RowWriter(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Remove the incomplete output; what standard output has already is left there."""
+        """Remove the incomplete output, except bytes on standard output."""

@@ -1,4 +1,4 @@
-"""Options of commands that process a column: what to do with bad rows, how many to read, and where to print them."""
+"""Options of commands that process a column: the policy for bad rows, the number of rows, and the destination."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["ErrorOptions", "RowOptions"]
 
 
 class ErrorOptions(TypedDict):
-    """The options of a reader for data that cannot be read."""
+    """Options of a reader for invalid data."""
 
     errors: OnError
     error_column: str
 
 
 class RowOptions(NamedTuple):
-    """How to process rows: what to do with bad ones, how many to read, and where to print them."""
+    """Options for rows: the policy for bad ones, the number to read, and the destination."""
 
     errors: OnError
     error_column: str
@@ -35,12 +35,12 @@ class RowOptions(NamedTuple):
     epoch_ms: bool = False
 
     def row_format(self, numbers: str | None = None) -> RowFormat:
-        """Return how and where rows are written."""
+        """Return the options for writing rows."""
         return RowFormat(Form.JSON if self.json else None, self.out, self.epoch_ms, self.everything, numbers)
 
     @property
     def error_options(self) -> ErrorOptions:
-        """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
+        """Error options of a reader. Even --errors null uses an error column, so that bad rows can be counted."""
         return {"errors": counting_policy(self.errors), "error_column": self.error_column}
 
     def read_options(self, reading: ReadArguments) -> DecodeOptions:
@@ -53,15 +53,15 @@ class RowOptions(NamedTuple):
         return not self.json and self.out is None
 
     def validate(self) -> None:
-        """Refuse contradicting options."""
+        """Reject contradictory options."""
         if self.json and self.out is not None:
             raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
 
     def with_screen_limit(self) -> RowOptions:
-        """Return the options with the default limit of rows, if they are shown on a screen without a limit."""
+        """Return the options with the default limit of rows, if a terminal shows them without a limit."""
         return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
 
     def check_column(self, column: str | None) -> None:
-        """Refuse --error-column where there is no such column."""
+        """Reject --error-column if there is no such column."""
         if self.error_column != "error" and (column is None or self.errors != "column"):
             raise Failure("--error-column needs --column and --errors column: it names the column of errors")

@@ -1,4 +1,4 @@
-"""Read the rows of sources, one source after the other, write or count them, and report their errors: :class:`RowReading`."""
+"""Read, write or count the rows of sources, one after the other, and report errors: :class:`RowReading`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ VALID = "ok"
 """Value of column `checksum` when it matches."""
 
 MAX_ERROR_LINES = 20
-"""Further errors of rows that are left out are only counted."""
+"""Maximum number of errors of dropped rows that are printed; the rest are counted."""
 
 PLACES = ("topic", "partition", "offset", "task", "key")
-"""Columns that tell where a row is."""
+"""Columns that identify a row."""
 
 
 class SourceRows:
-    """The rows of a source. Columns that only the command needs are hidden from the writer."""
+    """Rows of a source. Columns that only the command needs are hidden from the writer."""
 
     def __init__(self, source: Source, request: RowRequest, errors: ReadErrors, *, are_edited: bool) -> None:
         self.source = source
@@ -75,12 +75,12 @@ class SourceRows:
 
     @property
     def reader(self) -> Reader:
-        """The reader of all columns."""
+        """Reader of all columns."""
         return self._reader
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns for the writer."""
+        """Columns for the writer."""
         import pyarrow as pa
 
         fields = [self._reader.schema.field(name) for name in self.names]
@@ -92,7 +92,7 @@ class SourceRows:
         return pa.schema(fields)
 
     def unreadable_batches(self, batch: pa.RecordBatch) -> int:
-        """Return how many rows report unreadable batches: they have an error and no offset."""
+        """Count the rows that report unreadable batches: they have an error but no offset."""
         if not isinstance(self.source, LogSource) or not {"offset", self._error_column} <= {*batch.schema.names}:
             return 0
         import pyarrow.compute as pc
@@ -102,12 +102,12 @@ class SourceRows:
         return count
 
     def note_used(self, rows: int) -> None:
-        """Note that the first rows of the last batch were printed, so that their offsets are committed."""
+        """Note that the first rows of the last batch were printed, so that their offsets can be committed."""
         if self._committing is not None:
             self._committing.note_used(rows)
 
     def close_after(self, rows: int) -> None:
-        """Commit the offsets of the first rows of the last batch, if a group was named."""
+        """Commit the offsets of the first rows of the last batch, if there is a group."""
         if self._committing is not None:
             with reading_errors():
                 self._committing.close_after(rows)
@@ -212,7 +212,7 @@ class RowReading:
                 ) from None
 
     def _batches(self, number: int, *, prints: bool) -> Iterator[pa.RecordBatch]:
-        """Read one source, count its rows, and show how much of it is done."""
+        """Read one source, count its rows, and show the progress."""
         tally, rows, limit = self._tally, self._sources[number], self._limit
         source, reader = rows.source, rows.reader
         total = None if limit is None else limit - self._written
@@ -256,7 +256,7 @@ class RowReading:
         return None if self._errors is ReadErrors.raise_ else batch.column(self._request.error_column)
 
     def _within_limit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch up to the last one that is printed; unreadable ones after it are not counted."""
+        """Return the rows of a batch up to the last printed one; unreadable rows after it are not counted."""
         if self._limit is None:
             return batch
         import pyarrow.compute as pc
@@ -269,18 +269,18 @@ class RowReading:
         if len(printed) < left:
             return batch
         end = printed[left - 1].as_py() + 1 if left else 0
-        # Rows that --errors only leaves out are readable: reading goes on to see whether an error follows.
+        # Rows hidden by --errors only are readable, so reading continues until an error.
         self._tally.more |= len(printed) > left or (end < len(batch) and self._errors is not ReadErrors.only)
         return batch.slice(0, end) if self._tally.more else batch
 
     def _mask(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
-        """Return which rows are printed; None for all."""
+        """Return a mask of the printed rows; None for all."""
         if not leaves_out(self._errors, self._request):
             return None
         return mask_printed(self._errors, batch.column(self._request.error_column))
 
     def _printed(self, rows: SourceRows, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Count the errors, and return the rows that --errors prints; print errors of rows that it skips."""
+        """Count the errors, and return the rows that --errors prints; report errors of skipped rows."""
         if self._errors is ReadErrors.raise_:
             return batch
         import pyarrow.compute as pc
@@ -303,7 +303,7 @@ class RowReading:
         return printed
 
     def _count_invalid(self, batch: pa.RecordBatch) -> None:
-        """Count the batches of a log whose checksum, or content, is invalid."""
+        """Count the batches of a log with an invalid checksum or content."""
         if self._request.view == "batches" and "checksum" in batch.schema.names:
             codes = [code for code in batch.column("checksum").to_pylist() if code != VALID]
             self._tally.bad += len(codes)
@@ -316,7 +316,7 @@ class RowReading:
         note(f"connected to {source.name}, {count}: waiting for {self._tally.noun}s until Ctrl-C")
 
     def _warn_of_unseen(self, source: Source) -> None:
-        """Warn of a header in --where that no row of a source has: its name is probably misspelt."""
+        """Warn of a header in --where that no row of a source has, because its name is probably misspelt."""
         request = self._request
         if request.where is not None and not request.follow and request.commit_group is None:
             with reading_errors():
@@ -332,7 +332,7 @@ class RowReading:
                 warn(f"--where: no record had a header {name}; {hint}")
 
     def _note_empty_range(self) -> None:
-        """Note that --start and --end exclude all rows: they may be wrong."""
+        """Note that --start and --end exclude all rows, because they may be wrong."""
         request = self._request
         is_bounded = request.start != "earliest" or request.end != "latest"
         if is_bounded and not self._written and request.where is None and self._limit != 0 and not request.follow:
@@ -341,10 +341,10 @@ class RowReading:
             )
 
     def _warn_of_empty_columns(self) -> None:
-        """Warn of typed headers that have no value in any row, if all rows were read: their names may be wrong."""
+        """Warn of typed headers without a value in any row, if all rows were read, because their names may be wrong."""
         tally = self._tally
         if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
-            # A message has only some of the headers of a convention.
+            # A message has only some of a convention's headers.
             of_profile = {name for name, type in self._types.items() if not isinstance(type, str)}
             if of_profile and of_profile <= self._unseen:
                 warn(f"none of these {tally.noun}s has a value of a header of the profile")
@@ -380,14 +380,14 @@ def _difference(rows: SourceRows, first: SourceRows) -> str:
 
 
 def _point_text(spec: OffsetSpec) -> str:
-    """Return the text of a point, as --start and --end take it."""
+    """Return a point in the syntax of --start and --end."""
     if isinstance(spec, Mapping):
         return ",".join(f"{partition}={_point_text(point)}" for partition, point in spec.items())
     return str(spec)
 
 
 def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
-    """Return the first error of a row, and where the row is, as far as columns tell."""
+    """Return the first error of a row, and the location of the row, as far as columns contain it."""
     error: Any = batch.column(error_column)[row].as_py()[0]
     position = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
     if position.get("offset") is None and position.get("key") is None:

@@ -1,4 +1,4 @@
-"""Rows as a table for people: :class:`RowTable`. Columns grow as longer values arrive, so that no row is held."""
+"""Rows as a table for people: :class:`RowTable`. Columns grow with longer values, so that rows need not be buffered."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from letterhead.values import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Tables with more columns, or with names that a line has no room for, are unreadable: each row is a list of its fields.
+# Maximum number of columns, beyond which a table is unreadable, and each row is printed as a list of its fields.
 MAX_COLUMNS = 7
-# A column of text is not narrower, if its values are not.
+# Minimum width of a text column, unless its values are shorter.
 MIN_WIDTH = 8
 GAP = "  "
 MORE = "…"
-# Headers of a row that are shown.
+# Maximum number of headers shown for a row.
 HEADERS_IN_SUMMARY = 4
 
 
 class RowTable(RowWriter):
-    """Prints rows in columns, or as lists of their fields if they have many.
+    """Prints rows in columns, or as lists of their fields if there are many.
 
-    A value that does not fit in its column ends in an ellipsis, and the last line says so; with ``everything`` it goes on in
-    the next line instead.
+    A value that does not fit in its column ends in an ellipsis, which the last line mentions; with ``everything`` it
+    continues on the next line instead.
     """
 
     def __init__(self, schema: pa.Schema, *, epoch_ms: bool, everything: bool, numbers: str | None) -> None:
@@ -95,14 +95,14 @@ class RowTable(RowWriter):
         sys.stdout.flush()
 
     def close(self) -> None:
-        """Print the names if there was no row, and whether values were cut."""
+        """Print the column names if there was no row, and mention cut values."""
         if not self._rows and not self._as_lists:
             self._print_rows([])
         if self._cut:
             print(style(f"{MORE} marks values that were cut: --all shows them whole", "dim", sys.stdout))
 
     def abort(self) -> None:
-        """Leave the rows that were printed."""
+        """Do nothing: the rows were already printed."""
 
     def _print_rows(self, rows: list[tuple[list[str], ...]]) -> None:
         has_head = bool(self._widths)
@@ -121,7 +121,7 @@ class RowTable(RowWriter):
         print("\n".join(printed), end="\n" if printed else "")
 
     def _print_lists(self, rows: list[tuple[list[str], ...]]) -> None:
-        """Print each row vertically, a line for each column with its name and value."""
+        """Print each row vertically, with a line for the name and value of each column."""
         names = [printable(name) for name in self._names[len(self._numbers) :]]
         label = min(max(map(cell_len, names)), self._width // 3)
         width = max(MIN_WIDTH, self._width - label - 2 * len(GAP))
@@ -132,7 +132,7 @@ class RowTable(RowWriter):
                     print(f"{GAP}{_pad('' if index else name, label)}{GAP}{line}".rstrip())
 
     def _measured(self, rows: list[tuple[list[str], ...]]) -> list[int]:
-        """Return the width of each column: as wide as its values, as far as the screen has room, and never narrower again."""
+        """Return the width of each column: that of its values, limited by the screen, but never less than before."""
         earlier = self._widths or [cell_len(printable(name)) for name in self._names]
         natural = [
             max(itertools.chain([width], (_cells(line) for row in rows for line in row[column])))
@@ -142,7 +142,7 @@ class RowTable(RowWriter):
         room = self._width - len(GAP) * (len(natural) - 1)
         left = room - sum(natural[column] for column in range(len(natural)) if column not in shrinkable)
         widths = list(natural)
-        # The narrowest columns get the width that they need; the others share the rest.
+        # The narrowest columns get their full width; the others share the rest.
         left -= sum(earlier[column] for column in shrinkable)
         for done, column in enumerate(sorted(shrinkable, key=lambda column: natural[column] - earlier[column])):
             share = earlier[column] + max(0, left // (len(shrinkable) - done))
@@ -168,7 +168,7 @@ class RowTable(RowWriter):
 
 
 def _are_headers(type: pa.DataType) -> bool:
-    """Return whether a column has headers with keys of text, also in another shape than lists of a key and a value."""
+    """Return whether a column has headers with text keys, in any shape."""
     import pyarrow as pa
 
     if pa.types.is_map(type):
@@ -190,7 +190,7 @@ class ColumnFormatter:
         # Numbers and times are never cut.
         self.is_whole = self.is_number or pa.types.is_timestamp(type)
         self._everything = everything
-        # No line of a screen is longer.
+        # No line on a terminal is longer.
         self._limit = None if everything else screen_width(sys.stdout)
         self._format = self._formatter(type)
 
@@ -223,7 +223,7 @@ class ColumnFormatter:
 
 
 def _errors(errors: list[dict[str, Any]]) -> list[str]:
-    # An error of a header that several columns read is one line.
+    # The error of a header that several columns read is printed once.
     return list(dict.fromkeys(f"{error['code']}: {printable(error['message'])}" for error in errors))
 
 

@@ -1,4 +1,4 @@
-"""Values of Arrow columns as text: JSON, and fields of CSV."""
+"""Format values of Arrow columns as text: JSON, and fields of CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["csv_column", "json_column", "json_types", "time_texts", "zone_name"]
 
 
 def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Cast columns to types that the core writes as JSON; fail for a column without a text form."""
+    """Cast columns to types that the core writes as JSON; raise for a column without a text form."""
     import pyarrow as pa
 
     for field in batch.schema:
@@ -51,7 +51,7 @@ def time_texts(column: pa.Array, *, epoch_ms: bool = False, zone: tzinfo = UTC) 
 
 
 def zone_name(zone: tzinfo) -> str:
-    """Return the name of a zone as Arrow has it."""
+    """Return Arrow's name of a zone."""
     return str(zone).removeprefix("UTC") or "UTC"
 
 
@@ -72,6 +72,6 @@ def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:
 
 
 def csv_bytes(data: bytes | None) -> str | None:
-    """Return bytes as text, or as the object that JSON has if they are not UTF-8."""
+    """Return bytes as text, or as the JSON object of bytes that are not UTF-8."""
     value = None if data is None else bytes_json(data)
     return value if value is None or isinstance(value, str) else f'{{"base64":"{value["base64"]}"}}'

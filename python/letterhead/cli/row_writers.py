@@ -1,7 +1,7 @@
-"""Write record batches as JSON lines, CSV, Parquet, Arrow IPC or a table, to a file or to standard output: :func:`open_writer`.
+"""Write record batches as JSON lines, CSV, Parquet, Arrow IPC or a table, to a file or stdout: :func:`open_writer`.
 
-Each writer holds one batch at a time. A file has its name only once it is complete: until then it has another one, and an
-error, an interrupt or SIGTERM removes it.
+Each writer buffers one batch. A file has a temporary name until it is complete; an error, an interrupt or SIGTERM
+removes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["open_writer"]
 
 
 def open_writer(schema: pa.Schema, format: RowFormat) -> RowWriter:
-    """Return a writer of rows of a schema."""
+    """Return a writer for rows of a schema."""
     form = form_of(format)
     if form is Form.TABLE:
         if format.target not in (None, STANDARD_OUTPUT):
@@ -66,7 +66,7 @@ def _writer(form: Form, sink: Sink, schema: pa.Schema, format: RowFormat) -> Row
 
 @contextmanager
 def _unwritable() -> Iterator[None]:
-    """Report types, and values, that a format does not have as a failure; without the value, which errors of pyarrow quote."""
+    """Report unsupported types and values of a format as a failure, without the value that pyarrow's errors quote."""
     import pyarrow as pa
 
     try:
@@ -78,13 +78,13 @@ def _unwritable() -> Iterator[None]:
 
 
 class SinkWriter(RowWriter):
-    """A writer whose bytes go to a sink."""
+    """Writer of bytes to a sink."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch; on standard output its rows are visible at once."""
+        """Write a batch; on standard output its rows are visible immediately."""
         with self.sink.errors(), _unwritable():
             self.write_batch(batch)
             self.sink.flush()
@@ -94,7 +94,7 @@ class SinkWriter(RowWriter):
         """Write a batch; errors of the operating system become failures."""
 
     def finish(self) -> None:
-        """Write what follows the last row."""
+        """Write the end of the output after the last row."""
 
     def close(self) -> None:
         try:
@@ -110,7 +110,7 @@ class SinkWriter(RowWriter):
 
 
 class JsonLines(SinkWriter):
-    """A line for each row. A batch is written while the next one is read: both release Python's lock for most of their work."""
+    """Writes one line per row. A batch is written while the next one is read: both release the GIL most of the time."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         super().__init__(sink)
@@ -122,7 +122,7 @@ class JsonLines(SinkWriter):
         self._lines = JsonLinesWriter(sink.file, epoch_ms=epoch_ms, ascii_only=ascii_only)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Begin to write a batch, and end with the one before; its error is raised here."""
+        """Start writing a batch after the previous one is finished, whose error is raised here."""
         self._background.start(super().write, batch)
 
     def flush(self) -> None:
@@ -136,13 +136,13 @@ class JsonLines(SinkWriter):
         self._background.close()
 
     def abort(self) -> None:
-        # The rows before an error are whole on standard output.
+        # The rows before an error are complete on standard output.
         self._background.close()
         super().abort()
 
 
 class Csv(SinkWriter):
-    """RFC 4180, with names in the first line; headers and other lists are JSON, and null is empty without quotes."""
+    """Writes RFC 4180, with names in the first line; lists are JSON, and null is empty without quotes."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         from pyarrow import csv
@@ -167,7 +167,7 @@ class Csv(SinkWriter):
 
 
 class Parquet(SinkWriter):
-    """A Parquet file."""
+    """Writes a Parquet file."""
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
@@ -182,13 +182,13 @@ class Parquet(SinkWriter):
         self._writer.close()
 
     def abort(self) -> None:
-        # Otherwise its destructor completes the file.
+        # Otherwise the destructor would complete the file.
         self._writer.is_open = False
         super().abort()
 
 
 class Arrow(SinkWriter):
-    """An Arrow IPC file or stream."""
+    """Writes an Arrow IPC file or stream."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, is_file: bool) -> None:
         import pyarrow as pa

@@ -19,8 +19,8 @@ from letterhead.cli.render import warn
 from letterhead.cli.signals import Terminated, termination
 from letterhead.errors import ConversionError, DecodeError, HeaderError
 
-# typer below 0.16 uses the package click, later versions bundle their own copy: take the base class of usage errors
-# from the one that this typer uses.
+# typer below 0.16 uses the package click, later versions bundle a copy: this finds the base class of usage errors in
+# either.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
@@ -71,7 +71,7 @@ def _called(app: Any, args: Sequence[str]) -> tuple[str, set[str]]:
 
 
 def _drop(error: ConversionError, app: Any, args: Sequence[str]) -> str:
-    """Return the remedies for a value that the target cannot carry, if the command can leave it out."""
+    """Return the remedies for a value that the target cannot hold, if the command has options for it."""
     if "--on-loss" not in _called(app, args)[1]:
         return f" ({error.code})"
     return f"; {_lossless(error)}or leave it out with --on-loss drop ({error.code})"
@@ -88,12 +88,12 @@ def _lossless(error: ConversionError) -> str:
 
 
 def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
-    """Return the option that shows all rows after an error in one of them, if the command has that option."""
+    """Return the option that shows all rows despite an error, if the command has it."""
     is_one_of_many = isinstance(error, DecodeError) and (error.row, error.offset, error.column) != (None,) * 3
     name, options = _called(app, args)
     if not is_one_of_many or "--errors" not in options:
         return ""
-    if name == "copy" and error.column is None:  # --errors of copy is for typed columns: no record is left out
+    if name == "copy" and error.column is None:  # --errors of copy concerns typed columns: no record is dropped
         return ""
     return "; to see all rows, with their errors, pass --errors column"
 

@@ -131,9 +131,9 @@ def _scan(
 def _values(
     column: SourceColumn, tally: RowCounts, sample: int | None, advance: Callable[[int], None]
 ) -> Iterator[Any]:
-    """Read the column batch by batch: all rows, or `sample` rows evenly spaced over the file.
+    """Read the column batch by batch: all rows, or `sample` rows at even distances.
 
-    Rows that could not be read, or left the condition undecided, are counted.
+    Rows that cannot be read, or for which the condition is undecided, are counted.
     """
     import pyarrow as pa
 
@@ -199,7 +199,7 @@ def _uncertain(key: KeyScan) -> bool:
 
 
 def _describe_key(key: KeyScan) -> str:
-    """Return the counts of a key that only --explain prints."""
+    """Return the counts of a key for --explain."""
     from letterhead.scan.key import summary
 
     fields = summary(key)
@@ -211,7 +211,7 @@ def _describe_key(key: KeyScan) -> str:
 
 
 def _example(key: KeyScan, value: Sampled, limit: int) -> Text:
-    """Return a value as the suggested type reads it, otherwise as text or hex."""
+    """Return a value as parsed by the suggested type, otherwise as text or hex."""
     from letterhead.scan.key import read_as_guessed
 
     text = read_as_guessed(key, value)

@@ -1,4 +1,4 @@
-"""Print tables and styled text on a console of rich, which escapes control characters."""
+"""Print tables and styled text on a rich console, which escapes control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from letterhead.cli.render import as_integer, count_text, screen_width, zoned_ti
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """Return a console that prints text without markup, highlighting and emoji names, and escapes control characters."""
+    """Return a console that prints text without markup and emoji names, and escapes control characters."""
     stream = stream or sys.stdout
     screen = Console(
         file=stream,
@@ -27,7 +27,7 @@ def console(stream: TextIO | None = None) -> Console:
         highlight=False,
         emoji=False,
         force_terminal=stream.isatty(),
-        # rich leaves out colours alone.
+        # rich itself only drops colours.
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
     screen.push_render_hook(_Escaping())
@@ -35,7 +35,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 class _Escaping(RenderHook):
-    """Escapes control characters in whatever a console prints, also where text was not escaped before."""
+    """Escapes control characters in all output of a console, even in unescaped text."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Escaped(renderable) for renderable in renderables]
@@ -53,7 +53,7 @@ class _Escaped:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), fold: bool = False) -> Table:
-    """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
+    """Return an empty table; columns in `right` contain numbers and never wrap, and with `fold` no word is cut."""
     view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         view.add_column(
@@ -66,7 +66,7 @@ def table(*columns: str, right: tuple[str, ...] = (), fold: bool = False) -> Tab
 
 
 def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
-    """Return a value as null, quoted text or hex; beyond about `limit` characters, the number of the rest."""
+    """Return a value as null, quoted text or hex; beyond about `limit` characters, with the number of omitted bytes."""
     if data is None:
         return Text("null", style="dim italic")
     text = as_text(data)
@@ -83,7 +83,7 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
 
 
 def short(data: bytes | None, limit: int | None) -> Text:
-    """Return a value in about `limit` characters at most, for a table; all of it without a limit."""
+    """Return a value in about `limit` characters at most, for a table; completely without a limit."""
     text = None if data is None else as_text(data)
     if data is None or limit is None or len(data if text is None else text) <= limit:
         return value_text(data)

@@ -1,4 +1,4 @@
-"""Settings of a connection from a property file, or from a configuration file of kcat: :func:`file_settings`."""
+"""Connection settings from a property file, or from a configuration file of kcat: :func:`file_settings`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["file_settings"]
 
 
 def file_settings(path: str | Path, *, is_of_kcat: bool = False) -> dict[str, str]:
-    """Return the settings of a property file, or of a configuration file of kcat; warn of names that are ignored."""
+    """Return the settings of a property file, or of a kcat configuration file; warn of ignored names."""
     from letterhead.kafka.properties import read_client_config, read_properties
     from letterhead.kafka.settings import reader_file
 

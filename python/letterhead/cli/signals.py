@@ -12,7 +12,7 @@ __all__ = ["Terminated", "termination"]
 
 
 class Terminated(BaseException):
-    """A signal that ends the process was received."""
+    """Error for a received signal that ends the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -20,14 +20,14 @@ class Terminated(BaseException):
 
     @property
     def exit_code(self) -> int:
-        """The exit code that a shell reports for a process that the signal ended."""
+        """Exit code that a shell reports for a process ended by the signal."""
         return 128 + self.number
 
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Raise Terminated where the work is when a signal that ends the process is received."""
-    # Only the main thread may set handlers, as where a program calls the command in a thread of its own.
+    """Raise Terminated in the running code when a signal to end the process is received."""
+    # Only the main thread may set handlers, and a program may run the command in another thread.
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}

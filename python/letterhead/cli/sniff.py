@@ -1,6 +1,7 @@
 """`--format auto`: detect the format of bytes.
 
-A format fits if it reads all of the bytes. Fitting formats are ranked by how much evidence that is, and only the best remain:
+A format fits if it parses all of the bytes. Fitting formats are ranked by the strength of that evidence, and only the
+best remain:
 
 * CHECKSUM: a checksum matches. Kafka's record batches, messages of the KIP-82 drafts, Iggy's batches, and what Iggy
   returned to a poll from 0.0.40 on have one.
@@ -25,9 +26,9 @@ from letterhead.kafka.batch_attributes import CODEC_BITS
 AUTO = "auto"
 
 CHECKSUM, STRUCTURE, ANYTHING = 2, 1, 0
-# Without headers these are a few common bytes, followed by payload.
+# Formats for which messages without headers begin with a few common bytes, followed by payload.
 _WEAK = ("kafka", "streams", "streams-timestamped", "kip82-wrapper")
-# The least size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which could be anything.
+# Minimum size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which prove nothing.
 _IGGY_BATCH_LEN = 256
 
 
@@ -44,7 +45,7 @@ def sniff(values: Iterable[bytes]) -> list[str]:
     totals = {name: sum(scores) for name, scores in scores_by_format.items() if scores and 2 * len(scores) > count}
     best = max(totals.values(), default=0)
     best_formats = [name for name, total in totals.items() if total == best]
-    # A set of one message is that message.
+    # A set of one message equals that message.
     return [
         name
         for name in best_formats
@@ -67,7 +68,7 @@ def format_of(name: str, values: Iterable[bytes]) -> str:
 
 
 def _score(value: bytes, format: str) -> int | None:
-    """Return the evidence that a value has a format; None if it does not."""
+    """Return the strength of the evidence that a value has a format; None if it does not."""
     if format == "iggy-auto":
         # `iggy-auto` only chooses between two other formats.
         return None
@@ -92,7 +93,7 @@ def _score_message(value: bytes, format: str, message: Any) -> int:
     if not value:
         return ANYTHING
     if format.startswith("kip82-message"):
-        # Read as one message, a compressed set is an opaque value.
+        # As a single message, a compressed set is an opaque value.
         return STRUCTURE if message.attributes & CODEC_BITS else CHECKSUM
     headers = message if isinstance(message, lh.Headers) else message.headers
     return ANYTHING if format in _WEAK and not headers else STRUCTURE

@@ -1,8 +1,8 @@
-"""The text form of typed values and keys on the command line: `int32:3`, `binary:00ff`; and of times.
+"""Text form of typed values, keys and times on the command line, such as `int32:3` and `binary:00ff`.
 
-Errors and losses use the same form. A value is its type, a colon, and its text: `bool:true`, `float64:1.5`, `string:acme`.
-Bytes without a text form (types `binary` and `type-200`, bits that are not valid for their type) are written in hex.
-A text key is that text; one that looks like a typed value has `string:` before it.
+Errors and losses use the same form. A value is its type, a colon, and its text: `bool:true`, `float64:1.5`,
+`string:acme`. Bytes without a text form (types `binary` and `type-200`, invalid bytes of a type) are written in hex. A
+text key is that text, preceded by `string:` if it looks like a typed value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def looks_typed(text: str) -> bool:
 
 
 def read_value(text: str) -> Value | None:
-    """Read a value written as `type:text`; None if no type precedes a colon."""
+    """Parse a value written as `type:text`; None if no type precedes a colon."""
     if not looks_typed(text):
         return None
     type, _, rest = text.partition(":")
@@ -36,7 +36,7 @@ def read_value(text: str) -> Value | None:
 
 
 def read_key(text: str, form: KeyForm) -> HeaderKey:
-    """Read a key of a format whose keys have this form."""
+    """Parse a key for formats with this form of keys."""
     if form == "int":
         with usage_errors():
             return int.from_bytes(parse_value("int32", text).bits, "big", signed=True)
@@ -45,17 +45,17 @@ def read_key(text: str, form: KeyForm) -> HeaderKey:
 
 
 def key_text(key: HeaderKey) -> str:
-    """Return a key that :func:`read_key` reads back, as errors name it."""
+    """Return a key as errors show it, which :func:`read_key` parses."""
     return text_with_type(key) if isinstance(key, Value) else str(key)
 
 
 def as_key(value: Value) -> HeaderKey:
-    """Return a typed key as headers have it: UTF-8 strings as str."""
+    """Return a typed key in the form of headers: UTF-8 strings as str."""
     return lh.Headers([(value, None)])[0].key
 
 
 def read_time_option(option: str, text: str | None) -> int | None:
-    """Read a time: milliseconds since 1970, also after an @, an ISO 8601 date, in the zone of --tz unless it names one, or one before now."""
+    """Parse a time: milliseconds since 1970, with or without an @, an ISO 8601 date, or one before now."""
     if text is not None and is_compact_date(text):
         date = f"{text[:4]}-{text[4:6]}-{text[6:]}"
         raise Failure(f"{option}: {text} milliseconds are a time on 1 January 1970: write {date} for the date")

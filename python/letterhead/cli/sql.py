@@ -1,4 +1,4 @@
-"""`letterhead sql`: headers as expressions of Spark SQL."""
+"""`letterhead sql`: print Spark SQL expressions that read headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`letterhead --version`, which needs no other module of the command."""
+"""`letterhead --version`, without importing other modules of the command."""
 
 from __future__ import annotations
 

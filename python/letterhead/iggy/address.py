@@ -1,4 +1,4 @@
-"""The address of a server of Apache Iggy, with a login and options: :class:`Address`."""
+"""Parse the address of an Apache Iggy server, with credentials and options: :class:`Address`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _PORT = 8090
 
 
 class Address(NamedTuple):
-    """The address of a server, and how to log in; a token replaces user and password.
+    """Address of a server, with user and password or a token.
 
-    The login announces ``protocol_version``, even if this client writes the frames of another version. By default it
-    announces the version of its frames.
+    Authentication announces ``protocol_version``, even if this client writes the frames of another version. By default
+    it announces the version of its frames.
     """
 
     host: str
@@ -39,13 +39,13 @@ class Address(NamedTuple):
 
     @classmethod
     def parse_with_path(cls, url: str) -> tuple[Address, str]:
-        """Parse an address that a path may follow, and return both."""
+        """Parse an address that may be followed by a path, and return both."""
         if not isinstance(url, str):
             raise TypeError(f"the address of a server is a str, not {type(url).__name__}")
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
-        except ValueError:  # not chained, as its message can have a part of the password
+        except ValueError:  # not chained: its message may contain a part of the password
             host = None
         # urlsplit removes line ends and tabs, and a fragment begins where a # is not percent-encoded.
         valid = bool(host) and url.isprintable() and " " not in url and "#" not in url
@@ -56,7 +56,7 @@ class Address(NamedTuple):
             )
         options: dict[str, str] = {}
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
-            if name not in _OPTIONS:  # not named in the error, as it may be part of a password
+            if name not in _OPTIONS:  # not named in the error: it may be a part of a password
                 raise ValueError(f"an option of the address is unknown: the options are {', '.join(_OPTIONS)}")
             if name in options:
                 raise ValueError(f"the option {name} of the address is repeated: give it once")

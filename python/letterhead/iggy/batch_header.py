@@ -20,13 +20,13 @@ __all__ = [
 
 BATCH_HEADER_LEN = 256
 BATCH_LENGTH_AT = 32
-"""Where the length of a batch is in its header."""
+"""Position of the batch length in the header."""
 
 FRAME = struct.Struct("<Q16sIIIIQ")
-"""Checksum, id, offset delta, timestamp delta, bytes of headers, bytes of payload, and zeros."""
+"""Checksum, id, offset delta, timestamp delta, length of headers, length of payload, and zeros."""
 
 MIN_BATCH_LEN = BATCH_HEADER_LEN + FRAME.size
-"""Bytes of a batch of one message without headers and payload."""
+"""Length of a batch of one message without headers and payload."""
 
 CHECKSUM_LEN = 8
 _CHECKSUM_AT = BATCH_LENGTH_AT + 8
@@ -34,15 +34,15 @@ _FIELDS = struct.Struct("<QQQQQQI")
 _OFFSET_DELTA = struct.Struct("<I")
 _FIRST_DELTA_AT = BATCH_HEADER_LEN + 24
 FIRST_MESSAGE_LEN = _FIRST_DELTA_AT + _OFFSET_DELTA.size
-"""Bytes of a batch from which the offset of its first message can be read."""
+"""Number of leading bytes that contain the offset of the first message."""
 
 
 class IggyBatchHeader(NamedTuple):
-    """The fields of the header; the server sets partition, base offset and base timestamp."""
+    """Fields of the header; the server sets partition, base offset and base timestamp."""
 
     partition: int
     base_offset: int
-    base_timestamp: int  # microseconds since 1970, as is the next one
+    base_timestamp: int  # microseconds since 1970, like the next one
     origin_timestamp: int
     length: int
     checksum: int
@@ -50,16 +50,16 @@ class IggyBatchHeader(NamedTuple):
 
     @classmethod
     def unpack_from(cls, data: bytes | memoryview, at: int = 0) -> IggyBatchHeader:
-        """Read the header at a byte; raise ``struct.error`` if the data ends inside of its fields."""
+        """Read the header at a position; raise ``struct.error`` if the data ends before its last field."""
         return cls._make(_FIELDS.unpack_from(data, at))
 
     @classmethod
     def is_within(cls, data: bytes | memoryview) -> bool:
-        """Return whether data has all fields of a header."""
+        """Return whether data contains all fields of a header."""
         return len(data) >= _FIELDS.size
 
     def fits(self, left: int) -> bool:
-        """Return whether the batch has messages, and ends within the bytes that are left."""
+        """Return whether the batch has messages, and fits in the remaining bytes."""
         return MIN_BATCH_LEN <= self.length <= left and self.message_count > 0
 
     def checked(self) -> bytes:
@@ -72,6 +72,6 @@ class IggyBatchHeader(NamedTuple):
         return _FIELDS.pack(*self).ljust(BATCH_HEADER_LEN, b"\0")
 
     def first_offset(self, data: bytes | memoryview, at: int) -> int:
-        """Return the offset of the first message of the batch at a byte: earlier ones may have been deleted."""
+        """Return the offset of the first message of the batch at a position: earlier ones may have been deleted."""
         delta: int = _OFFSET_DELTA.unpack_from(data, at + _FIRST_DELTA_AT)[0]
         return self.base_offset + delta

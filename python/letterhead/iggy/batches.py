@@ -1,4 +1,4 @@
-"""Cut messages into the batches that a server of Apache Iggy stores: :func:`batches_of`.
+"""Split messages into the batches that a server of Apache Iggy stores: :func:`batches_of`.
 
 ::
 
@@ -30,11 +30,11 @@ BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
 
 MAX_DELTA = (1 << 32) - 1
-"""Microseconds between the messages of a batch."""
+"""Maximum time between the messages of a batch, in microseconds."""
 
 
 class MessageFields(NamedTuple):
-    """A message to append."""
+    """Message to append."""
 
     id: bytes  # 16 bytes, most significant first
     origin: int  # microseconds since 1970
@@ -43,14 +43,14 @@ class MessageFields(NamedTuple):
 
 
 class EncodedBatch(NamedTuple):
-    """The bytes of a batch, and the checksums of its messages."""
+    """Bytes of a batch, and the checksums of its messages."""
 
     data: bytes
     checksums: list[int]
 
 
 def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
-    """Yield batches of consecutive messages, of about a MiB at most; a batch spans at most 71 minutes."""
+    """Yield batches of consecutive messages; a batch has about 1 MiB at most and spans at most 71 minutes."""
     part: list[MessageFields] = []
     size = low = high = 0
     for message in messages:
@@ -68,7 +68,7 @@ def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
 def batch_of(
     messages: Sequence[MessageFields], origin: int, *, partition: int = 0, offset: int = 0, timestamp: int = 0
 ) -> EncodedBatch:
-    """Return a batch of messages, the earliest of which was made at a time in microseconds."""
+    """Return a batch of messages; ``origin`` is the time of the earliest in microseconds."""
     frames: list[bytes] = []
     checksums = []
     for index, (id, time, headers, payload) in enumerate(messages):

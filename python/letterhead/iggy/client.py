@@ -1,4 +1,4 @@
-"""The requests that read and write a topic of Apache Iggy: its partitions, offsets, and messages as they are stored.
+"""Requests for the partitions, offsets and stored messages of an Apache Iggy topic, for reading and writing.
 
 ::
 
@@ -56,21 +56,21 @@ _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
 POLL_PREFIX_LEN = _PREFIX.size
-"""Bytes of a reply to a poll before its batches."""
+"""Length of a reply to a poll before its batches."""
 _END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 
 _BACKOFF = 0.05
 _MAX_BACKOFF = 1.0
 MAX_REPLY_BYTES = 1 << 26
-"""Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
+"""Size limit of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
 
 _MAX_LISTED_BYTES = 16 << 20
-"""Bytes of a reply that lists the topics of a stream, the partitions of a topic, or connections."""
+"""Size limit of a reply that lists topics, partitions or connections."""
 
 
 class IggyTopic(NamedTuple):
-    """A topic, by numbers or names."""
+    """Topic by numbers or names."""
 
     stream: str | int
     topic: str | int
@@ -79,36 +79,36 @@ class IggyTopic(NamedTuple):
         return f"{self.stream}/{self.topic}"
 
     def check(self) -> None:
-        """Raise ``ValueError`` for a name or number that no stream or topic has."""
+        """Raise ``ValueError`` for an invalid name or number of a stream or topic."""
         _identifier("stream", self.stream)
         _identifier("topic", self.topic)
 
     @property
     def identifiers(self) -> bytes:
-        """Both as the protocol writes them."""
+        """Identifiers of stream and topic, as the protocol encodes them."""
         return _identifier("stream", self.stream) + _identifier("topic", self.topic)
 
 
 class Poll(NamedTuple):
-    """A request for messages."""
+    """Request for messages."""
 
     partition: TopicPartition
-    first: int  # no message has a smaller offset
-    max_count: int  # the largest number of messages
+    first: int  # smallest offset to return
+    max_count: int  # maximum number of messages
     body: bytes
 
 
 class Messages(NamedTuple):
-    """The reply to a poll."""
+    """Reply to a poll."""
 
     message_count: int
-    first: int  # offset of the first message; the current offset of the partition if there are none
+    first: int  # offset of the first message, or the current offset of the partition if there are none
     end: int  # the offset after the last message
-    data: memoryview  # the whole reply, until the next request
+    data: memoryview  # complete reply, valid until the next request
 
 
 class UnacknowledgedBatchError(ConnectionError):
-    """The connection ended before the server acknowledged a batch. The server may have appended it, or may do so later.
+    """Error of a connection that ended before a batch was acknowledged. The server may still append the batch.
 
     ``session`` identifies the connection in the server's list, see :meth:`IggyClient.has_session`.
     """
@@ -119,9 +119,9 @@ class UnacknowledgedBatchError(ConnectionError):
 
 
 class IggyClient(Closing):
-    """Sends requests one after the other, over a connection that is opened again when it ends.
+    """Sends requests one after the other, and reconnects when the connection ends.
 
-    Each method ends within ``timeout`` seconds, with all of its connections and requests.
+    Each method ends within ``timeout`` seconds, including all of its connections and requests.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class IggyClient(Closing):
         self.timeout = (TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
         self._connection: Connection | None = None
         self._session: bytes | None = None
-        self._unanswered: Poll | None = None  # a poll that was sent, and whose reply was not received
+        self._unanswered: Poll | None = None  # poll that was sent, but has no reply yet
         self._until: float | None = None
 
     def close(self) -> None:
@@ -189,8 +189,8 @@ class IggyClient(Closing):
     def end_offset(self, partition: TopicPartition) -> int:
         """Return the offset that the next message of a partition gets."""
         polled = self._poll_once(partition, _LAST, 0)
-        # Without messages, offset 0 belongs to a deleted message or to the next one: no reply of the server
-        # distinguishes these. The smaller offset skips nothing.
+        # Without messages, offset 0 belongs to a deleted message or to the next one, and no reply distinguishes these.
+        # The smaller offset skips nothing.
         return polled.end if polled.message_count else polled.first + (polled.first > 0)
 
     def offset_since(self, partition: TopicPartition, micros: int) -> int:
@@ -213,7 +213,7 @@ class IggyClient(Closing):
         return poll
 
     def end_poll(self, poll: Poll, max_bytes: int = MAX_REPLY_BYTES) -> Messages:
-        """Receive the reply to a request, which is repeated if the connection has ended.
+        """Receive the reply to a poll, which is sent again if the connection has ended.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class IggyClient(Closing):
             raise _explain(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
-        """Check that a reply answers a poll, and that its batches have the messages that it announces."""
+        """Check that a reply answers a poll, and that its batches contain the announced messages."""
         partition = poll.partition
         with self._parsing("poll"):
             sent_partition, current, number = _PREFIX.unpack_from(reply)
@@ -321,7 +321,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def _parsing(self, reply: str) -> Iterator[None]:
-        """Report a reply that ends inside of a field; ``reply`` names it in the error."""
+        """Convert errors of a truncated reply; ``reply`` names it in the error."""
         try:
             yield
         except (struct.error, IndexError):
@@ -329,7 +329,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def _closing_after_errors(self) -> Iterator[None]:
-        """Close the connection after any error but an answer: its next reply would be to an earlier request."""
+        """Close the connection after any error but a server's answer: the next reply would be to an earlier request."""
         try:
             yield
         except (ServerError, PermissionError):
@@ -355,7 +355,7 @@ class IggyClient(Closing):
                         pause = self._wait(pause, deadline, error)
 
     def _close_if_unanswered(self) -> None:
-        """Close the connection if the reply to a poll is outstanding: it would be read as the reply to the next request."""
+        """Close the connection if a poll has no reply yet, which would be taken for the reply to the next request."""
         if self._unanswered is not None:
             self.close()
 

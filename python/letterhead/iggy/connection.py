@@ -1,4 +1,4 @@
-"""A connection to a server of Apache Iggy over TCP: its frames and the login.
+"""TCP connection to an Apache Iggy server: framing and authentication.
 
 ::
 
@@ -37,20 +37,20 @@ from letterhead.iggy.address import Address
 __all__ = ["READ", "SEND", "SHORT_REPLY", "Connection", "ServerError", "TooLarge", "length_prefixed"]
 
 REGISTER, READ, SEND = 1, 2, 160
-"""Operations: the login, a command that changes nothing, and messages to append."""
+"""Operations: authentication, read-only commands, and messages to append."""
 
 SHORT_REPLY = 4096
-"""Bytes of the reply to a login, or to messages that were sent: all that a server may send before it is trusted."""
+"""Size limit of short replies, such as that to authentication: all that an untrusted server may send."""
 
 _WAIT = 0.5
-"""Seconds of one wait for bytes. Python notices a signal that arrives just before a wait only after it."""
+"""Seconds of one wait for bytes. Python may notice a signal that arrives just before a wait only after it."""
 
 _HEADER_LEN = 256
 _PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
 _LOGIN, _LOGIN_WITH_TOKEN = 40, 45
 _FRAME_VERSIONS = (11 << 10,)
-"""The versions of the protocol whose frames this client writes, ten bits for each number; patches do not change frames."""
+"""Protocol versions whose frames this client writes, with ten bits per number; patches do not change frames."""
 
 _TRANSIENT = (57, 58)
 _NOT_ALLOWED = {
@@ -64,13 +64,13 @@ _NOT_ALLOWED = {
     54: "the personal access token has expired",
 }
 _EVICTED = {9: 42, 10: 53, 11: 47}
-"""Reasons for an eviction that are errors of the login, and their status."""
+"""Eviction reasons that are authentication errors, with their status."""
 
 _INCOMPATIBLE, _MALFORMED_LOGIN = 14, 15
 
 
 class ServerError(LetterheadError, RuntimeError):
-    """The server answered a request with an error; ``status`` is its number in Iggy's own library."""
+    """Error status that a server returned; ``status`` is its number in Iggy's own library."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ class ServerError(LetterheadError, RuntimeError):
 
 
 class _Incompatible(ServerError):
-    """The server does not accept the version of the protocol; it accepts those from ``oldest`` to ``newest``."""
+    """Error of a server that rejects the protocol version; it accepts those from ``oldest`` to ``newest``."""
 
     def __init__(self, message: str, status: int, oldest: int, newest: int) -> None:
         super().__init__(message, status)
@@ -87,11 +87,11 @@ class _Incompatible(ServerError):
 
 
 class TooLarge(ProtocolError):
-    """A reply is larger than its reader accepts; it was not read."""
+    """Error for a reply above the size limit; it was not read."""
 
 
 class Connection:
-    """One connection that is logged in. Every error but :class:`ServerError` and PermissionError leaves it unusable.
+    """Authenticated connection. Every error except :class:`ServerError` and PermissionError leaves it unusable.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Connection:
             self._open(deadline)
 
     def _open(self, deadline: float) -> None:
-        """Connect, and log in with the version of the protocol."""
+        """Connect, and authenticate with the protocol version."""
         address = self._address
         self._socket = _connect(address, deadline)
         try:
@@ -150,7 +150,7 @@ class Connection:
         self._send(body, deadline)
 
     def receive(self, deadline: float, max_bytes: int) -> memoryview:
-        """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
+        """Receive the body of a reply of at most ``max_bytes``. The next reply overwrites it.
 
         Raises
         ------
@@ -177,14 +177,14 @@ class Connection:
                 f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {max_bytes} are expected"
             )
         body = self._receive(size - _HEADER_LEN, deadline)
-        if self._operation == REGISTER and len(body) >= 12:  # the status of a login is part of its body
+        if self._operation == REGISTER and len(body) >= 12:  # the body of an authentication reply contains the status
             status = 0 if body[:4] == bytes(4) else struct.unpack_from("<I", body, 8)[0]
         if status:
             raise self._error(status)
         return body
 
     def _send(self, data: bytes | bytearray, deadline: float) -> None:
-        # Over TLS, the timeout of a socket does not limit a call of `sendall` as a whole.
+        # Over TLS, a socket timeout does not limit a call of `sendall` as a whole.
         left = memoryview(data)
         while left:
             self._socket.settimeout(_seconds_left(deadline))
@@ -194,7 +194,7 @@ class Connection:
         done = 0
         while done < size:
             if done == len(self._buffer):
-                # Memory follows the bytes that arrive, not the size that the server announces.
+                # The buffer grows with the received bytes, not with the announced size.
                 larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
                 larger[:done] = self._buffer
                 self._buffer = larger
@@ -253,7 +253,7 @@ def _version_text(version: int) -> str:
 
 
 def _choose_version(oldest: int, newest: int) -> int | None:
-    """Return a version that the server accepts and whose frames this client writes; None if there is none."""
+    """Return a version that both the server and this client support; None if there is none."""
     for version in _FRAME_VERSIONS:
         accepted = max(version, oldest)
         if accepted >> 10 == version >> 10 <= newest >> 10:
@@ -262,18 +262,18 @@ def _choose_version(oldest: int, newest: int) -> int | None:
 
 
 def length_prefixed(text: str) -> bytes:
-    """Return text of at most 255 bytes, after a byte with its length."""
+    """Return text of at most 255 bytes, preceded by its length in one byte."""
     data = text.encode()
     return bytes((len(data),)) + data
 
 
 def _request_number(operation: int) -> int:
-    """Return the number of a request: each connection sends one at a time."""
+    """Return the number of a request, which is constant because a connection sends one request at a time."""
     return 0 if operation == REGISTER else 1
 
 
 def _connect(address: Address, deadline: float) -> socket.socket:
-    """Connect to one of the addresses of a host, which share the time that is left."""
+    """Connect to one of the addresses of a host, which share the remaining time."""
     addresses = addresses_of(address.host, address.port, _seconds_left(deadline))
     failure: OSError = ConnectionError(f"{address.host} has no address")
     for index, (family, kind, protocol, _, endpoint) in enumerate(addresses):

@@ -1,4 +1,4 @@
-"""Helpers that raise errors of this package, and the error numbers of Iggy's own library."""
+"""Functions that raise errors of this package, and the error numbers of Iggy's own library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from letterhead.iggy.formats import Format, check_format
 
 __all__ = ["iggy_code", "need_unsigned", "shift_errors", "refuse_bytes", "refuse_value"]
 
-# If a code corresponds to several errors of Iggy, the first words of the message select one. The first match counts.
+# Iggy's error numbers by code. If several correspond to a code, the first one whose words begin the message applies.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
     # our code, first words, number in releases with "iggy-2023", number in releases with "iggy"
     ("empty_key", "", 4018, 4019),
@@ -46,7 +46,7 @@ _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
 
 
 def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
-    """Return the number that Iggy's own library has for an error.
+    """Return the error number of Iggy's own library.
 
     Parameters
     ----------
@@ -79,17 +79,17 @@ def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
 
 
 def refuse_value(code: str, message: str) -> NoReturn:
-    """Raise for a value that cannot be written."""
+    """Raise EncodeError for an invalid value."""
     raise EncodeError(message, format=None, code=code)
 
 
 def refuse_bytes(code: str, message: str, format: str | None, byte: int | None = None) -> NoReturn:
-    """Raise for bytes or text that cannot be read."""
+    """Raise DecodeError for invalid bytes or text."""
     raise DecodeError(message, format=format, code=code, byte_offset=byte)
 
 
 def need_unsigned(number: Any, bits: int, field: str) -> int:
-    """Return a non-negative number that fits the bits of its field; 63 bits mean int64."""
+    """Return a number after a check that it is not negative and fits the field; 63 bits mean int64."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{field} must be int, not {type(number).__name__}")
     if not 0 <= number < 1 << bits:
@@ -99,7 +99,7 @@ def need_unsigned(number: Any, bits: int, field: str) -> int:
 
 @contextmanager
 def shift_errors(start: int, prefix: str = "") -> Iterator[None]:
-    """Convert errors of a part to errors of the whole: shift their byte offset, and prepend text to the message."""
+    """Convert errors of a part into errors of the whole: shift their byte offset, and add a prefix to the message."""
     try:
         yield
     except HeaderError as error:

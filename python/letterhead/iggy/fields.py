@@ -1,4 +1,4 @@
-"""Keys and values: a kind, and 1 to 255 bytes of this kind."""
+"""Keys and values of headers: a kind, and 1 to 255 bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Field = TypeVar("_Field", bound="HeaderField")
 
 
 class _Maker(Generic[_Python]):
-    """A class method that converts a Python value to a key or value."""
+    """Class method that converts a Python value to a key or value."""
 
     def __init__(self, make: Callable[[_Python], Value]) -> None:
         self._make = make
@@ -33,7 +33,7 @@ class _Maker(Generic[_Python]):
 
 
 def _reader(type: Callable[[Any], _Python], kind: str) -> Callable[[HeaderField], _Python]:
-    """Return the method that reads numbers of a kind."""
+    """Return the method that parses numbers of a kind."""
 
     def read(self: HeaderField) -> _Python:
         self._bits(kind)
@@ -225,7 +225,7 @@ class HeaderField:
         return cls._from_typed(typed)._with_length()._with_size()
 
     def _with_length(self) -> Self:
-        """Raise if a field is empty or too long."""
+        """Raise EncodeError if a field is empty or too long."""
         size = len(self._typed.bits)
         if size == 0:
             refuse_value(f"empty_{self._part}", f"the {self._part} has no bytes")
@@ -234,7 +234,7 @@ class HeaderField:
         return self
 
     def _with_size(self) -> Self:
-        """Raise if the size is not that of the kind."""
+        """Raise DecodeError if the size is wrong for the kind."""
         width = VALUE_TYPES.get(self._typed.type)
         size = len(self._typed.bits)
         if width is not None and size != width:
@@ -243,13 +243,13 @@ class HeaderField:
         return self
 
     def _bits(self, kind: str) -> bytes:
-        """Return the bits of a value of a kind, after a check of the kind."""
+        """Return the bytes of the value after checking its kind."""
         if str(self.kind) != kind:
             refuse_bytes("wrong_type", f"the {self._part} is {self.kind} and {kind} was requested", None)
         return self._typed.bits
 
     def _whole_or_first(self, kind: str, validate: bool) -> Value:
-        """Return the value after a check of its kind; without validation, return the value of its first byte."""
+        """Return the value after checking its kind; without validation, only its first byte is used."""
         self._bits(kind)
         return self._typed if validate or not self.value else value_from_message(kind, self.value[:1])
 
@@ -340,7 +340,7 @@ _MAKERS = {kind: {"string": "str"}.get(str(kind), str(kind)) for kind in HeaderK
 
 
 def _reorder(type: str, data: bytes) -> bytes:
-    """Convert bytes on the wire to bits or back: types of a fixed width have an order, whatever the size of the value."""
+    """Convert bytes on the wire to big-endian or back; types of variable width are unchanged, whatever the size."""
     return data if VALUE_TYPES.get(type) is None else data[::-1]
 
 

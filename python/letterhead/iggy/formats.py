@@ -1,4 +1,4 @@
-"""The formats of Iggy's headers and messages, and their limits."""
+"""Formats of Iggy's headers and messages, and their limits."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ Format: TypeAlias = Literal["iggy-2023", "iggy"]
 ReadFormat: TypeAlias = Literal["iggy-2023", "iggy", "iggy-auto"]
 
 MESSAGES: dict[str, str] = {"iggy-2023": "iggy-message-2023", "iggy": "iggy-batch"}
-"""The format of messages to send."""
+"""Formats of messages to send."""
 
 POLLED: dict[str, str] = {"iggy-2023": "iggy-polled-2023", "iggy": "iggy-batch"}
-"""The format of polled messages."""
+"""Formats of polled messages."""
 
 MAX_FIELD_LEN = 255
-"""Bytes of the longest key, value or name; the shortest has 1."""
+"""Maximum length of a key, value or name in bytes; the minimum is 1."""
 
 MAX_HEADER_BYTES = 100_000
-"""In ``iggy-2023`` a limit on all header values of a request, in ``iggy`` on the encoded headers of a message."""
+"""Limit on all header values of a request in ``iggy-2023``, and on the encoded headers of a message in ``iggy``."""
 
 MAX_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
-"""In ``iggy-2023`` a limit on all payloads of a request, in ``iggy`` on each payload."""
+"""Limit on all payloads of a request in ``iggy-2023``, and on each payload in ``iggy``."""
 
 
 def check_format(format: str, *, read: bool = False) -> None:
-    """Raise if this is not the name of a format to write, or to read; ``iggy-auto`` detects the format."""
+    """Raise ValueError for a format that cannot be written, or with ``read``, that cannot be read."""
     check_name("format", format, get_args(ReadFormat if read else Format))
 
 
 def check_header_bytes(size: int, format: Format) -> None:
-    """Raise if there are more bytes of headers than a format allows."""
+    """Raise EncodeError if headers exceed the limit of a format."""
     if size > MAX_HEADER_BYTES:
         part = "values" if format == "iggy-2023" else "headers"
         message = f"the {part} take {size} bytes, more than {MAX_HEADER_BYTES}"
@@ -53,7 +53,7 @@ def check_header_bytes(size: int, format: Format) -> None:
 
 
 def check_payload(size: int, format: Format) -> None:
-    """Raise if a payload is empty or too large."""
+    """Raise EncodeError if a payload is empty or too large."""
     if size == 0:
         raise EncodeError("the payload has no bytes", format=MESSAGES[format], code="empty_value")
     limit = MAX_PAYLOAD_BYTES[format]

@@ -1,4 +1,4 @@
-"""The headers of one message as in Iggy's library: a map, with each key once."""
+"""Headers of one message as a map with unique keys, as in Iggy's library."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class HeaderMap(transport.JsonModel):
     def size_bytes(self, format: Format = "iggy-2023") -> int:
         """Return the size of the encoded headers in bytes."""
         check_format(format)
-        frame = 9 if format == "iggy-2023" else 10  # kinds and lengths; in "iggy-2023" a key has no kind
+        frame = 9 if format == "iggy-2023" else 10  # kinds and lengths; keys have no kind in "iggy-2023"
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
     def _value_bytes(self) -> int:

@@ -1,7 +1,7 @@
-"""The JSON of Iggy's HTTP interface: strict parsing, compact writing, base64.
+"""JSON of Iggy's HTTP interface: strict parsing, compact writing, base64.
 
-It accepts and rejects the same texts as Iggy's library: a repeated field is an error, a repeated key of a map has its last
-value, and unknown fields are ignored.
+It accepts and rejects the same texts as Iggy's library: a repeated field is an error, the last value of a repeated map
+key applies, and unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ class JsonModel(ABC):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """The members of an object in order, including repeated ones."""
+    """Members of an object in order, including repeated ones."""
 
 
 class HeaderEntry(NamedTuple):
-    """One header in JSON."""
+    """Header in JSON."""
 
     key: str | tuple[HeaderKind, bytes]
     kind: HeaderKind
@@ -127,7 +127,7 @@ class HeaderEntry(NamedTuple):
 
 
 class Fields(dict[str, Any]):
-    """The known fields of an object; the methods check their types."""
+    """Known fields of an object; the methods check their types."""
 
     def __init__(self, members: dict[str, Any], owner: str, format: str | None) -> None:
         super().__init__(members)
@@ -141,7 +141,7 @@ class Fields(dict[str, Any]):
         return self[name]
 
     def number(self, name: str, bits: int, default: int | None = None) -> int:
-        """Return an unsigned number."""
+        """Return a field as an unsigned number."""
         number = self.need(name) if default is None else self.get(name, default)
         if isinstance(number, bool) or not isinstance(number, int):
             refuse(f"the field {name} of {self.owner} is not an integer", self.format)
@@ -150,7 +150,7 @@ class Fields(dict[str, Any]):
         return number
 
     def identity(self) -> int:
-        """Return the id of a message, which is a number, digits or a UUID; 0 if it is absent."""
+        """Return the id of a message: a number, digits or a UUID; 0 if it is absent."""
         value = self.get("id", 0)
         if not isinstance(value, str):
             return self.number("id", 128, 0)
@@ -163,7 +163,7 @@ class Fields(dict[str, Any]):
         return uuid.UUID(digits).int
 
     def digits(self, name: str, bits: int, default: int) -> int:
-        """Return an unsigned number in a text field."""
+        """Return a text field as an unsigned number."""
         value = self.get(name, str(default))
         number = read_digits(value, bits) if isinstance(value, str) else None
         if number is None:
@@ -175,7 +175,7 @@ class Fields(dict[str, Any]):
         return read_base64(self.need(name), f"the field {name} of {self.owner}", self.format, padded=padded)
 
     def one_of(self, name: str, choices: Iterable[_Choice]) -> _Choice:
-        """Return the choice that is the text of a field."""
+        """Return a text field that must be one of the choices."""
         value, choices = self.need(name), list(choices)
         if value not in choices:
             refuse(f"the field {name} of {self.owner} is none of {', '.join(choices)}", self.format)
@@ -194,7 +194,7 @@ def load(text: str | bytes) -> Any:
 
 
 def dump(tree: Any) -> str:
-    """Return JSON as Iggy's library writes it: without spaces and needless escapes."""
+    """Return compact JSON as Iggy's library writes it, without needless escapes."""
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -218,7 +218,7 @@ def fields_of(tree: Any, owner: str, names: Iterable[str], format: str) -> Field
 
 
 def read_entries(tree: Any, format: str) -> list[HeaderEntry]:
-    """Read headers of either format, without checks of the lengths of keys and values."""
+    """Parse headers of either format, without checking the lengths of keys and values."""
     if isinstance(tree, Pairs):
         return [HeaderEntry(key, *_read_field(value, "a value", format)) for key, value in tree]
     entries = []
@@ -230,7 +230,7 @@ def read_entries(tree: Any, format: str) -> list[HeaderEntry]:
 
 
 def read_base64(value: Any, owner: str, format: str | None, *, padded: bool) -> bytes:
-    """Read base64: the standard alphabet, no other characters, no bits left over."""
+    """Parse strict base64: the standard alphabet, no other characters, no unused bits."""
     if not isinstance(value, str):
         refuse(f"{owner} is not base64", format)
     body = value.rstrip("=")
@@ -245,13 +245,13 @@ def read_base64(value: Any, owner: str, format: str | None, *, padded: bool) -> 
 
 
 def read_digits(text: str, bits: int) -> int | None:
-    """Return the unsigned number of a text, or None if it is not one or does not fit."""
+    """Return text as an unsigned number, or None if it is not one or too large."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return number if number is not None and number < 1 << bits else None
 
 
 def refuse(message: str, format: str | None) -> NoReturn:
-    """Raise for JSON of another form."""
+    """Raise DecodeError for JSON of an unexpected form."""
     refuse_bytes("bad_text", message, format)
 
 

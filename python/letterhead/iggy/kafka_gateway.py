@@ -1,4 +1,4 @@
-"""Kafka records as messages of Iggy, by the mapping that Iggy's Kafka gateway proposes, version 1.
+"""Map Kafka records to Iggy messages, by version 1 of the mapping that Iggy's Kafka gateway proposes.
 
 ========================  =====================================================================
 record                    message
@@ -46,7 +46,7 @@ _KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
 
 
 class KafkaRecord(NamedTuple):
-    """A Kafka record; the timestamp is in milliseconds."""
+    """Kafka record; the timestamp is in milliseconds."""
 
     key: bytes | None
     value: bytes | None
@@ -55,7 +55,7 @@ class KafkaRecord(NamedTuple):
 
 
 class IggyMessage(NamedTuple):
-    """A message of Iggy; the time is in microseconds."""
+    """Iggy message; the time is in microseconds."""
 
     payload: bytes
     headers: bytes
@@ -102,9 +102,10 @@ def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
 
 
 def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: int, stored: int) -> KafkaRecord:
-    """Return the record for a message, whose headers are keys and values as stored and whose times are in microseconds.
+    """Return the record for a message, given its headers as stored keys and values, and its times in microseconds.
 
-    A message without ``kafka.v`` was not written by the mapping: it is a record without a key, with its own headers.
+    A message without ``kafka.v`` was not written by the mapping: it becomes a record without a key, with the message's
+    headers.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def _timestamp(marker: bytes | None, time: int) -> int | None:
 
 
 def _encode(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
-    """Write headers in the order of Iggy's own map."""
+    """Write headers in the order of Iggy's map."""
     parts: list[bytes] = []
     for name, kind, value in sorted((name.encode(), kind, value) for name, kind, value in fields):
         parts += (struct.pack("<BI", _STRING, len(name)), name, struct.pack("<BI", kind, len(value)), value)

@@ -33,7 +33,7 @@ _FIELDS = {
 }  # fmt: skip
 
 COLUMNS = tuple(_FIELDS)
-"""The columns of a record, all of them the default."""
+"""Columns of a record, all of which are default columns."""
 
 WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
 
@@ -42,10 +42,10 @@ _AS_STORED = ("string", "binary")
 
 
 class MappedRowReader:
-    """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRowReader` does."""
+    """Converts bytes of batches to record batches of :attr:`schema`, like :class:`IggyRowReader`."""
 
     where = None
-    """A condition does not limit which messages are polled, because a record and its message have different timestamps."""
+    """Conditions do not restrict the poll, because a record and its message have different timestamps."""
 
     def __init__(self, request: RowRequest, *, dialect: Dialect = "arrow") -> None:
         if request.errors != "raise":
@@ -103,7 +103,7 @@ class MappedRowReader:
     def located(
         self, error: HeaderError, data: Any, *, start: int, end: int, partition_values: Mapping[str, Any]
     ) -> HeaderError:
-        """Return an error that a call with these arguments raised, with topic, partition and offset of its message."""
+        """Return an error of a call with these arguments, extended by topic, partition and offset of its message."""
         if error.offset is not None:
             return error
         return self._messages.located(error, data, start=start, end=end, partition_values=partition_values)
@@ -111,12 +111,12 @@ class MappedRowReader:
     def _selected_rows(
         self, condition: RowFilter, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch
     ) -> pa.BooleanArray:
-        """Test the condition on each record."""
+        """Evaluate the condition on each record."""
         columns = {
             name: record_columns[name] if name in record_columns else rows.column(name) for name in condition.fields
         }
         if "timestamp" in columns:
-            # Conditions count milliseconds, and columns of Spark microseconds.
+            # Conditions use milliseconds, but Spark's columns have microseconds.
             columns["timestamp"] = columns["timestamp"].cast(TIMES["arrow"])
         return condition.examine(
             columns, record_columns["headers"] if condition.has_headers else None, len(rows)

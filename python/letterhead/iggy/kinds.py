@@ -1,4 +1,4 @@
-"""The kinds of keys and values: fifteen names and their codes."""
+"""Kinds of keys and values: fifteen names and their codes."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class HeaderKind(IntEnum):
 
     @property
     def _is_named(self) -> bool:
-        """Whether the kind is one of the fifteen."""
+        """Whether the kind has a name."""
         return self._value_ in type(self)._value2member_map_
 
     @property
     def _value_type(self) -> str:
-        """The type of a :class:`letterhead.Value` of this kind."""
+        """Type of a :class:`letterhead.Value` of this kind."""
         return "binary" if self is HeaderKind.RAW else str(self) if self._is_named else f"type-{self._value_}"
 
     def as_code(self) -> int:
@@ -97,7 +97,7 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> HeaderKind | None:
-        # A new object for each call, which is not kept: members are equal if their codes are.
+        # A new object for each call, not cached: members are equal if their codes are.
         if not isinstance(value, int) or isinstance(value, bool) or not 16 <= value <= 255:
             return None
         kind = int.__new__(cls, value)

@@ -1,4 +1,4 @@
-"""A message to send."""
+"""Messages to send: :class:`Message`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headers of a message: a map, none, or bytes that cannot be read, such as encrypted headers."""
+"""Headers of a message: a map, None, or undecodable bytes, such as encrypted headers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MessageHeaders: TypeAlias = HeaderMap | bytes | None
 
 
 def normalize_headers(headers: Any) -> MessageHeaders:
-    """Return the headers of a message; decoded ones that are empty are ``None``, as in Iggy's library."""
+    """Return the headers of a message; empty decoded headers become ``None``, as in Iggy's library."""
     if headers is None or isinstance(headers, HeaderMap):
         return headers
     if isinstance(headers, bytes | bytearray | memoryview):
@@ -37,7 +37,7 @@ def normalize_headers(headers: Any) -> MessageHeaders:
 
 
 def map_or_bytes(data: bytes) -> MessageHeaders:
-    """Decode headers in the format ``iggy``; return the bytes if they cannot be read, such as encrypted headers."""
+    """Decode headers in the format ``iggy``; return undecodable bytes, such as encrypted headers, unchanged."""
     try:
         return HeaderMap.from_bytes(data, "iggy") if data else None
     except DecodeError:
@@ -45,7 +45,7 @@ def map_or_bytes(data: bytes) -> MessageHeaders:
 
 
 def read_headers(cursor: Cursor) -> HeaderMap | None:
-    """Read the headers of a message in the format ``iggy-2023``, after their length."""
+    """Read the headers of a message in the format ``iggy-2023``, which follow their length."""
     size = cursor.number(4, "headers length")
     start = cursor.at
     data = cursor.take(size, "headers block")
@@ -54,7 +54,7 @@ def read_headers(cursor: Cursor) -> HeaderMap | None:
 
 
 def encode_headers(headers: MessageHeaders, format: Format) -> bytes:
-    """Return the headers of a message as bytes."""
+    """Encode the headers of a message."""
     if isinstance(headers, HeaderMap):
         return headers.to_bytes(format)
     if headers and format == "iggy-2023":
@@ -72,7 +72,7 @@ def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) ->
 
 
 def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> MessageHeaders:
-    """Read the headers of a message from JSON, from the field of its format."""
+    """Parse the headers of a message from JSON, in the field of its format."""
     present = {name: fields[name] for name in ("headers", "user_headers") if fields.get(name) is not None}
     if not present:
         return None

@@ -1,4 +1,4 @@
-"""Choose partitions of Apache Iggy by a key, as the server does: :func:`partition_of`."""
+"""Choose Iggy partitions by key, as the server does: :func:`partition_of`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MASK = 0xFFFFFFFF
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition of messages with a key: its XXH32 modulo the number of partitions."""
+    """Return the partition for a key: its XXH32 modulo the number of partitions."""
     return _xxh32(key) % partitions
 
 

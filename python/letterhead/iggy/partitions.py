@@ -1,4 +1,4 @@
-"""The partitions of a topic of Apache Iggy, as :mod:`letterhead.offsets.reading` reads them: :class:`IggyPartitions`."""
+"""Partitions of an Apache Iggy topic for :mod:`letterhead.offsets.reading`: :class:`IggyPartitions`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ __all__ = ["FETCH_BYTES", "IggyPartitions"]
 
 FETCH_BYTES = 4 << 20
 
-# A poll requests a number of messages, not of bytes. The number follows from the size of the messages read before.
+# Number of messages in the first poll. Polls limit messages rather than bytes, so later numbers follow from message
+# sizes.
 _FIRST_COUNT = 256
 _MAX_COUNT = 1 << 20
 _MAX_GROWTH = 8
-"""How many times as many messages the next poll may request."""
+"""Maximum growth factor of the number of messages from one poll to the next."""
 
 
 class IggyPartitions(PartitionLog[IggyClient]):
-    """Reads partitions of a topic, a poll at a time.
+    """Reads partitions of a topic, one poll at a time.
 
     Parameters
     ----------
@@ -63,20 +64,20 @@ class IggyPartitions(PartitionLog[IggyClient]):
         return {partition: self.client.first_offset(partition) for partition in partitions}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset that the next message of each partition gets."""
+        """Return the offset after the last message of each partition."""
         return {partition: self.client.end_offset(partition) for partition in partitions}
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first message that was not stored before a time, or the next offset."""
+        """Return the offset of the first message stored at or after a time, or the next offset."""
         return {partition: self.client.offset_since(partition, time) for partition, time in times.items()}
 
     def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the columns of a partition; stream and topic can be named by their numbers."""
+        """Return the columns of a partition; stream and topic may be numbers."""
         topic = partition.topic
         return {"stream": str(topic.stream), "topic": str(topic.topic), "partition": partition.partition}
 
     def start_range(self, requested: OffsetRange) -> None:
-        """Forget the size of the messages of another range."""
+        """Discard message sizes of the previous range."""
         self._count = _FIRST_COUNT
 
     def request(self, remaining: OffsetRange) -> Poll:
@@ -85,7 +86,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
         return self.client.begin_poll(remaining.partition, remaining.start, self._count)
 
     def receive(self, handle: Poll, remaining: OffsetRange) -> Reply:
-        """Wait for the messages of a poll; repeat it with a smaller count if its reply is too large."""
+        """Wait for the messages of a poll; repeat it with fewer messages if the reply is too large."""
         try:
             polled = self.client.end_poll(
                 handle, MAX_REPLY_BYTES if handle.max_count == 1 else max(4 * self._fetch_bytes, 1 << 16)
@@ -125,7 +126,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
         yield from filter(None, rows_up_to_error(read, remaining.start, remaining.end))
 
     def _lax_rows(self, reader: IggyRowReader, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Convert a reply to rows as ``errors`` says."""
+        """Convert a reply to rows by the policy of ``errors``."""
         values = self.partition_values(remaining.partition)
         options: Any = {"start": remaining.start, "end": remaining.end, "partition_values": values}
         batches, _ = batch_ranges(records.data[POLL_PREFIX_LEN:], POLL_PREFIX_LEN)
@@ -140,7 +141,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
     def _rows_around_damage(
         self, reader: IggyRowReader, stored: StoredBatches[BatchRange], options: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
-        """Convert batches, of which some may be damaged as a whole: one row reports each of those."""
+        """Convert batches, some of which may be damaged; each damaged batch becomes one row with its error."""
         data = [bytes(stored.data[batch.position : batch.end]) for batch in stored.batches]
         damaged = errors_of_batches(data, reader.format, error_of_batch)
         after, following = options["start"], [batch.base_offset for batch in stored.batches[1:]]

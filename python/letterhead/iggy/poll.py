@@ -1,4 +1,4 @@
-"""The request to read messages of a topic: :class:`PollMessages`, with its consumer and its start."""
+"""Request for messages of a topic: :class:`PollMessages`, with its consumer and its start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Consumer", "PollMessages", "PollingStrategy"]
 ConsumerKind: TypeAlias = Literal["consumer", "consumer_group"]
 PollingKind: TypeAlias = Literal["offset", "timestamp", "first", "last", "next"]
 
-# The code of a kind on the wire is its index here, counted from 1.
+# Kinds of consumers. The code on the wire is the index, starting at 1.
 _CONSUMERS: tuple[ConsumerKind, ...] = ("consumer", "consumer_group")
 _STRATEGIES: tuple[PollingKind, ...] = ("offset", "timestamp", "first", "last", "next")
 
@@ -28,7 +28,7 @@ _CONSUMER_FIELD = {"iggy-2023": "id", "iggy": "consumer_id"}
 
 @dataclass(frozen=True)
 class Consumer:
-    """The consumer of a poll: a single consumer, or a consumer group.
+    """Consumer of a poll: a single consumer, or a consumer group.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class PollingStrategy:
-    """Where in the partition a poll begins.
+    """Position in the partition at which a poll begins.
 
     Parameters
     ----------

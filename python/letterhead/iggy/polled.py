@@ -26,7 +26,7 @@ _HEADER_FIELDS = ("checksum", "id", "offset", "timestamp", "origin_timestamp", "
 
 
 class MessageState(Enum):
-    """The state of a message in releases 0.0.40 to 0.6."""
+    """State of a message in releases 0.0.40 to 0.6."""
 
     AVAILABLE = "available"
     UNAVAILABLE = "unavailable"
@@ -96,7 +96,7 @@ class PolledMessage(transport.JsonModel):
         self.payload = bytes_of(self.payload, "the payload")
 
     def _check_numbers(self) -> None:
-        """Raise if a number does not fit its field; attributes may be set after construction."""
+        """Raise EncodeError if a number does not fit its field; attributes may be set after construction."""
         for name, number, bits in (
             ("the offset", self.offset, 63),
             ("the timestamp", self.timestamp, 63),
@@ -387,7 +387,7 @@ class PolledMessages(transport.JsonModel):
         partition, current = cursor.number(4, "partition"), cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
         if validate:
-            # The format includes the prefix of a reply.
+            # The format does not cover the prefix of a reply.
             messages = [PolledMessage._from_message(message) for message in messages_of(data, POLLED["iggy"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
@@ -410,7 +410,7 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
 
 
 class _Framing(NamedTuple):
-    """The result of reading bytes as messages of ``iggy-2023`` with or without state and checksum."""
+    """Result of parsing messages of ``iggy-2023`` with or without state and checksum."""
 
     messages: int
     is_complete: bool
@@ -444,7 +444,7 @@ def _has_state(data: bytes) -> bool:
 
 
 def _prefix_size(data: bytes) -> int:
-    """Return the number of bytes before the messages of a reply: 16, or 4 in replies without a partition."""
+    """Return the length of the prefix before the messages of a reply: 16, or 4 in replies without a partition."""
     sizes = (16, 4) if len(data) >= 16 else (4,)
     for size in sizes:
         announced = int.from_bytes(data[size - 4 : size], "little")

@@ -1,4 +1,4 @@
-"""The request to append messages to a topic."""
+"""Request to append messages to a topic."""
 
 from __future__ import annotations
 

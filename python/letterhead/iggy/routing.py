@@ -1,4 +1,4 @@
-"""Where messages go: a stream, a topic, and how a partition is chosen."""
+"""Destination of messages: a stream, a topic, and the choice of a partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Identifier", "Partitioning", "as_identifier", "read_kind"]
 PartitioningKind: TypeAlias = Literal["balanced", "partition_id", "messages_key"]
 _Kind = TypeVar("_Kind", bound=str)
 
-# The code of a kind on the wire is its index here, counted from 1.
+# Kinds of identifiers. The code on the wire is the index, starting at 1.
 _IDENTIFIERS = ("numeric", "named")
 _PARTITIONINGS: tuple[PartitioningKind, ...] = ("balanced", "partition_id", "messages_key")
 
@@ -108,7 +108,7 @@ def as_identifier(value: Identifier | int | str) -> Identifier:
 
 
 def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], owner: str, field: str = "") -> _Kind:
-    """Read the code of a kind."""
+    """Read a kind by its code."""
     code = cursor.number(1, f"{field or owner} kind")
     if not 1 <= code <= len(kinds):
         cursor.refuse("unknown_type", f"{owner} kind {code} is unknown", back=1)

@@ -1,4 +1,4 @@
-"""Convert replies to polls, and stored batches, of Apache Iggy to Arrow record batches."""
+"""Convert replies to polls and stored batches of Apache Iggy to Arrow record batches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FIELDS = ("offset", "timestamp", "origin_timestamp", "id", "headers", "payload",
 """Columns of a message."""
 
 PARTITION_COLUMNS = {"stream": pa.string(), "topic": pa.string(), "partition": pa.int64()}
-"""Columns with the same value in all rows of a partition, and their types."""
+"""Columns with a constant value in a partition, and their types."""
 
 COLUMNS = (*PARTITION_COLUMNS, *FIELDS[:-1])
-"""The default columns."""
+"""Default columns."""
 
 WHERE_FIELDS: dict[str, str] = {
     "stream": "string",
@@ -31,7 +31,7 @@ WHERE_FIELDS: dict[str, str] = {
     "partition": "int64",
     **fields_of_format("iggy-batch"),
 }
-"""Fields of a message in a condition."""
+"""Fields of a message that a condition can name."""
 
 _TIME = pa.timestamp("us", "UTC")
 
@@ -46,7 +46,7 @@ class IggyRowReader(RowReader):
     where_fields = WHERE_FIELDS
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
-        """Return the types of both timestamps."""
+        """Return the types of both timestamp columns."""
         return {"timestamp": _TIME, "origin_timestamp": _TIME}
 
     def as_times(self, column: pa.Array) -> pa.Array:
@@ -76,7 +76,7 @@ class IggyRowReader(RowReader):
         end: int = LAST_OFFSET,
         partition_values: Mapping[str, Any],
     ) -> HeaderError:
-        """Return an error that a call with these arguments raised, with topic, partition and offset of its message."""
+        """Return an error of a call with these arguments, extended by topic, partition and offset of its message."""
         offset = self._offset_in_error(_column_of(data, start, end), partition_values, None, start, end)
         # The offset identifies the message.
         message = without_message_number(error.message)
@@ -89,12 +89,12 @@ class IggyRowReader(RowReader):
 
 
 def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:
-    """Return stream and topic as errors name them; None if they are unknown."""
+    """Return stream and topic for errors; None if they are unknown."""
     return None if partition_values["topic"] is None else f"{partition_values['stream']}/{partition_values['topic']}"
 
 
 def _column_of(data: Any, start: int, end: int) -> pa.BinaryArray:
-    """Return a column with a batch in each row, null if it is outside of the range, or with a buffer of them in one."""
+    """Return a column with a batch in each row, null if out of range, or with all batches of a buffer in one row."""
     if isinstance(data, StoredBatches):
         ranges = zip(data.batches, data.last_offsets, strict=True)
         return batch_column(data, [last >= start and batch.base_offset < end for batch, last in ranges])

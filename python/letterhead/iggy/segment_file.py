@@ -1,4 +1,4 @@
-"""The batches of a segment file of Iggy: :class:`IggySegmentFile`."""
+"""Batches in a segment file of Iggy: :class:`IggySegmentFile`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from letterhead.offsets.segment_file import SegmentFile
 __all__ = ["BatchRange", "IggySegment", "IggySegmentFile", "batch_ranges", "error_of_batch"]
 
 MAX_OFFSETS = (1 << 32) - 1
-"""Offsets that a segment can hold: this many messages have 200 GB."""
+"""Maximum number of offsets in a segment; as many messages have 200 GB."""
 
 _LENGTH_END = BATCH_LENGTH_AT + 8
 _CHECKSUM_AT = _LENGTH_END
@@ -34,14 +34,14 @@ _COUNT_AT = 48
 
 
 class IggySegment(NamedTuple):
-    """One file of a partition."""
+    """Segment file of a partition."""
 
     path: Path
-    stream: str | None  # stream, topic and partition are the numbers in the path
+    stream: str | None  # stream, topic and partition are numbers from the path
     topic: str | None
     partition: int | None
     base_offset: int
-    next_offset: int | None  # where the next file of the partition begins
+    next_offset: int | None  # start of the next file of the partition
 
     @property
     def partition_values(self) -> dict[str, Any]:
@@ -50,27 +50,27 @@ class IggySegment(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The current size of the file in bytes."""
+        """Current size of the file in bytes."""
         return self.path.stat().st_size
 
 
 class BatchRange(NamedTuple):
-    """Where a batch is in its file, and which messages it has."""
+    """Position of a batch in its file, and its range of messages."""
 
     position: int
     end: int
     base_offset: int  # offset of the first message
     last_offset: int
-    time: int  # when the server stored the messages, in microseconds since 1970
+    time: int  # time at which the server stored the messages, in microseconds since 1970
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
         return self.end - self.position
 
     @property
     def records(self) -> int:
-        """The number of its messages."""
+        """Number of messages."""
         return self.last_offset - self.base_offset + 1
 
 
@@ -85,15 +85,15 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     @property
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """Topic and partition as errors name them."""
+        """Topic and partition, as errors show them."""
         return {"topic": topic_in_errors(self.segment.partition_values), "partition": self.segment.partition}
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchRange], int]:
-        """Read the headers of whole batches, or of the first one, and return the byte after the batches, too."""
+        """Read the headers of complete batches, or of the first one; also return the byte after them."""
         return batch_ranges(data, origin, beyond, first=first)
 
     def indexed_position(self, offset: int) -> int:
-        """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
+        """Return the position of a batch at or before an offset, from the index; 0 without an index entry."""
         offsets, _, positions = index_entries(self.segment.path.with_suffix(".index"), "Q", "little", 3)
         before = bisect_right(offsets, offset)
         return positions[before - 1] if before else 0
@@ -119,14 +119,14 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         return BatchError("wrong_size", f"no whole batch begins here: {content}")
 
     def with_length(self, data: bytes) -> bytes:
-        """Return a batch with the number of its bytes as the length in its header."""
+        """Return a batch whose header contains its actual length."""
         return data[:BATCH_LENGTH_AT] + struct.pack("<Q", len(data)) + data[_LENGTH_END:]
 
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the positions in an array of bytes with a possible length and count of a batch."""
+        """Return the positions in a byte array where length and count of a batch are plausible."""
         import numpy as np
 
-        # Lengths have less than 48 bits.
+        # Lengths are below 2^48, so that two of their bytes are zeros.
         zeros = window[: max(len(window) - FIRST_MESSAGE_LEN, 0) + _LENGTH_END] == 0
         candidates = np.flatnonzero(zeros[_LENGTH_END - 2 : -2] & zeros[_LENGTH_END - 1 : -1])
         lengths: Any = sum(
@@ -137,12 +137,12 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         return candidates[fits]
 
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-        """Return the error of a whole batch among errors of the batch; others concern one message."""
+        """Return the first error that concerns a whole batch, not one message; None if there is none."""
         return error_of_batch(data, errors)
 
 
 def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = False) -> tuple[list[BatchRange], int]:
-    """Read the headers of whole batches, or of the first one, and return the byte after the batches, too.
+    """Read the headers of complete batches, or of the first one; also return the byte after them.
 
     ``data`` begins at byte ``origin``, and ``beyond`` bytes follow.
     """
@@ -160,7 +160,7 @@ def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = F
 
 
 def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-    """Return the error of a whole batch among errors of the batch, or None if they concern single messages."""
+    """Return the first error that concerns a whole batch, or None if all concern single messages."""
     checksums = [error for error in errors if error["code"] == "bad_crc"]
     for error in checksums:
         if error["byte_offset"] == _CHECKSUM_AT:

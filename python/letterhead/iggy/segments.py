@@ -1,4 +1,4 @@
-"""Read the log files that a server of Apache Iggy keeps of its partitions: :class:`IggySegments`.
+"""Read the log files of an Apache Iggy server: :class:`IggySegments`.
 
 ::
 
@@ -53,7 +53,7 @@ class IggySegments(SegmentLog[IggySegment, BatchRange]):
         return TopicPartition(topic_in_errors(segment.partition_values), segment.partition)  # type: ignore[arg-type]
 
     def first_since(self, file: IggySegmentFile, batch: BatchRange, time: int) -> tuple[bool, int | None]:
-        """Return whether a batch was stored before a time in milliseconds, or its first offset: it is stored at once."""
+        """Return whether a batch was stored before a time, else its first offset: its messages share a timestamp."""
         return (True, None) if batch.time < 1000 * time else (False, batch.base_offset)
 
     def read(
@@ -83,7 +83,7 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
 
 
 def is_iggy_log(file: Path) -> bool:
-    """Return whether a log file is of a server of Iggy, by its first batch, or by its path if it is empty."""
+    """Return whether a log file belongs to an Iggy server, by its first batch, or by its path if it is empty."""
     with open_regular(file) as data:
         head = data.read(BATCH_HEADER_LEN)
     if not IggyBatchHeader.is_within(head):
@@ -94,7 +94,7 @@ def is_iggy_log(file: Path) -> bool:
 
 
 def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:
-    # Numbers are sorted by value, not as text.
+    # Sort numbers by value, not as text.
     return [(int(part) if part.isdecimal() else -1, part) for part in file.parent.parts], file.name
 
 
@@ -107,7 +107,7 @@ def _segment(file: Path, following: Path | None) -> IggySegment:
 
 
 def _first_offset(file: Path) -> int:
-    """Return the offset by which a file is named, otherwise that of its first message; 0 if it has none."""
+    """Return the offset in a file's name, or else of its first message; 0 if it has none."""
     base_offset = _base_offset(file)
     if base_offset is not None:
         return base_offset

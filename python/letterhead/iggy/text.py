@@ -1,4 +1,4 @@
-"""Values as text: parsing a text of a kind, and formatting a value."""
+"""Convert values to and from text by kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNSIGNED = re.compile(r"\+?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 
-# More digits than a number of 128 bits has. Python does not parse thousands of digits.
+# Limit of digits, above that of 128-bit numbers. Python does not parse thousands of digits.
 _MAX_DIGITS = 40
 
 
@@ -78,16 +78,16 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
     if kind is HeaderKind.FLOAT64:
         return Value("float64", number)
     try:
-        # A float of 64 bits in between would round twice; the core parses 32 bits in one step.
+        # Parsing as float64 first would round twice; the core parses float32 in one step.
         return Float32(_through_core(text, "float32:text"))
     except DecodeError as error:
         if error.code != "out_of_range":
             raise
-        return Float32(math.copysign(math.inf, number))  # as Iggy parses digits that are too large
+        return Float32(math.copysign(math.inf, number))  # Iggy also returns infinity for digits that are too large
 
 
 def _through_core(value: str | Value, type: str) -> Any:
-    """Write a value as text with the core, and read it back as another type."""
+    """Format a value as text with the core, and parse it as another type."""
     return select(encode([("v", value)], "kafka", types="text"), {"v": type})["v"]
 
 

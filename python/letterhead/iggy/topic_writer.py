@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 __all__ = ["IggySink", "iggy"]
 
 COLUMNS = ("payload", "headers", "id", "origin_timestamp")
-"""Columns that are written; only the payload is needed."""
+"""Columns that are written; only the payload is required."""
 
 _SERVER_COLUMNS = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
-"""Columns that a reader returns and the server sets: they are not written."""
+"""Columns that readers return but the server sets, so they are not written."""
 
 _BROKER_COLUMNS = (
     "stream", "topic", "partition", "offset", "timestamp_type", "timestampType", "producer_id", "producer_epoch",
     "sequence", "transactional",
 )  # fmt: skip
-"""Columns of Kafka records that are not written either, as readers and Spark name them."""
+"""Columns of Kafka records that are not written either, by the names of readers and Spark."""
 
 _MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
-"""Types of the payloads, headers and times of mapped records."""
+"""Types of payload, headers and time of mapped records."""
 
 
 @documented
@@ -202,9 +202,9 @@ class IggySink(Closing):
         return pa.record_batch([self._ids(batch), times, headers, payloads], MessageFields._fields)
 
     def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Return payloads, headers and times of the messages that Kafka records become."""
+        """Return payloads, headers and times of the messages for Kafka records."""
         parts = []
-        for first in range(0, len(batch), BATCH_ROWS):  # objects of some rows at a time
+        for first in range(0, len(batch), BATCH_ROWS):  # limits the number of Python objects
             rows = batch.slice(first, BATCH_ROWS)
             records = map_rows(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
             columns = [
@@ -245,7 +245,7 @@ class IggySink(Closing):
         return exact_column(batch, name, type, self._before, "iggy-batch")
 
     def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
-        """Raise for the first row for which a condition holds."""
+        """Raise EncodeError for the first row where ``wrong`` is true."""
         row = pc.index(wrong, pa.scalar(True)).as_py()
         if row >= 0:
             raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
@@ -253,7 +253,7 @@ class IggySink(Closing):
     def _by_partition(
         self, batch: pa.RecordBatch, messages: pa.RecordBatch
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-        """Divide messages among partitions; messages of one partition stay in order."""
+        """Divide messages among partitions, preserving the order within each."""
         if self._partition is None and self._key is None:
             for first in range(0, len(messages), BATCH_ROWS):
                 yield next(self._next_partitions), messages.slice(first, BATCH_ROWS)
@@ -286,7 +286,7 @@ class IggySink(Closing):
 
 
 def _yield_messages(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
-    """Yield messages as objects, about as many at a time as a batch has."""
+    """Yield messages as Python objects, in groups of about the size of a batch."""
     bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
     step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))
     for first in range(0, len(messages), step):

@@ -1,6 +1,7 @@
 """Messages on the wire: a cursor that reads fields, and the batches of the format ``iggy``.
 
-:mod:`letterhead.iggy.batches` has the layout of a batch. Its partition, base offset and base timestamp are from the server.
+:mod:`letterhead.iggy.batches` documents the layout of a batch, whose partition, base offset and base timestamp are set
+by the server.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Cursor:
         self.data = data
         self.format = format
         self.at = 0
-        self.prefix = ""  # how the text of an error begins, such as "message 3: "
+        self.prefix = ""  # prefix of error messages, such as "message 3: "
 
     @property
     def left(self) -> int:
@@ -43,34 +44,34 @@ class Cursor:
         return int.from_bytes(self.take(size, field), "little")
 
     def natural(self, field: str) -> int:
-        """Read an unsigned number of 64 bits that fits int64."""
+        """Read a 64-bit unsigned number that fits int64."""
         number = self.number(8, field)
         self.check_int64(number, field, back=8)
         return number
 
     def check_int64(self, number: int, field: str, *, back: int) -> None:
-        """Raise if a number that was read, or a sum of such numbers, does not fit int64."""
+        """Raise DecodeError if a number, or a sum of numbers, does not fit int64."""
         if number >= 1 << 63:
             self.refuse("out_of_range", f"{field} does not fit int64", back=back)
 
     def check_count(self, announced: int, received: int, at: int) -> None:
-        """Raise if there are not as many messages as a count at a position announces."""
+        """Raise DecodeError if the received messages differ from the announced count."""
         if received != announced:
             message = f"{announced} messages are announced and {received} are there"
             refuse_bytes("wrong_size", message, self.format, at)
 
     def end(self, last: str) -> None:
-        """Raise if there are bytes left."""
+        """Raise DecodeError if bytes are left."""
         if self.left:
             self.refuse("trailing_bytes", f"{count_noun(self.left, 'byte')} left after the {last}")
 
     def refuse(self, code: str, message: str, *, back: int = 0) -> NoReturn:
-        """Raise an error at this place, or some bytes before it."""
+        """Raise an error at the current position, or ``back`` bytes before it."""
         refuse_bytes(code, self.prefix + message, self.format, self.at - back)
 
 
 class Frame(NamedTuple):
-    """One message of a batch; the last three fields are not written."""
+    """Message of a batch; the last three fields are not written."""
 
     id: int
     origin_timestamp: int
@@ -82,7 +83,7 @@ class Frame(NamedTuple):
 
 
 def read_batches(cursor: Cursor) -> Iterator[Frame]:
-    """Read all batches, without a check of checksums and headers."""
+    """Read all batches, without verifying checksums and headers."""
     index = 0
     while cursor.left:
         start = cursor.at
@@ -121,7 +122,7 @@ def begins_batch(data: bytes, at: int) -> bool:
 
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
-    """Return a batch of at least one message, with checksums; in a request partition, offset and timestamp are 0."""
+    """Return a batch of at least one message, with checksums; partition, offset and timestamp of a request are 0."""
     from letterhead.iggy import batches  # imported on first use, as in `letterhead.one_message`
 
     origin = min(frame.origin_timestamp for frame in frames)

@@ -1,4 +1,4 @@
-"""Append messages to partitions of Apache Iggy, each once, although connections end: :class:`IggyWriter`."""
+"""Append messages to Apache Iggy exactly once, even if connections end: :class:`IggyWriter`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from letterhead.written import Appended
 __all__ = ["IggyWriter"]
 
 _PAUSE = 0.1
-"""Seconds between two searches for a batch; the last one begins this long after the server has ended the connection."""
+"""Seconds between two searches for a batch, and between the end of the connection at the server and the last search."""
 
 _SETTLE = 2.0
-"""Seconds after which a batch counts as lost if the user may not list the connections of the server."""
+"""Seconds after which a batch counts as lost if the user may not list the server's connections."""
 
 
 class IggyWriter(Closing):
     """Appends messages in batches and waits until each is acknowledged.
 
-    If a connection ends before, the batch can still be on its way. It is sent again only if the partition does not have
-    it after the server itself has ended the connection. A user without the permission to list connections waits for two
-    seconds instead. Batches are recognized by the checksums of their messages.
+    If a connection ends before the acknowledgement, the batch may still be in transit. It is sent again only if the
+    partition does not contain it after the server itself has closed the connection. Without permission to list
+    connections, the writer waits for two seconds instead. Batches are recognized by the checksums of their messages.
     """
 
     def __init__(self, client: IggyClient) -> None:
@@ -66,7 +66,7 @@ class IggyWriter(Closing):
     def _offset_if_appended(
         self, partition: TopicPartition, batch: EncodedBatch, lost: UnacknowledgedBatchError, until: float
     ) -> int | None:
-        """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
+        """Return the offset of a batch whose connection has ended, or None once the server can no longer append it."""
         try:
             return self._search(partition, batch, lost, until)
         except TimeoutError:

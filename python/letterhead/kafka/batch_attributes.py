@@ -1,4 +1,4 @@
-"""Numbers in record batches: bits of their attributes, codecs, and types of control records."""
+"""Constants of record batches: bits of their attributes, codecs, and types of control records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def codec_name(code: int) -> str:
 
 
 class ControlType(IntEnum):
-    """The type of a control record: the end of a transaction, or an event in Kafka's metadata log."""
+    """Type of a control record: the end of a transaction, or an event in Kafka's metadata log."""
 
     ABORT = 0
     COMMIT = 1
@@ -32,5 +32,5 @@ class ControlType(IntEnum):
 
 
 def control_type(key: bytes | None) -> int | None:
-    """Return the number of the type, which follows a version in the key of a control record; None if the key is too short."""
+    """Return the type of a control record, which follows a version in its key; None if the key is too short."""
     return int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else None

@@ -1,4 +1,4 @@
-"""The batches of a log as rows, one for each, instead of their records: :class:`BatchRowReader`, :class:`SegmentBatchReader`."""
+"""Read one row per batch of a log, instead of its records: :class:`BatchRowReader`, :class:`SegmentBatchReader`."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ BATCH_COLUMNS: dict[str, pa.DataType] = {
     "control": pa.bool_(),
     "checksum": pa.string(),
 }
-"""The default columns, and their types. Messages of formats before 2 have null where they lack a field."""
+"""Default columns and their types. Values are null where a message of a format before 2 lacks the field."""
 
 DATA = "data"
-"""A column of the bytes of batches, which is returned if it is requested."""
+"""Column with the bytes of batches, returned only on request."""
 
-# After the last offset: the first timestamp, the largest one, the producer, its epoch and the first sequence number.
+# Fields after the last offset: first and largest timestamp, producer, its epoch and the first sequence number.
 _HEADER = struct.Struct(">27xqqqhi")
 
 
 class BatchRowReader:
     """Converts the headers of record batches to rows, as :class:`~letterhead.kafka.record_sets.KafkaRowReader` does records.
 
-    The column ``checksum`` is ``ok``, or the code of the error if the batch is invalid.
+    The column ``checksum`` is ``ok``, or the error code of an invalid batch.
     """
 
     where: Filter | None = None
@@ -83,7 +83,7 @@ class BatchRowReader:
         skipped: Collection[int] = (),
         partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Return a row for each batch that has offsets from ``start`` to before ``end``; None if there are none."""
+        """Return a row for each batch with offsets from ``start`` to before ``end``; None if there are none."""
         chosen = [batch for batch in stored.batches if batch.last_offset >= start and batch.base_offset < end]
         if not chosen:
             return None
@@ -106,7 +106,7 @@ class BatchRowReader:
 
 
 class SegmentBatchReader(BatchRowReader):
-    """Converts batches of segment files, as :class:`~letterhead.kafka.segments.KafkaSegmentRowReader` does."""
+    """Converts batches of segment files to one row each, instead of their records."""
 
     def rows(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, transactions: Transactions
@@ -119,11 +119,11 @@ class SegmentBatchReader(BatchRowReader):
                 yield rows
 
     def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
-        """Return False: where batches begin in damaged bytes is unknown."""
+        """Return False, because the boundaries of batches in damaged bytes are unknown."""
         return False
 
     def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
-        """Return no row."""
+        """Return no row for an error."""
         return empty_batch(self.schema)
 
 

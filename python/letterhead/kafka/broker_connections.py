@@ -37,30 +37,30 @@ try:
     from letterhead.kafka.responses import FindMismatch
     from letterhead.kafka.transport import DirectSockets, LargeTlsReads, LoginTokens, OwnMechanism, ResponseFrames
 except ImportError as error:
-    # An old version is installed, but lacks these modules.
+    # An old version is installed, which lacks these modules.
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("a topic of Kafka", version, "letterhead[kafka]")) from error
 
 __all__ = ["Attempt", "BrokerConnections"]
 
 Attempt = Callable[[float], Awaitable[Any]]
-"""Sends the requests of a call; gets its deadline, and is called again after temporary errors."""
+"""Function that sends the requests of a call by a deadline. It is called again after temporary errors."""
 
 _BACKOFF = 0.1
 _MAX_EXTRA_BYTES = 128 << 20
-"""Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
+"""Limit of bytes in a response beyond the requested ones: a broker sends at least one whole batch."""
 
 _RECONNECT_MS = 1000
-"""Longest time between two tries to connect to a broker, as in Java's clients. A broker that is started again is used at once."""
+"""Maximum pause between attempts to connect to a broker, as in Java, so that a restarted broker is soon used."""
 
 _SETUP_MS = 10_000
-"""How long a connection to one broker may take, before the next one is tried."""
+"""Time limit of a connection to one broker, after which the next one is tried."""
 
 
 class BrokerConnections(Closing):
     """Connections to a cluster, and the thread that runs them.
 
-    Each call ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
+    Each call ends within ``timeout`` seconds, including name lookup, connections, authentication and retries.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -83,7 +83,7 @@ class BrokerConnections(Closing):
         self._net.start()
 
     def _options(self) -> dict[str, Any]:
-        """Return the settings as options of kafka-python."""
+        """Return the settings as options for kafka-python."""
         settings = self._settings
         options: dict[str, Any] = {
             "bootstrap_servers": settings.servers.split(","),
@@ -91,7 +91,7 @@ class BrokerConnections(Closing):
             "receive_message_max_bytes": self._max_response_bytes,
             "client_id": "letterhead",
             "reconnect_backoff_max_ms": _RECONNECT_MS,
-            # Several brokers are tried within a short limit, too.
+            # With a third of the limit for each, several brokers are tried even if the limit is short.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
         if settings.login is not None:
@@ -172,7 +172,7 @@ class BrokerConnections(Closing):
         self._manager.cluster.update_metadata(response)
 
     def knows_broker(self, node: Any) -> bool:
-        """Return whether the metadata have named a broker."""
+        """Return whether the metadata lists a broker."""
         return self._manager.cluster.broker_metadata(node) is not None
 
     def add_coordinator(self, response: Any, group: str) -> Any:
@@ -232,10 +232,10 @@ class BrokerConnections(Closing):
         return connection
 
     def _note_failure(self, error: Exception, connection: Any, endpoint: str) -> Exception | None:
-        """Note why a broker did not answer, and return the error to raise instead, if another says more."""
+        """Note why a broker did not answer; return a more specific error to raise instead, if there is one."""
         is_accepted = connection.init_future.succeeded()
         if isinstance(error, kafka_errors.KafkaTimeoutError):
-            connection.close(error)  # a response that comes later is to an earlier request
+            connection.close(error)  # a late response would belong to an earlier request
             silent: Exception = kafka_errors.KafkaTimeoutError(f"{endpoint} does not respond")
             return silent
         if isinstance(error, kafka_errors.KafkaProtocolError):
@@ -252,7 +252,7 @@ class BrokerConnections(Closing):
                 reason = "it ended the TLS handshake, so its port may expect another security.protocol"
                 self._reachability.note_failure(endpoint, reason)
             return None
-        # Errors of Kerberos, and of responses to a login that kafka-python does not check.
+        # Errors of Kerberos, or of authentication responses that kafka-python does not check.
         connection.close()
         if type(error).__module__.partition(".")[0] == "gssapi":
             remedy = login_remedy("GSSAPI", "")
@@ -271,7 +271,7 @@ class BrokerConnections(Closing):
         DirectSockets.addresses[host, port] = addresses
 
     async def _renew_token(self, tokens: CredentialSource, deadline: float) -> None:
-        # In a thread, because requests to an identity provider would stop the thread of the connections.
+        # Requests to an identity provider block, so they run outside of the connections' thread.
         renewed = Future()
 
         def renew() -> None:

@@ -1,4 +1,4 @@
-"""Errors of kafka-python: whether a retry can help, and the errors of Python that users get instead."""
+"""Classify kafka-python's errors by whether a retry can help, and translate them to Python exceptions for users."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _REJECTED = (
 
 
 def is_final(error: Exception) -> bool:
-    """Return whether a retry would fail in the same way."""
+    """Return whether a retry would fail with the same error."""
     if isinstance(error, kafka_errors.UnknownBrokerIdError):  # the metadata does not list a new leader yet
         return False
     return not getattr(error, "retriable", False) or _is_untrusted(error) or demands_certificate(str(error))
 
 
 def has_reason(error: Exception) -> bool:
-    """Return whether an error says what went wrong; instead of others, an earlier error is reported."""
+    """Return whether an error explains the failure; otherwise an earlier error is reported."""
     return not isinstance(error, _WITHOUT_REASON)
 
 
 def time_limit_reason(error: Exception) -> str:
-    """Return what kept a call from succeeding before its time limit."""
+    """Return the reason why a call did not succeed within its time limit."""
     if isinstance(error, kafka_errors.RequestTimedOutError):
         return "a request timed out"
     return str(error.args[0] if isinstance(error, kafka_errors.KafkaTimeoutError) else error)
 
 
 def translate_error(error: Exception, settings: Settings) -> Exception:
-    """Return the error to raise: what went wrong and what to do, without the value of a setting."""
-    # The broker of a failed connection or login, which the method that connects has added.
+    """Return the exception to raise, which explains the failure and the remedy without values of settings."""
+    # Broker of a failed connection or authentication, added by the method that connects.
     servers = getattr(error, "broker", settings.servers)
     mechanism = settings.login.mechanism if settings.login is not None else None
     reason = str(error.args[0]) if error.args else type(error).__name__

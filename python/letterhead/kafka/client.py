@@ -1,4 +1,4 @@
-"""The requests that read a topic: metadata, offsets, and record sets as they are stored: :class:`KafkaClient`."""
+"""Requests for reading topics: metadata, offsets, and stored record sets: :class:`KafkaClient`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from letterhead.kafka.responses import (
 from letterhead.kafka.settings import Settings
 from letterhead.offsets.partition_log import TopicPartition
 
-# After the module that says which version is needed.
+# Imported after broker_connections, whose error names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest  # isort: skip
 from kafka.protocol.metadata import MetadataRequest  # isort: skip
@@ -34,29 +34,29 @@ __all__ = ["EARLIEST_TIME", "LATEST_TIME", "DescribedTopic", "KafkaClient"]
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 
 LATEST_TIME, EARLIEST_TIME = -1, -2
-"""Times that :meth:`KafkaClient.offsets` accepts beside milliseconds."""
+"""Special times for :meth:`KafkaClient.offsets`, in addition to milliseconds."""
 
 _log = logging.getLogger(__name__)
 
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 
 _LEADER_SECONDS = 30.0
-"""How long a partition is read from its leader after a replica failed. Leaders name a replica until it has been out of
-sync for ``replica.lag.time.max.ms``, which is 30 s by default."""
+"""Duration of reads from the leader after a replica failed. Leaders name a replica until it has been out of sync for
+``replica.lag.time.max.ms``, which is 30 s by default."""
 
 
 class DescribedTopic(NamedTuple):
-    """A topic as the brokers describe it."""
+    """Description of a topic from the brokers' metadata."""
 
     name: str
     is_internal: bool
     partitions: list[TopicPartition]
-    replicas: int  # the most that a partition has
-    leaderless: list[TopicPartition]  # partitions that cannot be read at the moment
+    replicas: int  # maximum over the partitions
+    leaderless: list[TopicPartition]  # partitions without a leader, which cannot be read now
 
 
 class _Fetch(NamedTuple):
-    """A fetch: records of a partition from an offset on."""
+    """Fetch of records of a partition from an offset."""
 
     partition: TopicPartition
     offset: int
@@ -68,22 +68,22 @@ class _Fetch(NamedTuple):
 class KafkaClient(BrokerConnections):
     """Reads topics, offsets and record sets of a cluster.
 
-    Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
+    Each method ends within ``timeout`` seconds, including name lookup, connections, authentication and retries.
     """
 
-    _creates_topics = False  # whether brokers that create topics on demand create one that is named
+    _creates_topics = False  # whether metadata requests may create missing topics
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._fetch_bytes = settings.fetch_bytes
         self._rack = settings.rack
         self._leaders: dict[TopicPartition, int] = {}
-        self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
+        self._epochs: dict[TopicPartition, int] = {}  # newest known epochs, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
-        self._replicas: dict[TopicPartition, int] = {}  # last broker read from, where it is not the leader
+        self._replicas: dict[TopicPartition, int] = {}  # last broker read from, if not the leader
         self._leader_only: dict[
             TopicPartition, float
-        ] = {}  # times until which only leaders are read, because a replica failed
+        ] = {}  # deadlines until which only leaders are read, because a replica failed
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class KafkaClient(BrokerConnections):
         return [topic.name for topic in self.described_topics() if not topic.is_internal]
 
     def described_topics(self) -> list[DescribedTopic]:
-        """Return all visible topics in the order of their names."""
+        """Return all visible topics, sorted by name."""
         topics = [topic for topic in self._metadata_of(None).topics if not topic.error_code]
         return [
             DescribedTopic(
@@ -110,11 +110,11 @@ class KafkaClient(BrokerConnections):
         ]
 
     def brokers(self) -> list[int]:
-        """Return the numbers of all brokers."""
+        """Return the ids of all brokers."""
         return sorted(broker.node_id for broker in self._metadata_of([]).brokers)
 
     def cluster_id(self) -> str | None:
-        """Return the id that a cluster gave itself; None if its brokers are too old to have one."""
+        """Return the id of the cluster; None if its brokers are too old to have one."""
         cluster: str | None = self._metadata_of([]).cluster_id
         return cluster
 
@@ -129,7 +129,7 @@ class KafkaClient(BrokerConnections):
         return self.call(partial(self._metadata, topics))
 
     async def _metadata(self, topics: list[str] | None, deadline: float) -> Any:
-        """Request metadata of topics, or of all; note the brokers, leaders and epochs."""
+        """Request metadata of topics, or of all; store the brokers, leaders and epochs."""
         request = MetadataRequest(
             topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=self._creates_topics,
@@ -153,14 +153,14 @@ class KafkaClient(BrokerConnections):
     def _note_leaders(self, response: Any) -> None:
         for topic in response.topics:
             topic_id = topic.topic_id if response.API_VERSION >= 10 else None
-            if self._topic_ids.setdefault(topic.name, topic_id) != topic_id:  # a new topic, whose epochs begin at 0
+            if self._topic_ids.setdefault(topic.name, topic_id) != topic_id:  # recreated topic: epochs begin at 0
                 self._topic_ids[topic.name] = topic_id
                 self._epochs = {known: epoch for known, epoch in self._epochs.items() if known.topic != topic.name}
             for described in topic.partitions:
                 partition = TopicPartition(topic.name, described.partition_index)
-                # Before version 9 the epoch can be an old one (KAFKA-9212).
+                # Before version 9 the epoch can be outdated (KAFKA-9212).
                 epoch = described.leader_epoch if response.API_VERSION >= 9 else -1
-                # A broker that has not heard of the newest election names the leader before it.
+                # A broker that has not learned of the newest election returns the previous leader.
                 is_stale = 0 <= epoch < self._epochs.get(partition, -1)
                 self._leaders[partition] = -1 if is_stale else described.leader_id
                 self._epochs[partition] = max(epoch, self._epochs.get(partition, -1))
@@ -183,7 +183,7 @@ class KafkaClient(BrokerConnections):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return, by partition, the offset of the first record that is not older than a time, or -1 if all are older.
+        """Return, by partition, the offset of the first record at or after a time, or -1 if all are older.
 
         The result has the order of ``times``. A time is in milliseconds since 1970, :data:`EARLIEST_TIME` or
         :data:`LATEST_TIME`; with ``"read_committed"`` the latest is the first offset of the oldest open transaction.
@@ -199,7 +199,7 @@ class KafkaClient(BrokerConnections):
         offsets: dict[TopicPartition, int],
         deadline: float,
     ) -> None:
-        """Add the offsets that are still missing, a request for each leader."""
+        """Add the missing offsets, with one request for each leader."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in times:
             if partition not in offsets:
@@ -251,7 +251,7 @@ class KafkaClient(BrokerConnections):
         return response
 
     async def _fetch(self, fetch: _Fetch, deadline: float) -> Fetched:
-        """Fetch from the leader, or from the replica that it names for the rack of this client."""
+        """Fetch from the leader, or from the replica that it prefers for the rack of this client."""
         partition = fetch.partition
         leader = await self._leader(partition, deadline)
         if not self._rack or time.monotonic() < self._leader_only.get(partition, 0.0):
@@ -279,7 +279,7 @@ class KafkaClient(BrokerConnections):
             if fetched.records:
                 self._replicas[partition] = replica
                 return fetched
-        # Only the leader knows whether there are more records, whether the offset exists, and what an election removed.
+        # Only the leader knows the end of the log, which offsets exist, and what an election removed.
         return await self._fetch_from(leader, fetch, deadline)
 
     async def _fetch_from(self, node: int, fetch: _Fetch, deadline: float, *, rack: str = "") -> Fetched:
@@ -300,7 +300,7 @@ class KafkaClient(BrokerConnections):
             isolation_level=ISOLATION[fetch.isolation],
             topics=[FetchRequest.FetchTopic(topic=fetch.partition.topic, partitions=[partition])],
             rack_id=rack,
-            # From version 13 on, topics are named by ids instead.
+            # From version 13 on, topics are identified by ids instead.
             min_version=4,
             max_version=12,
             **_NO_SESSION,

@@ -1,4 +1,4 @@
-"""Records together with the control records that end transactions: :class:`ControlRowReader`."""
+"""Read records together with the control records that end transactions: :class:`ControlRowReader`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from letterhead.offsets.stored_batches import StoredBatches
 __all__ = ["CONTROL_COLUMNS", "ControlRowReader"]
 
 CONTROL_COLUMNS = (*COLUMNS, "control", "aborted")
-"""The default columns."""
+"""Default columns."""
 
 
 class ControlRowReader(KafkaRowReader):
-    """Converts all records of record sets to rows, and has two more columns.
+    """Converts all records of record sets to rows, including control records, with two more columns.
 
     ``control`` is the type of a control record, null for other records; ``aborted`` tells whether the transaction of a
     record was aborted.
@@ -36,7 +36,7 @@ class ControlRowReader(KafkaRowReader):
 
     def __init__(self, request: RowRequest, **options: Any) -> None:
         super().__init__(request, **options)
-        # The type of a control record is in its key.
+        # The key of a control record contains its type.
         self._fields += [name for name in ("key", "control") if name not in self._fields]
         if "control" in self._columns:
             self.schema = self.schema.set(self.schema.get_field_index("control"), pa.field("control", pa.string()))
@@ -50,7 +50,7 @@ class ControlRowReader(KafkaRowReader):
         skipped: Collection[int] = (),
         partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Read the records of consecutive batches; ``skipped`` has the base offsets of aborted batches."""
+        """Read the records of consecutive batches; ``skipped`` contains the base offsets of aborted batches."""
         parts, before = [], 0
         for aborted, group in groupby(stored.batches, key=lambda batch: batch.base_offset in skipped):
             part = [*group]

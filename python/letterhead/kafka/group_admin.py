@@ -1,4 +1,4 @@
-"""Consumer groups as an operator sees them: :func:`list_groups`, :func:`describe_group` and :func:`plan_reset`."""
+"""Administer consumer groups: :func:`list_groups`, :func:`describe_group` and :func:`plan_reset`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _CONSUMER = "consumer"
 
 
 class Group(NamedTuple):
-    """A group in a list."""
+    """List entry of a group."""
 
     name: str
-    state: str | None  # older brokers do not tell
+    state: str | None  # older brokers do not return it
     type: str | None  # classic, consumer, share or streams
-    protocol: str  # "consumer", or what others use groups for, such as "connect"
+    protocol: str  # "consumer", or another use of groups, such as "connect"
 
 
 class Member(NamedTuple):
@@ -45,7 +45,7 @@ class Member(NamedTuple):
 
 
 class GroupPosition(NamedTuple):
-    """How far a group has come in a partition."""
+    """Position of a group in a partition."""
 
     partition: TopicPartition
     committed: int | None
@@ -54,12 +54,12 @@ class GroupPosition(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are left."""
+        """Number of offsets that the group has not read yet."""
         return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
 
 
 class GroupDescription(NamedTuple):
-    """A group, its members, and how far it has come."""
+    """Group with its members and positions."""
 
     name: str
     state: str
@@ -74,21 +74,21 @@ class GroupDescription(NamedTuple):
 
     @property
     def has_members(self) -> bool:
-        """Whether consumers are active, which commit offsets themselves."""
+        """Whether consumers are active; they commit offsets themselves."""
         return self.state not in _EMPTY
 
 
 class OffsetChange(NamedTuple):
-    """The offset that a group gets in a partition, before it is committed."""
+    """New offset of a group in a partition, before it is committed."""
 
     partition: TopicPartition
     committed: int | None
     new: int
-    requested: int  # another one, if the partition does not have it
+    requested: int  # differs from the new offset if the partition does not have it
 
 
 def list_groups(client: KafkaClient) -> list[Group]:
-    """Return all groups that the user may describe, in the order of their names."""
+    """Return all groups that the user may describe, sorted by name."""
     groups: dict[str, Group] = {}
     for broker in client.brokers():
         response = client.call(partial(_list_groups, client, broker))
@@ -139,7 +139,7 @@ async def _describe_group(offsets: GroupOffsets, deadline: float) -> Any:
     request = DescribeGroupsRequest(groups=[name], include_authorized_operations=False, min_version=0, max_version=6)
     response = await offsets.send_to_coordinator(request, deadline, partial(_find_group_mismatch, name))
     [group] = response.groups
-    # Groups of the protocol of KIP-848 are not found either: the list has their state.
+    # Groups of the protocol of KIP-848 are not found either; the list contains their state.
     if group.error_code != kafka_errors.GroupIdNotFoundError.errno:
         check_code(group.error_code, f"group {name!r}")
     return group
@@ -153,7 +153,7 @@ def plan_reset(
     shift: int | None,
     partitions: Mapping[str, Iterable[int] | None],
 ) -> list[OffsetChange]:
-    """Return the offsets that a group would get, within those that the partitions have.
+    """Return the new offsets of a group, clipped to the offsets of the partitions.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _resolve_offsets(
     first: Mapping[TopicPartition, int],
     end: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the offset of a point in each partition."""
+    """Return the offset for a position in each partition."""
     other = group_of("to=", spec)
     if other is not None:
         points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)

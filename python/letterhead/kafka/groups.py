@@ -1,6 +1,6 @@
 """Offsets of consumer groups, for tools that show lag: :class:`GroupOffsets` and :class:`OffsetCommits`.
 
-No group is joined. Offsets are read and written as by a consumer that assigns its partitions itself.
+No group is joined: offsets are read and written as by a consumer that assigns its partitions itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GroupOffsets:
         self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, int]:
-        """Return the committed offsets of the partitions that have one; None means all partitions."""
+        """Return the committed offsets of partitions that have one; None means all partitions."""
         requested = None if partitions is None else list(partitions)
         offsets: dict[TopicPartition, int] = self._connections.call(partial(self._fetch_offsets, requested))
         return offsets
@@ -71,7 +71,7 @@ class GroupOffsets:
     def start_points(
         self, partitions: Sequence[TopicPartition], option: str, *, can_be_new: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return where reading begins: at the committed offset, or at the first offset if the partition has none.
+        """Return the start offsets: the committed ones, or the first offset of partitions without one.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class GroupOffsets:
             )
             for topic, numbers in _group_by_topic(offsets).items()
         ]
-        # From version 10 on, topics are named by ids instead.
+        # From version 10 on, topics are identified by ids instead.
         request = OffsetCommitRequest(
             group_id=self.group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
             retention_time_ms=-1, topics=topics, min_version=2, max_version=8,
@@ -133,8 +133,8 @@ class GroupOffsets:
         self._connections.wait(pending)
 
     async def send_to_coordinator(self, request: Any, deadline: float, find_mismatch: FindMismatch) -> Any:
-        """Send a request to the broker that has the offsets of the group."""
-        node, self._coordinator = self._coordinator, None  # another one is looked up after an error
+        """Send a request to the coordinator of the group."""
+        node, self._coordinator = self._coordinator, None  # looked up again after an error
         if node is None:
             node = await self._find_coordinator(deadline)
         response = await self._connections.send(node, request, deadline, find_mismatch)
@@ -151,7 +151,7 @@ class GroupOffsets:
 
 
 class OffsetCommits:
-    """Commits offsets while ranges are read: at the start, after each response that was read, and at the end.
+    """Commits offsets during reading: at the start, after each response, and at the end.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class OffsetCommits:
             group.commit(self._offsets)
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
-        """Commit that a partition was read up to an offset, unless an earlier commit is still on its way."""
+        """Commit that a partition was read up to an offset, unless an earlier commit is pending."""
         self._offsets[partition] = offset
         if self._pending is None or self._pending.is_done:
             self._wait()
@@ -185,7 +185,7 @@ class OffsetCommits:
             self._group.commit(self._ends)
 
     def finish_at(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets within the ranges, where reading has ended early, and wait until the brokers have stored them."""
+        """Commit offsets within the ranges after reading stopped early, and wait until the brokers have stored them."""
         self._wait()
         if self._offsets:
             self._group.commit({**self._offsets, **positions})

@@ -16,7 +16,7 @@ __all__ = ["Deadline", "failure_reason", "is_temporary", "open_with"]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follow no redirection: the secret is for the named server only."""
+    """Refuse redirections: the secret is for the named server only."""
 
     def redirect_request(self, *arguments: Any) -> None:
         """Return no request to follow."""
@@ -24,7 +24,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Deadline:
-    """Ends the connections of requests at a time: time limits of sockets are for each piece of a response."""
+    """Closes connections at a deadline, because time limits of sockets apply only to each piece of a response."""
 
     def __init__(self, until: float) -> None:
         self._until = until
@@ -38,7 +38,7 @@ class Deadline:
         self._timers.clear()
 
     def watch(self, connection: socket.socket) -> None:
-        """End a connection at the time, unless the block is left before."""
+        """Close a connection at the deadline, unless the block ends before."""
         if connection in self._timers:
             return
         timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
@@ -74,19 +74,19 @@ class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
 
         class Watched(http.client.HTTPConnection if self._tls is None else https):  # type: ignore[misc]
             def send(self, data: Any) -> None:
-                super().send(data)  # to a proxy, too, before the connection has TLS
+                super().send(data)  # also sent to a proxy before TLS begins
                 deadline.watch(self.sock)
 
         return Watched(host, **options, **({} if self._tls is None else {"context": self._tls}))
 
 
 def open_with(deadline: Deadline, tls: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Return what opens requests, whose connections end at a deadline; with ``tls`` by HTTPS."""
+    """Return an opener whose connections close at a deadline; with ``tls``, it uses HTTPS."""
     return urllib.request.build_opener(_NoRedirect(), _TimedHandler(deadline, tls))
 
 
 def failure_reason(error: Exception, server: str, remedy: str) -> str:
-    """Return why a request had no response.
+    """Return the reason why a request had no response.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
         If the certificate of the server is not trusted, which further requests do not change; ``remedy`` says where to name
         an authority.
     """
-    # Errors of TLS have a reason, too, which is text.
+    # TLS errors also have an attribute ``reason``, which is text.
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         raise ConnectionError(
@@ -104,5 +104,5 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
 
 
 def is_temporary(status: int) -> bool:
-    """Return whether a request with this status may succeed later."""
+    """Return whether a request that failed with this status may succeed later."""
     return status >= 500 or status == 429

@@ -1,7 +1,7 @@
-"""Logins to Amazon MSK with IAM: :class:`IamIdentity` signs requests with the credentials that botocore finds.
+"""Authenticate to Amazon MSK with IAM: :class:`IamIdentity` signs requests with the credentials that botocore finds.
 
-The mechanism ``AWS_MSK_IAM`` sends a signed request as JSON. librdkafka lacks it, but MSK also accepts the same request as a
-token of ``OAUTHBEARER``. Both are compared with AWS's Java library ``aws-msk-iam-auth`` in ``tests/kafka/test_iam.py``.
+The mechanism ``AWS_MSK_IAM`` sends a signed request as JSON. librdkafka lacks it, but MSK also accepts the same request
+as a token of ``OAUTHBEARER``. ``tests/kafka/test_iam.py`` compares both with AWS's Java library ``aws-msk-iam-auth``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _IGNORED_OPTIONS = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 
 @dataclass(frozen=True, repr=False)
 class IamSettings:
-    """Where credentials come from; without any option from botocore's chain: environment, profile, container, machine."""
+    """Source of credentials; by default botocore's chain: environment, profile, container, machine."""
 
     profile: str | None = None
     role_arn: str | None = None
@@ -62,7 +62,7 @@ class IamSettings:
 
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> IamSettings:
-        """Return the settings that the options of ``IAMLoginModule`` describe; raise ValueError for an unknown one."""
+        """Return the settings for options of ``IAMLoginModule``; raise ValueError for an unknown option."""
         for option in options:
             if option not in _OPTIONS and option not in _IGNORED_OPTIONS:
                 raise unknown_name(f"option of {name}", option, sorted([*_OPTIONS, *_IGNORED_OPTIONS]))
@@ -70,7 +70,7 @@ class IamSettings:
 
 
 class Credentials(NamedTuple):
-    """AWS credentials at one moment."""
+    """AWS credentials at a point in time."""
 
     access_key: str
     secret_key: str
@@ -81,7 +81,7 @@ class Credentials(NamedTuple):
 
 
 class IamIdentity:
-    """The credentials of a login, for several threads.
+    """Current AWS credentials of a client, shared by threads.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class IamIdentity:
         return "<identity of a login with IAM>"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors of Spark have credentials of their own.
+        # Pickling drops the credentials: Spark's executors have their own.
         return {"settings": self._settings, "servers": ",".join(f"{host}:0" for host in self._hosts)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -112,11 +112,11 @@ class IamIdentity:
 
     @property
     def is_due(self) -> bool:
-        """Whether credentials must be obtained or renewed before the next login. That can take seconds."""
+        """Whether credentials must be obtained or renewed before the next authentication, which can take seconds."""
         return time.monotonic() >= self._due
 
     def current(self, seconds: float = 0.0) -> Credentials:
-        """Return the credentials, and renew them if they are due. botocore has time limits of its own.
+        """Return the credentials, renewed if they are due. botocore has its own time limits.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class IamIdentity:
         return base64.urlsafe_b64encode(f"https://{host}/?{query}".encode()).decode().rstrip("=")
 
     def _named_host(self) -> str:
-        """Return the first broker whose name contains the region, if any does."""
+        """Return the first broker whose name contains a region, or an empty string."""
         return next((host for host in self._hosts if _HOST.search(host)), "")
 
     def _region(self, host: str) -> str:
@@ -169,7 +169,7 @@ class IamIdentity:
                 self._session = botocore.session.Session(profile=self._settings.profile)
                 self._source = self._credential_source()
             frozen = None if self._source is None else self._source.get_frozen_credentials()
-            self._region(self._named_host())  # an error here is clearer than one during a login
+            self._region(self._named_host())  # an error here is clearer than one during authentication
         except (BotoCoreError, ClientError) as error:
             raise PermissionError(f"AWS_MSK_IAM got no AWS credentials: {error}") from None
         if frozen is None:
@@ -202,7 +202,7 @@ class IamIdentity:
 
 
 def sign_request(host: str, region: str, credentials: Credentials) -> dict[str, str]:
-    """Return the parameters of a request to connect, with its signature."""
+    """Return the parameters of a signed request to connect."""
     from botocore.auth import SigV4QueryAuth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials as Fixed

@@ -1,4 +1,4 @@
-"""The index file that a broker writes for each segment: byte positions of offsets.
+"""Read the index file that a broker writes for each segment, with byte positions of offsets.
 
 ::
 
@@ -9,9 +9,9 @@
 Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base offset.
 A broker preallocates the file, so zeros can follow its entries.
 
-A position only says where to begin looking, and the batch there is verified. A missing or invalid file counts as empty.
-The indexes of timestamps and of aborted transactions are not read, because the log does not confirm that they omit nothing:
-the headers of its batches say both.
+A position only determines where the search begins, and the batch there is verified. A missing or invalid file counts as
+empty. The indexes of timestamps and of aborted transactions are not read, because they may be incomplete: the headers
+of batches contain both.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def position_before(segment: LogSegment, offset: int) -> int:
 
 
 def offsets_every(segment: LogSegment, size: int) -> list[int]:
-    """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
+    """Return offsets that split a segment into pieces of about ``size`` bytes; none without an index."""
     offsets, positions = _offset_entries(segment)
     cuts = sorted({bisect_left(positions, position) for position in range(size, segment.size - size // 2, size)})
     return [segment.base_offset + offsets[index] for index in cuts if index < len(offsets)]
@@ -52,7 +52,7 @@ def index_entries(
 ) -> list[array[int]]:
     """Read the complete entries of an index as a column for each of ``fields`` integers, of a type of :mod:`array`.
 
-    There are none if the file does not exist or is not a regular file.
+    The result is empty if the file does not exist or is not a regular file.
     """
     try:
         with open_regular(path) as file:
@@ -73,7 +73,7 @@ def _offset_entries(segment: LogSegment) -> tuple[array[int], array[int]]:
 
 
 def _rising(*columns: array[int]) -> int:
-    """Count the entries before a column stops rising, which is where zeros or damaged entries begin."""
+    """Count the entries before a column stops increasing, which is where zeros or damaged entries begin."""
     if not columns[0] or columns[0][0] <= 0:
         return 0
     falls = (next(compress(count(1), map(ge, column, column[1:])), len(column)) for column in columns)

@@ -1,6 +1,6 @@
 """The records of Kafka's internal topics as columns: :func:`internal_topic` of ``__consumer_offsets`` and ``__transaction_state``.
 
-A record that is not decoded, because its type has no columns or its bytes are invalid, has its value in ``undecoded``.
+If the type of a record has no columns, or its bytes are invalid, its value is in ``undecoded``.
 
 Source: the schemas of coordinator records, in ``group-coordinator`` and ``transaction-coordinator`` of Apache Kafka 4.4.
 """
@@ -49,10 +49,10 @@ _RECORDS = {
     20: "streams-group-target-assignment-metadata", 21: "streams-group-target-assignment-member",
     22: "streams-group-current-member-assignment", 23: "streams-group-topology",
 }  # fmt: skip
-"""Types of records in ``__consumer_offsets``, by the number that begins a key."""
+"""Record types of ``__consumer_offsets``, by the number at the start of a key."""
 
 _OF_MEMBERS = (5, 7, 8, 10, 13, 14, 19, 21, 22)
-"""Types whose keys name a member, too."""
+"""Record types whose keys also name a member."""
 
 _STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
@@ -60,14 +60,14 @@ _STATES = (
 
 
 class InternalTopic(NamedTuple):
-    """The columns of an internal topic, those for a screen, and the function that reads them of a key and a value."""
+    """Columns of an internal topic, default columns for a terminal, and the function that decodes a key and a value."""
 
     schema: pa.Schema
     screen_columns: tuple[str, ...]
     read: Callable[[bytes | None, bytes | None], Row]
 
     def columns_of(self, keys: pa.Array, values: pa.Array) -> pa.StructArray:
-        """Read a column of keys and a column of values."""
+        """Decode a column of keys and a column of values into columns."""
         rows = [
             self._row(key, value) for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True)
         ]  # fmt: skip
@@ -82,7 +82,7 @@ class InternalTopic(NamedTuple):
 
 
 def internal_topic(name: str | None) -> InternalTopic | None:
-    """Return how to read an internal topic; None for other topics."""
+    """Return the decoder of an internal topic; None for other topics."""
     return {
         "__consumer_offsets": InternalTopic(
             _OFFSETS, ("record", "group", "committed_topic", "committed_partition", "committed_offset"), _offset_row
@@ -194,7 +194,7 @@ def _transaction(value: bytes) -> Row:
 
 
 def _read_version(value: bytes, newest: int, *, flexible: int) -> tuple[int, FieldReader]:
-    """Return the version of a message, and its fields; raise ValueError for a version that is not known."""
+    """Return the version and the fields of a message; raise ValueError for an unknown version."""
     version = FieldReader(value).int16()
     if not 0 <= version <= newest:
         raise ValueError(f"version {version} of a value")

@@ -1,4 +1,4 @@
-"""Read the login module of ``sasl.jaas.config`` as Kafka's Java clients do: :func:`parse_jaas`.
+"""Parse the login module of ``sasl.jaas.config`` as Kafka's Java clients do: :func:`parse_jaas`.
 
 They read the tokens of ``java.io.StreamTokenizer``: words of letters, digits and ``.-_$``, text in double or single quotes with
 the escapes of C, numbers, comments, and single characters. A value is a word or quoted text: a number needs quotes.
@@ -14,8 +14,8 @@ __all__ = ["parse_jaas"]
 
 _FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-# A number begins with a digit, a dot or a hyphen, and a word with any other character of words. A hyphen alone, and a slash that
-# begins no comment of several lines, are a character and the rest of a line; the slash takes a line end that follows it, too.
+# Numbers begin with a digit, a dot or a hyphen, words with any other word character. A lone hyphen is a character. A
+# slash that begins no block comment starts a line comment, whose first character may be the line end.
 _TOKEN = re.compile(
     r"""
       (?P<blank>  [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*)
@@ -38,7 +38,7 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str) -> tuple[str, dict[str, str]] | None:
-    """Return the class of the login module and its options, or None if Java refuses the text.
+    """Return the class of the login module and its options, or None if Java rejects the text.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def parse_jaas(text: str) -> tuple[str, dict[str, str]] | None:
     options: dict[str, str] = {}
     for key in tokens:
         if key.character == ";":
-            # Kafka's clients accept one login module only.
+            # Kafka's clients accept only one login module.
             return (module.text, options) if next(tokens, None) is None else None
         equals, value = next(tokens, None), next(tokens, None)
         if key.text is None or equals is None or equals.character != "=" or value is None or value.text is None:
@@ -74,7 +74,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _is_closed(inner: str, quote: str) -> bool:
-    """Return whether quoted text ends with its quote, not with an escaped one."""
+    """Return whether quoted text ends with a closing quote rather than an escaped one."""
     return inner.endswith(quote) and (len(inner) - len(inner[:-1].rstrip("\\")) - 1) % 2 == 0
 
 

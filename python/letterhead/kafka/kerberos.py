@@ -1,4 +1,4 @@
-"""Settings of logins by GSSAPI: :class:`KerberosSettings`."""
+"""Settings of authentication by GSSAPI: :class:`KerberosSettings`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IGNORED_OPTIONS = (
 
 @dataclass(frozen=True)
 class KerberosSettings:
-    """Where the ticket comes from: a keytab; by default the cache of ``kinit``, or the keytab of ``KRB5_CLIENT_KTNAME``."""
+    """Source of the ticket: a keytab; by default the cache of ``kinit``, or the keytab of ``KRB5_CLIENT_KTNAME``."""
 
     keytab: str | None = None
     principal: str | None = None  # by default the first one of the keytab
@@ -30,7 +30,7 @@ class KerberosSettings:
 
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> KerberosSettings:
-        """Return the settings that the options of ``Krb5LoginModule`` describe; raise ValueError for an unknown one."""
+        """Return the settings for options of ``Krb5LoginModule``; raise ValueError for an unknown option."""
         known = ("keyTab", "principal", "serviceName", "useKeyTab", *_IGNORED_OPTIONS)
         for option in options:
             if option not in known:

@@ -1,7 +1,7 @@
-"""Rounds of the key derivation in encrypted keys: :func:`check_rounds`.
+"""Limit the rounds of key derivation in encrypted keys: :func:`check_rounds`.
 
-PKCS #8 (PBES1, PBES2 with PBKDF2) and PKCS #12 have them as an integer after a salt: SEQUENCE { OCTET STRING, INTEGER, … }. OpenSSL
-derives the key for as many rounds as a file states, for hours, and no signal ends it.
+PKCS #8 (PBES1, PBES2 with PBKDF2) and PKCS #12 store them as an integer after a salt: SEQUENCE { OCTET STRING, INTEGER,
+… }. OpenSSL runs as many rounds as a file states, possibly for hours, and cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from itertools import pairwise
 __all__ = ["check_rounds"]
 
 MOST_ROUNDS = 10_000_000
-"""Seconds of work; OWASP recommends 600,000 rounds."""
+"""A few seconds of work. OWASP recommends 600,000 rounds."""
 
 _INTEGER, _OCTETS = 0x02, 0x04
 _CONSTRUCTED = 0x20
 _LONG_TAG = 0x1F
 _TAG_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
 _MOST_NESTED = 30
-"""Elements within elements that OpenSSL reads."""
+"""Maximum nesting of elements that OpenSSL reads."""
 
-# OpenSSL takes a hyphen for the end of the text, wherever it is.
+# In OpenSSL, any hyphen ends the text.
 _PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)")
 
 
@@ -38,7 +38,7 @@ def check_rounds(data: bytes, location: str) -> None:
 
 
 def _decode_pem(text: bytes) -> bytes:
-    """Return the bytes of a PEM text; none if it is not base64, which OpenSSL rejects."""
+    """Return the bytes of a PEM text; empty if it is not base64, which OpenSSL rejects."""
     try:
         return base64.b64decode(text)
     except ValueError:
@@ -46,8 +46,8 @@ def _decode_pem(text: bytes) -> bytes:
 
 
 def _rounds(data: bytes) -> Iterator[int]:
-    """Yield integers that follow octets in a sequence."""
-    pending = [(data[: _element(data, 0)[2]], 0)]  # OpenSSL ignores what follows the key
+    """Yield integers that follow an octet string in a sequence."""
+    pending = [(data[: _element(data, 0)[2]], 0)]  # OpenSSL ignores bytes after the key
     while pending:
         content, depth = pending.pop()
         elements = _elements(content)
@@ -70,11 +70,11 @@ def _elements(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _element(data: bytes, position: int) -> tuple[int, int, int]:
-    """Return the tag of an element, where its content begins, and where it ends: after the data if this is cut."""
+    """Return the tag of an element, the start of its content, and its end, which is beyond truncated data."""
     tag, start, length = _header(data, position)
     if length is not None:
         return tag, start, start + length
-    # An element of unknown length ends with two zeros, and may contain others like it.
+    # An element of indefinite length ends with two zeros, and may contain others like it.
     open_elements, at = 1, start
     while open_elements and at < len(data):
         inner, at, length = _header(data, at)
@@ -88,7 +88,7 @@ def _element(data: bytes, position: int) -> tuple[int, int, int]:
 
 
 def _header(data: bytes, position: int) -> tuple[int, int, int | None]:
-    """Return tag, start of the content, and length, which is None if zeros end the content; BER has several forms of each."""
+    """Return tag, content start and length, or None for an indefinite length; BER has several forms of each."""
     cut = (0, len(data) + 1, 0)
     if position >= len(data):
         return cut

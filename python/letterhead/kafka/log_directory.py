@@ -17,19 +17,19 @@ __all__ = ["Paths", "LogSegment", "partitions"]
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 _LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
-"""The name of a segment, also in tiered storage, which appends an id to the offset."""
+"""Name of a segment, also in tiered storage, which appends an id to the offset."""
 
 _DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
 
 
 class LogSegment(NamedTuple):
-    """One file of a log."""
+    """Segment file of a log."""
 
     path: Path
-    topic: str | None  # topic and partition are from the name of the directory
+    topic: str | None  # topic and partition come from the directory name
     partition: int | None
-    base_offset: int  # the least offset in it, from the name of the file, or else from its first batch
-    next_offset: int | None  # where the next segment begins; None for the last segment, which alone may be truncated
+    base_offset: int  # smallest offset, from the file name, or else from the first batch
+    next_offset: int | None  # start of the next segment; None for the last segment, which alone may be truncated
 
     @property
     def partition_values(self) -> dict[str, Any]:
@@ -38,15 +38,15 @@ class LogSegment(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The current size of the file in bytes."""
+        """Current size of the file in bytes."""
         return self.path.stat().st_size
 
 
 def partitions(path: Paths) -> list[list[LogSegment]]:
     """Return the segments of each partition, in the order of their offsets.
 
-    ``path`` is the directory of a partition, a directory of such directories, a file, or files. Files of one directory
-    that are named by their offsets belong to one partition; each other file is a partition of its own.
+    ``path`` is the directory of a partition, a directory of such directories, a file, or files. Files in one directory
+    with offsets as names belong to one partition; any other file is its own partition.
     """
     if isinstance(path, str | os.PathLike):
         root = Path(path)
@@ -109,7 +109,7 @@ def _order_segments(files: Iterable[Path]) -> list[LogSegment]:
 
 
 def _next_offset(last: LogSegment) -> int | None:
-    """Return the base offset of the next segment in the directory of a partition, even if it is not to be read."""
+    """Return the base offset of the next segment in a partition's directory, even if it will not be read."""
     if last.topic is None or not _LOG.fullmatch(last.path.name):
         return None
     names = (_LOG.fullmatch(name) for name in os.listdir(last.path.parent))

@@ -1,6 +1,6 @@
-"""Read the fields of Kafka's own messages, as brokers write them into internal topics: :class:`FieldReader`.
+"""Parse the fields of Kafka's own messages, as brokers write them into internal topics: :class:`FieldReader`.
 
-Integers are big-endian. A flexible message has lengths as varints, counted from 1, so that 0 is null, and ends with tagged
+Integers are big-endian. A flexible message has lengths as varints, offset by 1 so that 0 is null, and ends with tagged
 fields, which are skipped.
 """
 
@@ -17,7 +17,7 @@ _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct
 
 
 class FieldReader:
-    """The fields of a message in their order; each method reads the next one.
+    """Cursor over the fields of a message, in order; each method reads the next one.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class FieldReader:
         return int(_INT64.unpack(self._take(8))[0])
 
     def string(self) -> str:
-        """Read text that is not null."""
+        """Read a non-null string."""
         text = self.nullable_string()
         if text is None:
             raise ValueError("a text is null")
@@ -59,14 +59,14 @@ class FieldReader:
         return None if length < 0 else self._take(length).decode()
 
     def data(self) -> bytes:
-        """Read bytes; empty for null."""
+        """Read bytes; null becomes empty."""
         length = self._varint() - 1 if self.flexible else self.int32()
         return b"" if length < 0 else self._take(length)
 
     def array(self, element: Callable[[], T]) -> list[T]:
-        """Read elements; none for null."""
+        """Read elements; null becomes empty."""
         count = self._varint() - 1 if self.flexible else self.int32()
-        # Each element has at least one byte, so reading with a wrong count fails at the end of the message.
+        # Each element has at least one byte, so a wrong count fails at the end of the message.
         return [element() for _ in range(count)]
 
     def tags(self) -> None:
@@ -96,14 +96,14 @@ class FieldReader:
 
 
 def read_subscription(subscription: bytes) -> list[str]:
-    """Return the topics of a consumer's subscription, as it sends it to the leader of its group."""
+    """Return the topics of a consumer's subscription, which it sends to the leader of its group."""
     fields = FieldReader(subscription)
     fields.int16()
     return fields.array(fields.string)
 
 
 def read_assignment(assignment: bytes) -> list[tuple[str, int]]:
-    """Return the topics and partitions that the leader of a group has assigned to a consumer; none if it has not."""
+    """Return the topics and partitions that the leader of a group assigned to a consumer; empty if there are none."""
     if not assignment:
         return []
     fields = FieldReader(assignment)

@@ -1,4 +1,4 @@
-"""Tokens for the mechanism OAUTHBEARER: :class:`Tokens` obtains them and renews them before they expire.
+"""Obtain tokens for OAUTHBEARER and renew them before they expire: :class:`Tokens`.
 
 A token comes from a function, a setting, a file, or an identity provider with the client credentials of OAuth 2.0
 (RFC 6749, section 4.4). Error messages contain neither tokens nor secrets.
@@ -27,20 +27,20 @@ from letterhead.kafka.tls import TlsSettings, ssl_context
 __all__ = ["CredentialSource", "OAuthSettings", "Token", "TokenProvider", "Tokens"]
 
 TokenProvider: TypeAlias = Callable[[], str]
-"""A function that returns a token that has not expired."""
+"""Function that returns an unexpired token."""
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_BYTES = 1 << 20
 _TRIES = 3
 _REQUEST_SECONDS = 10.0
 _WITHOUT_EXPIRY_SECONDS = 300.0
-"""When to ask again for a token that does not say when it expires."""
+"""Lifetime assumed for a token without an expiry."""
 
 _MOST_SECONDS = 365 * 86_400.0
-"""The longest lifetime of a token: a longer one is cut, because it is renewed anyway."""
+"""Upper limit of a token's lifetime; tokens are renewed earlier anyway."""
 
 _RENEWED_AFTER = 0.8
-"""Part of the lifetime of a token after which it is renewed, as in Kafka's Java client."""
+"""Fraction of a token's lifetime after which it is renewed, as in Kafka's Java client."""
 
 _PAUSE_SECONDS = 5.0
 """Pause between attempts to renew a token that is still valid."""
@@ -48,15 +48,15 @@ _PAUSE_SECONDS = 5.0
 
 @dataclass(frozen=True, repr=False)
 class OAuthSettings:
-    """Where tokens come from; raises ValueError unless the settings name exactly one source."""
+    """Source of tokens; raises ValueError unless the settings name exactly one."""
 
     provider: TokenProvider | None = None
     token: str | None = None
-    endpoint: str | None = None  # https:, http:, or file: with the path of a token
+    endpoint: str | None = None  # https:, http:, or file: with the path of a token file
     client_id: str | None = None
     client_secret: str | None = None
     scope: str | None = None
-    url_encodes: bool = False  # whether id and secret are URL-encoded in the header, as RFC 6749 demands
+    url_encodes: bool = False  # whether id and secret are URL-encoded in the header, as RFC 6749 requires
     extensions: Mapping[str, str] = field(default_factory=dict)
     tls: TlsSettings = field(default_factory=TlsSettings)  # for connections to the endpoint
     prefix: str = ""
@@ -90,7 +90,7 @@ class OAuthSettings:
 
 
 class Token(NamedTuple):
-    """A token, and when it expires, in seconds since 1970."""
+    """Token with its expiry in seconds since 1970."""
 
     text: str
     expires: float
@@ -100,18 +100,18 @@ class Token(NamedTuple):
 
 
 class CredentialSource(Protocol):
-    """Obtains the credentials of a login, and renews them before they expire."""
+    """Obtains credentials, and renews them before they expire."""
 
     @property
     def is_due(self) -> bool:
-        """Whether credentials must be obtained or renewed before the next login. That can take seconds."""
+        """Whether credentials must be obtained or renewed before the next authentication, which can take seconds."""
 
     def current(self, seconds: float = ...) -> object:
-        """Return valid credentials, and obtain them in about ``seconds`` if they are due."""
+        """Return valid credentials; if they are due, obtain them within about ``seconds``."""
 
 
 class Tokens:
-    """The current token of a client, for several threads."""
+    """Current token of a client, shared by threads."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self.extensions = dict(settings.extensions)
@@ -122,11 +122,11 @@ class Tokens:
 
     @property
     def is_due(self) -> bool:
-        """Whether the token has to be obtained or renewed."""
+        """Whether the token must be obtained or renewed."""
         return time.time() >= self._due
 
     def current(self, seconds: float = _REQUEST_SECONDS) -> Token:
-        """Return a token that is valid, and obtain one in ``seconds`` if it is due.
+        """Return a valid token; if it is due, obtain one within ``seconds``.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Tokens:
 def _check_token(text: object, source: str, expires: float | None = None) -> Token:
     if not isinstance(text, str):
         raise TypeError(f"{source} must return the token as str, not {type(text).__name__}")
-    # The characters of a bearer token, RFC 6750; others could end the message of the login.
+    # Characters of a bearer token, RFC 6750. Others could end the authentication message early.
     if not text or not text.isascii() or not all(33 <= ord(character) < 127 for character in text):
         raise ValueError(f"the token of {source} is empty, or has blanks or characters other than ASCII")
     now = time.time()
@@ -188,7 +188,7 @@ def _check_token(text: object, source: str, expires: float | None = None) -> Tok
 
 
 def _expiry(text: str) -> float | None:
-    """Return when a JSON web token expires, or None if it has no expiry. Only the broker verifies it."""
+    """Return the expiry of a JSON web token, or None without one. Only the broker verifies the token."""
     try:
         _, claims, _ = text.split(".")
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
@@ -233,7 +233,7 @@ def _request_token(settings: OAuthSettings, until: float) -> Token:
 
 
 def _post(opener: urllib.request.OpenerDirector, settings: OAuthSettings, timeout: float) -> tuple[int, bytes]:
-    """Request a token; return status and body of the response. The body of an error that cannot be read is empty."""
+    """Request a token; return status and body of the response. The body of an error is empty if it cannot be read."""
     try:
         with opener.open(_request(settings), timeout=timeout) as response:
             return response.status, response.read(_MAX_BYTES)
@@ -275,7 +275,7 @@ def _token_of(body: bytes, server: str) -> Token:
 
 
 def _error_code(status: int, body: bytes) -> str:
-    """Return the status, with the code of RFC 6749 if the response has one."""
+    """Return the status, with the error code of RFC 6749 if the response has one."""
     known = (
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",

@@ -1,4 +1,4 @@
-"""The partitions of a Kafka cluster, as :mod:`letterhead.offsets.reading` reads them: :class:`KafkaPartitions`."""
+"""Partitions of a Kafka cluster for :mod:`letterhead.offsets.reading`: :class:`KafkaPartitions`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_BYTES", "KafkaPartitions"]
 
 BATCH_BYTES = 1 << 20
-"""Stored bytes for each batch of rows."""
+"""Stored bytes that become one batch of rows."""
 
 
 class KafkaPartitions(PartitionLog[KafkaClient]):
-    """Reads partitions of a cluster, a fetch at a time.
+    """Reads partitions of a cluster, one fetch at a time.
 
     Parameters
     ----------
@@ -48,23 +48,23 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         self._isolation = isolation
         self._batch_bytes = batch_bytes
         self._pieces = 1
-        self._first = 0  # where the current range begins
-        self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after its last record that was read
+        self._first = 0  # start of the current range
+        self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after the last record read of it
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition, or the next offset if it is empty."""
         return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), "read_uncommitted")
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset before which each partition can be read."""
+        """Return the offset up to which each partition can be read."""
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), self._isolation)
 
     def all_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the high watermark of each partition, before which it has records, also of open transactions."""
+        """Return the high watermark of each partition, which also covers records of open transactions."""
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), "read_uncommitted")
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first record that is not older than a time, even in an open transaction."""
+        """Return the offset of the first record at or after a time, even in an open transaction."""
         offsets = self._offsets(times, "read_uncommitted")
         return {partition: None if offset < 0 else offset for partition, offset in offsets.items()}
 
@@ -91,7 +91,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
             self._epoch_ends = {}
             return Reply((fetched, batches) if batches else None, position, lost=lost)
         if batches:
-            # Earlier records of the first batch were read before, or deleted.
+            # Earlier records of the first batch were read before, or were deleted.
             return Reply((fetched, batches), position)
         # Records may still arrive, as a new leader learns the high watermark with a delay. Below the high watermark, a broker
         # has a batch at or after each offset, because compaction never removes the active segment.
@@ -121,7 +121,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         start: int,
         end: int,
     ) -> pa.RecordBatch | None:
-        """Return the rows of batches, or raise the error of a record with its place."""
+        """Return the rows of batches; the error of a record names its location."""
         options: Any = {"start": start, "end": end, "partition_values": partition_values}
         try:
             return self._reader(stored, skipped=skipped, **options)
@@ -134,7 +134,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         return self.client.offsets(times, isolation) if times else {}
 
     def _first_removed(self, partition: TopicPartition, fetched: Fetched) -> int:
-        """Find the first offset that was read and that the leader's log no longer contains."""
+        """Return the first offset that was read but is no longer in the leader's log."""
         first, ends = self._first, self._epoch_ends
         while fetched.diverging is not None:
             epoch, end = fetched.diverging
@@ -166,7 +166,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                 f"{self.client.servers} sent records of {partition} before offset {position}, the requested one"
             )
         if batches and 0 <= fetched.end <= batches[0].base_offset:
-            # More can be appended while a broker reads, but all records up to that end would have to be gone.
+            # Records can be appended during a fetch, but all records up to that end cannot have disappeared.
             raise ProtocolError(
                 f"{self.client.servers} sent records of {partition} from offset {batches[0].base_offset} on, but reports the end "
                 f"offset {fetched.end}"
@@ -181,7 +181,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
 
 
 def _split(batches: list[BatchHeader], size: int) -> tuple[list[BatchHeader], list[BatchHeader]]:
-    """Divide batches into the first of them, up to a number of bytes but at least one, and the rest."""
+    """Split batches after a number of bytes, but not before the first batch."""
     limit = batches[0].position + size
     count = next((index for index, batch in enumerate(batches) if index and batch.end > limit), len(batches))
     return batches[:count], batches[count:]

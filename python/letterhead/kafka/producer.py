@@ -1,7 +1,7 @@
-"""The requests that append record batches to a topic, each once: :class:`KafkaProducer`.
+"""Append record batches to a topic, each once: :class:`KafkaProducer`.
 
-A producer has an id and an epoch, and numbers the records of each partition, as the idempotent producer of Java does. A batch
-is sent again with the same bytes after an error that may be temporary, and a broker that has it already says so.
+A producer has an id and an epoch, and numbers the records of each partition, like the idempotent producer of Java.
+After a possibly temporary error a batch is sent again with the same bytes, and a broker recognizes a duplicate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import Settings
 from letterhead.offsets.partition_log import TopicPartition
 
-# After the module that says which version is needed.
+# Imported after client, whose error names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest  # isort: skip
 from letterhead.kafka.broker_errors import is_final  # isort: skip
@@ -27,16 +27,16 @@ from letterhead.kafka.responses import check_code, find_produce_mismatch, find_p
 __all__ = ["KafkaProducer", "OutgoingBatch", "Rejection"]
 
 _UNKNOWN_TOPIC_SECONDS = 5.0
-"""Time for which a topic may be unknown: after creation on demand, all brokers know it within seconds."""
+"""Time for which a topic may be unknown: after creation on demand, all brokers learn of it within seconds."""
 
 _WAIT_SECONDS = 0.1
 
 _REQUEST_MS = 30_000
-"""How long a leader may wait for the replicas of a partition."""
+"""Time limit for the replicas of a partition to acknowledge a batch."""
 
 _TOO_LARGE = (kafka_errors.MessageSizeTooLargeError.errno, kafka_errors.RecordListTooLargeError.errno)
 _OF_RECORDS = (*_TOO_LARGE, kafka_errors.InvalidTimestampError.errno, kafka_errors.InvalidRecordError.errno)
-"""Errors of single records, without which the other ones of a batch can be appended."""
+"""Errors of single records; the other records of the batch can still be appended."""
 
 _REASONS = {
     **dict.fromkeys(_TOO_LARGE, "the broker takes no record of this size: raise max.message.bytes of the topic"),
@@ -47,22 +47,22 @@ _MAX_SEQUENCE = (1 << 31) - 1
 
 _DUPLICATE = kafka_errors.DuplicateSequenceNumberError.errno
 _LOST_STATE = (kafka_errors.OutOfOrderSequenceNumberError.errno, kafka_errors.UnknownProducerIdError.errno)
-_CORRUPT = kafka_errors.CorruptRecordError.errno  # on the way; a broker verifies the checksum
+_CORRUPT = kafka_errors.CorruptRecordError.errno  # corrupted in transit; a broker verifies the checksum
 _APPENDED = (kafka_errors.RequestTimedOutError.errno, kafka_errors.NotEnoughReplicasAfterAppendError.errno)
-"""Errors after which a leader may have the batch, while not all replicas have it."""
+"""Errors after which the leader may have the batch, but not all replicas do."""
 
 
 class Rejection(NamedTuple):
-    """Why a broker rejects a batch."""
+    """Reason why a broker rejects a batch."""
 
     reason: str
-    of_records: bool  # whether other records can be appended
+    of_records: bool  # whether the other records can be appended
     too_large: bool
-    records: dict[int, str]  # the rejected records by their index in the batch, as far as the broker names them
+    records: dict[int, str]  # rejected records by their index in the batch, as far as the broker names them
 
 
 class OutgoingBatch:
-    """A record batch that is sent until a broker acknowledges or rejects it.
+    """Record batch that is sent until a broker acknowledges or rejects it.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class OutgoingBatch:
 
     @property
     def is_unsealed(self) -> bool:
-        """Whether the batch has no producer, or is sent again as the first one of another producer."""
+        """Whether the batch has no producer id, also after it was reset for a new producer."""
         return self._sent is None
 
     def sealed(self, sequence: _Sequence) -> bytes:
-        """Return the bytes to send, which are the same for each attempt."""
+        """Return the bytes to send, which are the same in every attempt."""
         if self._sent is None:
             self._sent = _native.with_producer(self.data, sequence.producer_id, sequence.epoch, sequence.following)
         return self._sent
@@ -111,7 +111,7 @@ class OutgoingBatch:
         error_class = kafka_errors.for_code(code)
         error: Exception = error_class(str(where))
         if code in _LOST_STATE and not self.may_be_written and not self._lost_states:
-            # The batch is not in the log: it is sent as the first one of another producer.
+            # The batch is not in the log, so a new producer can send it as its first one.
             self._lost_states += 1
             self._sent = None
             return _repeated(error)
@@ -132,14 +132,14 @@ class OutgoingBatch:
 
 
 def _repeated(error: Exception) -> Exception:
-    """Return an error after which a request is repeated."""
+    """Return an error that causes a retry."""
     temporary: Exception = kafka_errors.NodeNotReadyError(str(error))
     return temporary
 
 
 @dataclass
 class _Sequence:
-    """The producer of a partition, and the number of its next record."""
+    """Producer of a partition, and the sequence number of its next record."""
 
     producer_id: int
     epoch: int
@@ -160,7 +160,7 @@ class KafkaProducer(KafkaClient):
         self._producer: tuple[int, int] = (-1, -1)
 
     def open(self) -> int:
-        """Become a producer, and return the number of partitions of the topic.
+        """Obtain a producer id, and return the number of partitions of the topic.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class KafkaProducer(KafkaClient):
     def begin_append(self, batches: Sequence[OutgoingBatch]) -> Any:
         """Start to send batches of different partitions in the background; return a handle for :meth:`wait`.
 
-        Afterwards each batch is answered, or :meth:`wait` raises why it is not.
+        Afterwards each batch has an answer, or :meth:`wait` raises the reason why not.
         """
         return self.begin(partial(self._append, batches))
 
@@ -192,7 +192,7 @@ class KafkaProducer(KafkaClient):
             if not batch.is_answered:
                 try:
                     leader = await self._leader(TopicPartition(self._topic, batch.partition), deadline)
-                except kafka_errors.LeaderNotAvailableError as error:  # other partitions have one
+                except kafka_errors.LeaderNotAvailableError as error:  # other partitions have a leader
                     errors.append(error)
                 else:
                     by_leader.setdefault(leader, []).append(batch)
@@ -208,7 +208,7 @@ class KafkaProducer(KafkaClient):
     async def _append_at(
         self, leader: int, batches: Sequence[OutgoingBatch], deadline: float, errors: list[Exception]
     ) -> None:
-        """Send batches to the leader of their partitions, and add the errors after which they should be sent again."""
+        """Send batches to the leader of their partitions, and collect the errors after which to send them again."""
         try:
             data = [
                 ProduceRequest.TopicProduceData.PartitionProduceData(
@@ -221,7 +221,7 @@ class KafkaProducer(KafkaClient):
                 acks=self._acks,
                 timeout_ms=_REQUEST_MS,
                 topic_data=[ProduceRequest.TopicProduceData(name=self._topic, partition_data=data)],
-                # From version 13 on, topics are named by ids instead.
+                # From version 13 on, topics are identified by ids instead.
                 min_version=3,
                 max_version=12,
             )
@@ -241,7 +241,7 @@ class KafkaProducer(KafkaClient):
                 errors.append(temporary)
 
     async def _sequence(self, partition: int, deadline: float) -> _Sequence:
-        """Return the sequence of a partition, which begins with the first batch of a producer."""
+        """Return the sequence of a partition, which starts at the first batch of a producer."""
         if not self._is_idempotent:
             return _Sequence(-1, -1, -1)
         if partition not in self._sequences:

@@ -1,4 +1,4 @@
-"""Property files as Java reads them, and references to secrets in values: :func:`read_properties`, :func:`expand`.
+"""Parse Java property files, and resolve references to secrets: :func:`read_properties`, :func:`expand`.
 
 A value may refer to a secret that is stored elsewhere, in the notation of Kafka's ``ConfigProvider``:
 
@@ -25,16 +25,17 @@ __all__ = ["expand", "read_client_config", "read_properties"]
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# Beginning of a reference. The closing brackets are found by one search, which stays fast if many references lack theirs.
+# Beginning of a reference. A separate search finds the closing brackets, which is fast even if many are missing.
 _REFERENCE = re.compile(r"\$\{(env|file):")
 # A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f]++)*+)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 
 
 def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
-    r"""Return the entries of a property file, as ``java.util.Properties.load`` reads them.
+    r"""Return the entries of a property file, parsed like ``java.util.Properties.load``.
 
-    The file is ISO 8859-1, where other characters are escaped, as in ``\u20ac``. If a key is repeated, its last value applies.
+    The file is ISO 8859-1, with other characters escaped, as in ``\u20ac``. If a key is repeated, its last value
+    applies.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     try:
         text = Path(path).read_bytes().decode("iso-8859-1")
-    except (OSError, ValueError) as error:  # a name with a zero byte
+    except (OSError, ValueError) as error:  # a file name with a zero byte
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {reason}") from None
     properties = {}
@@ -70,7 +71,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_client_config(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the settings of a configuration file of kcat: ``name=value`` in each line, without escapes.
+    """Return the settings in a configuration file of kcat: one ``name=value`` per line, without escapes.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def expand(name: str, value: str) -> str:
 def _exists(path: str) -> bool:
     try:
         return Path(path).exists()
-    except OSError:  # a name that is too long
+    except OSError:  # a file name that is too long
         return False
 
 

@@ -1,4 +1,4 @@
-"""Brokers that cannot be reached, the reason, and when to stop trying: :class:`Reachability`."""
+"""Track unreachable brokers and the reason, and decide when to stop trying: :class:`Reachability`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 __all__ = ["Reachability"]
 
 _TRIES = 5
-"""How often each of the brokers is tried, if none has answered and their names are unknown or their ports closed."""
+"""Attempts for each broker if none has answered, and names are unknown or ports closed."""
 
 _UNKNOWN_SECONDS = 15.0
-"""How long DNS may fail for an advertised broker. A cluster needs up to 9 s to replace a broker."""
+"""Time for which DNS may fail for an advertised broker. A cluster needs up to 9 s to replace a broker."""
 
 
 @dataclass
 class _Failure:
-    """The reason why a broker that has never accepted a connection cannot be reached."""
+    """Reason why a broker that has never accepted a connection cannot be reached."""
 
     reason: str
     since: float
@@ -26,7 +26,7 @@ class _Failure:
 
 
 class Reachability:
-    """Notes which brokers respond, and raises ConnectionError where more tries are unlikely to help.
+    """Tracks which brokers respond, and raises ConnectionError when more attempts are unlikely to help.
 
     Brokers are named by their endpoints, ``host:port``.
 
@@ -44,7 +44,7 @@ class Reachability:
         self._failures: dict[str, _Failure] = {}
         self._connected: set[str] = set()  # brokers that have accepted a connection
         self._responded: set[str] = set()  # brokers that have answered a request
-        self._dropped: dict[str, int] = {}  # connections that brokers ended before
+        self._dropped: dict[str, int] = {}  # closed connections of brokers that have not responded
 
     def note_connected(self, endpoint: str) -> None:
         """Note that a broker has accepted a connection."""
@@ -56,14 +56,14 @@ class Reachability:
         self._responded.add(endpoint)
 
     def note_failure(self, endpoint: str, reason: str, *, is_unknown: bool = False) -> None:
-        """Note why no connection to a broker can be opened."""
+        """Note why a connection to a broker cannot be opened."""
         if endpoint not in self._connected:
             failure = self._failures.setdefault(endpoint, _Failure(reason, time.monotonic()))
             failure.reason, failure.is_unknown = reason, is_unknown
             failure.tries += 1
 
     def note_dropped(self, endpoint: str) -> None:
-        """Note that a broker has ended a connection; raise ConnectionError if it always does so before it answers a request."""
+        """Note a closed connection; raise ConnectionError if the broker always closes it before it responds."""
         if endpoint in self._responded:
             return
         self._dropped[endpoint] = self._dropped.get(endpoint, 0) + 1
@@ -71,7 +71,7 @@ class Reachability:
             raise ConnectionError(f"{endpoint} ends connections at the first request{self._remedy}")
 
     def check(self, bootstrap: Collection[str]) -> None:
-        """Raise ConnectionError if no bootstrap server can be reached, or a broker that the cluster names has no address."""
+        """Raise ConnectionError if no bootstrap server can be reached, or an advertised broker has no address."""
         failures = self._failures.items()
         if not self._connected and all(
             endpoint in self._failures and self._failures[endpoint].tries >= _TRIES for endpoint in bootstrap

@@ -38,20 +38,20 @@ FIELDS: tuple[str, ...] = (
     "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id", "producer_epoch", "sequence",
     "transactional",
 )  # fmt: skip
-"""Columns of a record. The field ``control`` is missing because control records are not returned."""
+"""Columns of a record. There is no field ``control``, because control records are not returned."""
 
 PARTITION_COLUMNS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
-"""Columns with the same value in all rows of a record set, and their types."""
+"""Columns with a constant value in a record set, and their types."""
 
 COLUMNS: tuple[str, ...] = (*PARTITION_COLUMNS, *FIELDS)
-"""The default columns of topics and segments; without the headers if some are asked for as columns."""
+"""Default columns of topics and segments; ``headers`` is omitted if the request has typed headers."""
 
 WHERE_FIELDS: dict[str, str] = {
     "topic": "string",
     "partition": "int64",
     **{name: field for name, field in fields_of_format("record-batch").items() if name != "control"},
 }
-"""Fields of a record in a condition."""
+"""Fields of a record that a condition can name."""
 
 _NO_TIME = -(1 << 63)
 
@@ -64,7 +64,7 @@ class BatchHeader(NamedTuple):
     position: int  # first byte in the record set
     size: int  # in bytes
     base_offset: int
-    last_offset: int  # compaction leaves gaps between the two
+    last_offset: int  # compaction may leave gaps in the range
     magic: int
     attributes: int
     max_timestamp: int  # milliseconds since 1970, or -1
@@ -83,12 +83,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """Whether it marks the end of a transaction."""
+        """Whether the batch marks the end of a transaction."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def transactional(self) -> bool:
-        """Whether it is part of a transaction."""
+        """Whether the batch is part of a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
 
@@ -108,10 +108,10 @@ class KafkaRowReader(RowReader):
     partition_columns = PARTITION_COLUMNS
     where_fields = WHERE_FIELDS
     left_out_attributes: ClassVar[int] = CONTROL_BIT
-    """Batches with one of these bits in their attributes have no rows."""
+    """Attribute bits of batches without rows."""
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
-        """Return the type of the timestamp."""
+        """Return the type of the column timestamp."""
         return {"timestamp": TIMES[dialect]}
 
     def as_times(self, column: pa.Array) -> pa.Array:
@@ -143,7 +143,7 @@ class KafkaRowReader(RowReader):
         if not any(kept) or (where is not None and where.constant is False):
             return None
         batches = [batch for batch, is_kept in zip(stored.batches, kept, strict=True) if is_kept]
-        # Most batches lie within the range, and need no condition on offsets.
+        # Most batches lie within the range, and need no offset condition.
         start = start if any(batch.base_offset < start for batch in batches) else 0
         end = end if any(batch.last_offset >= end for batch in batches) else LAST_OFFSET
         rows = self._rows(batch_column(stored, kept), where, start, end)
@@ -162,7 +162,7 @@ class KafkaRowReader(RowReader):
         end: int = LAST_OFFSET,
         partition_values: Mapping[str, Any],
     ) -> HeaderError:
-        """Return an error that a call with these arguments raised, with topic, partition and offset of its record."""
+        """Return an error of a call with these arguments, extended by topic, partition and offset of its record."""
         if error.row is None:
             return copy_error(error, **partition_values)
         offset = error.offset
@@ -173,7 +173,7 @@ class KafkaRowReader(RowReader):
         return copy_error(error, **partition_values, offset=offset)
 
     def _check_times(self, rows: pa.RecordBatch, batches: Sequence[BatchHeader]) -> pa.RecordBatch:
-        """Report timestamps that the type of the column cannot hold, as ``errors`` says."""
+        """Report timestamps beyond the range of the column type, by the policy of ``errors``."""
         outside = times_outside(rows.column("timestamp"), self._dialect)
         if outside is None or self.errors == "null":
             return rows
@@ -191,9 +191,9 @@ def find_batches(
 ) -> tuple[list[BatchHeader], int]:
     """Read the headers of the whole batches in a record set, from byte ``start`` on.
 
-    Reading stops when ``max_bytes`` bytes are covered, but not before the first batch. Also returns the first byte after the
-    batches. If ``record_set`` is a part of one, it begins at byte ``origin`` of it, and ``beyond`` bytes follow;
-    positions are then those in the whole.
+    Reading stops after ``max_bytes`` bytes, but not before the first batch. The second result is the first byte after
+    the batches. For a part of a record set, ``origin`` is its first byte in the whole, and ``beyond`` bytes follow it;
+    positions refer to the whole.
     """
     heads, end = _native.record_batches(record_set, start, max_bytes, beyond)
     if not origin:
@@ -202,7 +202,7 @@ def find_batches(
 
 
 def leader_epoch(record_set: Any, batch: BatchHeader) -> int:
-    """Return the epoch of the leader that wrote a batch; -1 if it is unknown, as in formats before 2."""
+    """Return the epoch of the leader that wrote a batch; -1 if unknown, as in formats before 2."""
     if batch.magic < 2:
         return -1
     [epoch] = struct.unpack_from(">i", record_set, batch.position + _EPOCH_POSITION)
@@ -210,7 +210,7 @@ def leader_epoch(record_set: Any, batch: BatchHeader) -> int:
 
 
 def find_aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[AbortedTransaction]) -> Iterator[int]:
-    """Yield the base offsets of batches whose transaction was aborted.
+    """Yield the base offsets of batches of aborted transactions.
 
     ``batches`` are in the order of their offsets; ``aborted`` are the transactions that overlap them.
     """
@@ -221,14 +221,14 @@ def find_aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[Abort
             producers.add(waiting.pop().producer_id)
         if batch.producer_id not in producers or not batch.transactional:
             continue
-        if batch.control:  # the transaction ends here; the producer's next one is another
+        if batch.control:  # the transaction ends here; the producer's next one is separate
             producers.discard(batch.producer_id)
         else:
             yield batch.base_offset
 
 
 def _bounds(where: Filter | None) -> tuple[int, int, int]:
-    """Return the first and the last offset that a selected record can have, and the first timestamp."""
+    """Return the first and last offset that selected records can have, and the first timestamp."""
     if where is None:
         return 0, LAST_OFFSET, _NO_TIME
     low, high = where.bounds("offset")

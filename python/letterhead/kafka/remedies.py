@@ -1,4 +1,4 @@
-"""The errors of logins and of TLS, with what to do about them; readers and writers report the same."""
+"""Remedies for errors of authentication and of TLS, shared by readers and writers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 
 
 def login_remedy(mechanism: str | None, reason: str) -> str:
-    """Return what to do about a rejected login."""
+    """Return the remedy for rejected credentials."""
     if "enabled mechanisms" in reason or "Unsupported SASL mechanism" in reason:
         return "set sasl.mechanism to one that is enabled"
     return _REMEDIES.get(mechanism or "", "check security.protocol and sasl.mechanism")
 
 
 def demands_certificate(reason: str) -> bool:
-    """Return whether a broker ended a connection because of the client's certificate, or because it has none."""
+    """Return whether a broker closed a connection because of the client's certificate, or its absence."""
     plain = reason.upper().replace(" ", "_")
     return any(f"ALERT_{alert}" in plain for alert in _ALERTS)
 

@@ -1,4 +1,4 @@
-"""Responses of brokers: whether they answer the request, and the records of a fetch."""
+"""Validate responses of brokers against their requests, and extract the records of a fetch."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 FindMismatch: TypeAlias = Callable[[Any], str | None]
-"""A function that describes the mismatch of a response with its request; None if it has none."""
+"""Function that describes how a response mismatches its request; None if it matches."""
 
 
 class Fetched(NamedTuple):
     """The response to a fetch."""
 
-    records: Any  # a record set, whose last batch may be truncated
+    records: Any  # record set, whose last batch may be truncated
     end: int  # the offset after the last readable record; -1 if the requested offset is out of range
     aborted: list[AbortedTransaction]  # with read_committed
-    # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
-    # that epoch ends.
+    # Newest epoch of the leader's log that is not above the epoch of the fetched records, with its end offset, if the
+    # logs diverge.
     diverging: tuple[int, int] | None = None
-    replica: int = -1  # the broker to ask instead, which the leader names for a client with a rack
+    replica: int = -1  # preferred replica, which the leader names for a client with a rack
 
 
 def check_code(code: int, where: object) -> None:
@@ -54,7 +54,7 @@ def unwrap_response(response: Any, partition: TopicPartition, isolation: Isolati
         return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
     if fetched.preferred_read_replica >= 0 and not fetched.records:
         return Fetched(b"", end, [], replica=fetched.preferred_read_replica)
-    if response.throttle_time_ms and not fetched.records:  # a quota withholds the records
+    if response.throttle_time_ms and not fetched.records:  # a quota delays the records
         raise kafka_errors.NodeNotReadyError(f"throttled for {response.throttle_time_ms} ms")
     aborted = [
         AbortedTransaction(transaction.producer_id, transaction.first_offset)
@@ -64,7 +64,7 @@ def unwrap_response(response: Any, partition: TopicPartition, isolation: Isolati
 
 
 def find_metadata_mismatch(topics: list[str] | None, response: Any) -> str | None:
-    """Return an error message if metadata do not answer the request, otherwise None."""
+    """Return how metadata mismatches the request, or None."""
     names = [topic.name for topic in response.topics or ()]
     if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
         return "sent metadata of topics without a name, or of one topic twice"
@@ -80,7 +80,7 @@ def find_metadata_mismatch(topics: list[str] | None, response: Any) -> str | Non
 
 
 def find_offsets_mismatch(partitions: list[TopicPartition], response: Any) -> str | None:
-    """Return an error message if listed offsets do not answer the request, otherwise None."""
+    """Return how listed offsets mismatch the request, or None."""
     pairs = [(topic, partition) for topic in response.topics or () for partition in topic.partitions or ()]
     if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(partitions):
         return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, partitions[:3]))})"
@@ -90,7 +90,7 @@ def find_offsets_mismatch(partitions: list[TopicPartition], response: Any) -> st
 
 
 def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: Any) -> str | None:
-    """Return an error message if fetched records do not answer the request, otherwise None."""
+    """Return how fetched records mismatch the request, or None."""
     if response.error_code:
         return None
     pairs = [(topic.topic, fetched) for topic in response.responses or () for fetched in topic.partitions or ()]
@@ -103,7 +103,7 @@ def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: An
 
 
 def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> str | None:
-    """Return an error message if acknowledgements do not answer the request, otherwise None."""
+    """Return how acknowledgements mismatch the request, or None."""
     pairs = [
         (named.name, answer.index) for named in response.responses or () for answer in named.partition_responses or ()
     ]
@@ -115,7 +115,7 @@ def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> s
 
 
 def find_producer_mismatch(response: Any) -> str | None:
-    """Return an error message for an invalid producer id, otherwise None."""
+    """Return why a producer id is invalid, or None."""
     if not response.error_code and (response.producer_id < 0 or response.producer_epoch < 0):
         return "sent a negative producer id"
     return None

@@ -1,4 +1,4 @@
-"""The batches of a segment file of Kafka: :class:`KafkaSegmentFile`."""
+"""Batches in a segment file of Kafka: :class:`KafkaSegmentFile`."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ __all__ = ["MAX_OFFSETS", "KafkaSegmentFile"]
 _FRAME_LEN = 12
 _MAGIC_AT = 16
 _MIN_BATCH_LEN = 26
-"""Bytes of a message of magic 0 without key and value, the shortest batch."""
+"""Length of a message of magic 0 without key and value, the shortest batch."""
 
 _HEADER_LEN = 61
-"""Bytes of a batch of magic 2 before its records; messages of older formats have less."""
+"""Length of the header of a batch of magic 2; older formats have shorter ones."""
 
 _CRC_AT = 17
 _COMPUTED = re.compile(r"the bytes give ([0-9a-f]{8})$")
-"""Checksum of a batch's bytes, in the error of another one."""
+"""Computed checksum in the error of a mismatch."""
 
 _MIN_RECORD_LEN = 6
-"""Bytes of a record without key, value and headers, after its length."""
+"""Length of a record without key, value and headers, excluding its length field."""
 
 _MIN_ZEROS = 16
-"""A batch that ends with at least this many zeros may not have been written to its end."""
+"""Number of trailing zeros that suggest an incompletely written batch."""
 
 MAX_OFFSETS = (1 << 31) - 1
-"""Offsets that a segment can hold: its index stores them as int32."""
+"""Maximum number of offsets in a segment, whose index stores them as int32."""
 
 MAX_BATCH_BYTES = (1 << 31) - 1
-"""The largest batch that the size in its header can describe, in bytes."""
+"""Maximum batch size in bytes, by the size field of its header."""
 
 _BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
 """Codes of errors of a whole batch; other errors concern one record."""
@@ -59,36 +59,36 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
 
     @property
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """Topic and partition as errors name them."""
+        """Topic and partition, as errors show them."""
         return self.segment.partition_values
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchHeader], int]:
-        """Read the headers of whole batches, or of the first one, and return the byte after the batches, too."""
+        """Read the headers of complete batches, or of the first one; also return the byte after them."""
         return find_batches(data, 0, 1 if first else None, beyond, origin=origin)
 
     def indexed_position(self, offset: int) -> int:
-        """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
+        """Return the position of a batch at or before an offset, from the index; 0 without an index entry."""
         return position_before(self.segment, offset)
 
     def with_known_offsets(self, batch: BatchHeader, after: int) -> BatchHeader:
-        """Return a compressed message set with the offset that follows the previous batch as its first one.
+        """Return a compressed message set that starts at the offset after the previous batch.
 
-        The offset in its header is its last one.
+        Its header contains only its last offset.
         """
         is_set = batch.magic < 2 and batch.codec and batch.base_offset >= after
         return batch._replace(base_offset=after) if is_set else batch
 
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-        """Return the error of a whole batch among errors of the batch; others concern one record."""
+        """Return the first error that concerns a whole batch, not one record; None if there is none."""
         return next((BatchError(error["code"], without_message_number(error["message"])) for error in errors
                      if error["code"] in _BATCH_ERRORS), None)  # fmt: skip
 
     def with_length(self, data: bytes) -> bytes:
-        """Return a batch with the number of its bytes as the length in its header."""
+        """Return a batch whose header contains its actual length."""
         return data[:8] + (len(data) - _FRAME_LEN).to_bytes(4, "big") + data[_FRAME_LEN:]
 
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the positions in an array of bytes with a possible length and magic of a batch."""
+        """Return the positions in a byte array where length and magic of a batch are plausible."""
         import numpy as np
 
         candidates = np.flatnonzero(window[_MAGIC_AT:] <= 2)
@@ -97,7 +97,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         return candidates[(lengths >= _MIN_BATCH_LEN) & (lengths <= left - candidates)]
 
     def ends_in_zeros(self, position: int) -> bool:
-        """Return whether the damaged batch at a position may not have been written to its end, in a preallocated file."""
+        """Return whether the damaged batch at a position may be incomplete, in a preallocated file."""
         batch = self.batch_at(position)
         end = self.size if batch is None else batch.end
         if self.zeros_from() > max(end - _MIN_ZEROS, position):
@@ -105,7 +105,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         return batch is None or _records_end_in_zeros(batch, self.peek(position, batch.end))
 
     def with_checksum(self, error: BatchError, damage: DamagedRange) -> StoredBatches[BatchHeader] | None:
-        """Return a damaged batch with the checksum of its bytes; None if more than the checksum is wrong with it."""
+        """Return a damaged batch with its checksum corrected; None if there is other damage."""
         batch = self.batch_at(damage.position)
         computed = _COMPUTED.search(error.reason)
         if error.code != "bad_crc" or computed is None or batch is None or batch.end != damage.end or batch.magic < 2:
@@ -146,7 +146,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         )
 
     def _begins_as_a_batch(self) -> bool:
-        """Return whether the file can begin with a batch, which may be incomplete."""
+        """Return whether the file begins with a batch, even an incomplete one."""
         begin = self.peek(0, _MAGIC_AT + 1)
         if not any(begin):
             return True  # preallocated and never written
@@ -160,7 +160,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
 
 
 def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
-    """Return whether a record of a batch should begin among the zeros at its end, as far as the bytes show."""
+    """Return whether, by their lengths, a record of a batch begins in its trailing zeros."""
     if batch.magic < 2 or batch.codec:
         return True
     at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))
@@ -171,12 +171,12 @@ def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
         if length < _MIN_RECORD_LEN or at + length > len(data):
             return False
         at += length
-    # Even the header is incomplete.
+    # Zeros begin inside the batch header.
     return zeros <= _HEADER_LEN
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a zig-zag number and the byte after it; -1 if the data ends in it."""
+    """Return a zig-zag varint and the position after it; -1 if the data is truncated."""
     number = 0
     for shift in range(0, 35, 7):
         if at == len(data):

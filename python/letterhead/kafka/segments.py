@@ -43,8 +43,8 @@ class KafkaSegmentRows(SegmentRows, Protocol):
 class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     """Log segments of Kafka.
 
-    If a request is for committed records, aborted transactions are left out, and each partition ends at its first open one;
-    ``transactions`` are the transactions of the only partition, if they were read before.
+    Requests for committed records omit aborted transactions, and end each partition at its first open transaction;
+    ``transactions`` may contain those of a single partition, if already read.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         return min([self.end_of(segments[-1]).offset, *(transaction.first_offset for transaction in unfinished)])
 
     def transactions(self, segments: Sequence[LogSegment], start: int = 0) -> Transactions:
-        """Read the transactions that have records from an offset on."""
+        """Read the transactions with records at or after an offset."""
         return read_transactions(segments, start, strict=self._rows.errors == "raise")
 
     def first_since(self, file: KafkaSegmentFile, batch: BatchHeader, time: int) -> tuple[bool, int | None]:
-        """Return whether all records of a batch are older than a time in milliseconds, or the offset of the first other one."""
+        """Return whether all records of a batch are older than a time, and else the offset of the first newer one."""
         if batch.control:
             return False, None
         if batch.max_timestamp < time:
@@ -122,7 +122,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     def repaired(
         self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange, bounds: OffsetRange
     ) -> Repaired | None:
-        """Return the records of a batch with a wrong checksum if the checksum is to be ignored."""
+        """Return the records of a batch with a wrong checksum if requested to ignore it."""
         stored = file.with_checksum(error, damage) if self._unchecked is not None else None
         if self._unchecked is None or stored is None:
             return None
@@ -131,7 +131,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     def _unread(
         self, stored: StoredBatches[BatchHeader], damage: DamagedRange
     ) -> tuple[BatchError, DamagedRange] | None:
-        """Return the error after which no record of a batch can be read, if there is one."""
+        """Return the error after which no record of a batch can be read, or None."""
         batch = pa.array([bytes(stored.data)], pa.binary())
         options: Any = {"errors": "column", "limits": self._rows.limits}
         read = lha.messages(batch, "record-batch", columns=["offset"], **options)

@@ -1,4 +1,4 @@
-"""Names of the settings that clients of Kafka have: what :mod:`letterhead.kafka.settings` does with each of them."""
+"""Names of Kafka client settings, grouped by how :mod:`letterhead.kafka.settings` treats them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
     "socket.connection.setup.timeout.max.ms": int,
     "socket.connection.setup.timeout.ms": int,
 }
-"""Settings that are passed to a client unchanged. kafka-python has the same names with underscores."""
+"""Settings that are passed to a client unchanged. kafka-python uses the same names with underscores."""
 
 ALIASES = {
     "metadata.broker.list": "bootstrap.servers",
@@ -37,7 +37,7 @@ ALIASES = {
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
     "ssl.key.pem": "ssl.keystore.key",
 }
-"""Names of librdkafka for settings of Java."""
+"""librdkafka's names of Java settings."""
 
 LOGIN = (
     "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal",
@@ -60,7 +60,7 @@ TLS = {
     "ssl.key.password": "key_password",
     "ssl.crl.location": "revoked_location",
 }
-"""Settings of TLS, and the attributes of :class:`letterhead.kafka.tls.TlsSettings`."""
+"""TLS settings, with the attributes of :class:`letterhead.kafka.tls.TlsSettings`."""
 
 CONNECTION = (
     "bootstrap.servers", *ALIASES, *LOGIN, *OPTIONS, *TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
@@ -77,7 +77,7 @@ CONSUMER = (
     "max.poll.interval.ms", "max.poll.records", "partition.assignment.strategy", "queued.max.messages.kbytes",
     "queued.min.messages", "session.timeout.ms",
 )  # fmt: skip
-"""Settings of consumers in groups, which readers and writers are not."""
+"""Settings of consumers in groups, which readers ignore."""
 
 PRODUCER = (
     "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
@@ -91,7 +91,7 @@ QUEUES = (
     "queue.buffering.max.kbytes", "queue.buffering.max.messages", "queue.buffering.max.ms", "retries",
     "sticky.partitioning.linger.ms",
 )  # fmt: skip
-"""Settings of the queues of producers, which a writer of tables does not need."""
+"""Settings of producer queues, which a writer of tables does not use."""
 
 CLIENT = (
     "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
@@ -100,7 +100,7 @@ CLIENT = (
     "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
     "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
 )  # fmt: skip
-"""Settings that tune any client of librdkafka."""
+"""Tuning settings of all librdkafka clients."""
 
 JAVA = (
     "auto.include.jmx.reporter", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
@@ -115,7 +115,7 @@ JAVA = (
     "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
     "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
 )  # fmt: skip
-"""Settings that only tune Java's clients, or whose only supported value is the default here."""
+"""Settings that only tune Java's clients, or whose only supported value is the default."""
 
 NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Connection and login": tuple(name for name in CONNECTION if name not in ALIASES),
@@ -126,8 +126,8 @@ NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Ignored, because they tune consumers in groups": CONSUMER,
     "Ignored, because they tune Java's clients": JAVA,
 }
-"""Settings that readers accept, except aliases. Other clients' settings have no effect, so that a property file can be
-shared with them."""
+"""Settings that readers accept, except aliases. Settings of other clients have no effect, so that a property file
+can be shared."""
 
 READER_NAMES: tuple[str, ...] = tuple(sorted({*ALIASES, *(name for names in NAMES_BY_USE.values() for name in names)}))
 """Settings that readers accept."""
@@ -151,7 +151,7 @@ IGNORED_IN_FILES = (
     "auto.offset.reset", "enable.auto.commit", "interceptor.classes", "key.deserializer", "key.serializer",
     "value.deserializer", "value.serializer",
 )  # fmt: skip
-"""Settings that a property file has for other clients. In code, they are refused: nothing would follow them."""
+"""Settings of other clients, allowed in property files. In code, they are errors, because they would have no effect."""
 
 HANDLERS = {
     "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),
@@ -162,4 +162,4 @@ HANDLERS = {
         "FileJwtRetriever",
     ),
 }
-"""Java classes whose work letterhead does itself."""
+"""Java classes whose function letterhead implements itself."""

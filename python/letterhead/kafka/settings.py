@@ -1,4 +1,4 @@
-"""Connection settings by Kafka's property names, as Java, Spark, librdkafka and ``client.properties`` files have them.
+"""Parse connection settings under Kafka's names, as in Java, Spark, librdkafka and ``client.properties``.
 
 :func:`reader_settings`, :func:`writer_settings` and :func:`spark_settings` return :class:`Settings`. Settings contain
 passwords, so neither ``repr`` nor error messages show values.
@@ -64,7 +64,7 @@ _MODULES = {
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """A SASL login."""
+    """SASL authentication."""
 
     mechanism: str
     username: str | None = None
@@ -79,7 +79,7 @@ class Login:
 
 @dataclass(frozen=True)
 class ProducerSettings:
-    """How records are divided into batches, and when a batch is written."""
+    """Division of records into batches, and conditions of a successful write."""
 
     codec: str = "none"
     level: int | None = None
@@ -89,23 +89,23 @@ class ProducerSettings:
     partitioner: str = "murmur2_random"
     is_idempotent: bool = True
     acks: int = -1
-    is_gapless: bool = False  # whether nothing is sent after a record that was not written
+    is_gapless: bool = False  # whether sending stops at the first record that fails
 
 
 @dataclass(repr=False)
 class Settings:
-    """How to connect to brokers."""
+    """Connection settings of a cluster."""
 
-    servers: str  # host:port of brokers, separated by commas
+    servers: str  # comma-separated host:port of brokers
     protocol: str = "PLAINTEXT"
     login: Login | None = None
     tls: TlsSettings = field(default_factory=TlsSettings)
-    options: dict[str, Any] = field(default_factory=dict)  # other settings of a connection, by Kafka's names
+    options: dict[str, Any] = field(default_factory=dict)  # other connection settings, by Kafka's names
     producer: ProducerSettings = field(default_factory=lambda: ProducerSettings())
-    timeout_ms: int = TIMEOUT_MS  # how long to retry
+    timeout_ms: int = TIMEOUT_MS  # time limit of retries
     fetch_bytes: int = FETCH_BYTES
     isolation_level: str | None = None
-    rack: str = ""  # rack of the preferred replicas, if brokers know racks
+    rack: str = ""  # rack of preferred replicas, if brokers have racks
 
     def __repr__(self) -> str:
         return f"<settings of a client of {self.servers}>"
@@ -119,14 +119,14 @@ def nearest_settings(name: str) -> list[str]:
 
 
 def unknown_setting(name: str, prefix: str = "") -> ValueError:
-    """Return the error for a setting that is unknown, with the nearest ones."""
+    """Return the error for an unknown setting, with the nearest names."""
     near = [prefix + known for known in nearest_settings(name)]
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "names are those of Kafka's own clients"
     return ValueError(f"unknown {'option' if prefix else 'setting'} {prefix + name!r}: {hint}")
 
 
 def check_names(names: Iterable[str], prefix: str = "") -> None:
-    """Raise ValueError for the name of a setting that is unknown."""
+    """Raise ValueError for an unknown setting."""
     known = {*READER_NAMES, *REJECTED}
     for name in names:
         if name not in known:
@@ -134,9 +134,9 @@ def check_names(names: Iterable[str], prefix: str = "") -> None:
 
 
 def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties) -> tuple[dict[str, str], list[str]]:
-    """Return the settings of a file for a reader, and the names in it that are unknown, which other clients may have.
+    """Return a file's settings for a reader, and its unknown names, which other clients may use.
 
-    Settings that only consumers of other clients follow are left out. A name that resembles a known one stays: it is an error.
+    Settings only for other clients' consumers are dropped. Unknown names that resemble a known one are errors later.
     """
     values = {name: value for name, value in read(path).items() if name not in IGNORED_IN_FILES}
     known = {*READER_NAMES, *REJECTED}
@@ -145,7 +145,7 @@ def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties
 
 
 def reader_values(settings: SettingsLike | None) -> Mapping[str, Any] | None:
-    """Return settings by name, also of a property file; warn of names in it that are unknown."""
+    """Return settings by name, also from a property file; warn of unknown names in it."""
     if not isinstance(settings, str | os.PathLike):
         return settings
     values, others = reader_file(settings)
@@ -191,7 +191,7 @@ def writer_settings(
     token_provider: TokenProvider | None = None,
     timeout_ms: int | None = None,
 ) -> Settings:
-    """Return the settings of a writer, with :attr:`Settings.producer`."""
+    """Raise ValueError if a broker's port is not a valid number."""
     values = _Values(reader_values(settings), servers)
     values.check_settable()
     check_names(values)
@@ -205,13 +205,13 @@ def writer_settings(
 def _check_server(server: str, number: int) -> None:
     """Raise ValueError if the port of a broker is not a port number."""
     _, colon, port = server.rpartition(":")
-    # The last group of an IPv6 address without brackets is not a port; the client refuses such an address.
+    # The last group of an IPv6 address without brackets is not a port; the client rejects such an address.
     if colon and not port.endswith("]") and not (port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16):
         raise ValueError(f"bootstrap.servers: the port of broker {number} is not a number from 1 to 65535")
 
 
 def _wrong_value(name: str, value: str, choices: Sequence[str]) -> ValueError:
-    """Return the error for a value that is not among the allowed ones; it is not quoted, because it may be a secret in the wrong place."""
+    """Return the error for a value that is not allowed, without quoting it: it may be a misplaced secret."""
     import difflib  # only needed for errors, and this package should be fast to import
 
     near = difflib.get_close_matches(value[:100], choices, n=1)
@@ -267,12 +267,12 @@ class _Values:
     def reader(
         self, token_provider: TokenProvider | None = None, timeout_ms: int | None = None, fetch_bytes: int | None = None
     ) -> Settings:
-        """Return the settings of a reader; raise ValueError for a name that is unknown, or that a user cannot set."""
+        """Return the settings of a reader; raise ValueError for names that are unknown or reserved."""
         self.check_settable()
         check_names(self._values, self.prefix)
         result = self.connection(token_provider)
         result.timeout_ms = self.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
-        # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
+        # A size tuned for Java's consumer is small for whole fetches, so it is only used if larger.
         tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
         result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
         result.isolation_level = self.one_of("isolation.level", ("read_uncommitted", "read_committed"))
@@ -312,7 +312,7 @@ class _Values:
         return default if value is None else value == "true"
 
     def check_settable(self) -> None:
-        """Raise ValueError for a name that a user cannot set."""
+        """Raise ValueError for a reserved name."""
         start = "startingOffsets" if self.prefix else "start="
         for name in self._values:
             if name in REJECTED:
@@ -328,7 +328,7 @@ class _Values:
         return expand(self.prefix + name, self._values[name]) if name in self._values else None
 
     def one_of(self, name: str, choices: Sequence[str]) -> str | None:
-        """Return a value that is one of some."""
+        """Return a value that must be one of the choices."""
         value = self.text(name)
         if value is not None and value not in choices:
             raise _wrong_value(self.prefix + name, value, choices)
@@ -340,7 +340,7 @@ class _Values:
         try:
             return None if value is None else int(value)
         except ValueError:
-            # The value is not quoted: it may be a secret in the wrong place.
+            # The value is not quoted, because it may be a misplaced secret.
             raise ValueError(f"{self.prefix}{name} must be a whole number") from None
 
     def connection(self, token_provider: TokenProvider | None) -> Settings:
@@ -443,14 +443,14 @@ class _Values:
             return None
         name = f"{self.prefix}sasl.jaas.config"
         config = self._values["sasl.jaas.config"]
-        # References are resolved in each option, so that a secret can contain quotes; or the whole text is a reference.
+        # References are resolved in each option, so that a secret can contain quotes, or the whole text is a reference.
         parsed = parse_jaas(config) or parse_jaas(expand(name, config))
         if parsed is None:
             raise ValueError(
                 f'{name} cannot be read: it should be \'<login module> required username="..." password="...";\''
             )
         module, options = parsed
-        # Spark distributions relocate the classes to packages of their own.
+        # Spark distributions relocate the classes to other packages.
         known = next((known for known in _MODULES if module == known or module.endswith("." + known)), None)
         if known is None:
             names = ", ".join(module.rpartition(".")[2] for module in _MODULES)

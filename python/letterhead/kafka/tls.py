@@ -1,4 +1,4 @@
-"""Certificates and keys for TLS: PEM and PKCS12 stores become an :class:`ssl.SSLContext`, or PEM text for librdkafka."""
+"""Load certificates for TLS: PEM and PKCS12 stores become an :class:`ssl.SSLContext`, or PEM for librdkafka."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PKCS12 = b"\x30"  # tag of a sequence in DER
 
 @dataclass(frozen=True, repr=False)
 class TlsSettings:
-    """Trusted authorities and the client's certificate. Stores are recognized by their content.
+    """Trusted certificates and the client's certificate. Stores are recognized by their content.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
     if tls.revoked_location is not None:
         context.load_verify_locations(tls.revoked_location)
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-    # Without a password OpenSSL would ask for one on the terminal.
+    # Without a password, OpenSSL would prompt on the terminal.
     password = tls.key_password or ""
     if own is None and tls.own_certificates_pem is not None:
         own = _PemCertificates(tls.own_certificates_pem, tls.own_key_pem or "", password)
     if own is not None:
-        # OpenSSL loads keys only from files: write one that only the owner can read, and delete it.
+        # OpenSSL loads keys only from files: use a temporary one that only the owner can read.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
             pem.write(f"{own.key}\n{own.certificates}")
             pem.flush()
@@ -126,7 +126,7 @@ def _unreadable(tls: TlsSettings, error: OSError) -> ValueError:
 
 
 def _load_trust_store(tls: TlsSettings) -> _PemCertificates | None:
-    """Return the authorities of a PKCS12 store; None if the settings name PEM, or nothing."""
+    """Return the trusted certificates of a PKCS12 store; None for PEM or without one."""
     if tls.trusted_location is None or Path(tls.trusted_location).is_dir():
         return None
     data = Path(tls.trusted_location).read_bytes()
@@ -141,7 +141,7 @@ def _load_trust_store(tls: TlsSettings) -> _PemCertificates | None:
 
 
 def _own_store(tls: TlsSettings) -> _PemCertificates | None:
-    """Return certificate and key of a PKCS12 store; None if the settings name PEM, or nothing."""
+    """Return certificate and key of a PKCS12 store; None for PEM or without one."""
     if tls.own_location is None:
         return None
     data = Path(tls.own_location).read_bytes()
@@ -174,7 +174,7 @@ def _load_pkcs12(data: bytes, password: str | None, location: str) -> Any:
     try:
         return load_pkcs12(data, None if password is None else password.encode())
     except ValueError:
-        # The original message might quote the content.
+        # The original message might quote file content.
         raise ValueError(
             f"{location} cannot be read as a PKCS12 store: its password is wrong, or the file is damaged"
         ) from None

@@ -1,4 +1,4 @@
-"""Create a topic with the settings of another one: :class:`TopicAdmin`."""
+"""Create topics with settings copied from another one: :class:`TopicAdmin`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from letterhead.errors import TopicNotFoundError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.responses import check_code
 
-# After the module that says which version is needed.
+# Imported after client, whose error names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest  # isort: skip
 
 __all__ = ["TopicAdmin"]
 
 _TOPIC = 2
-"""Type of a resource that is a topic."""
+"""Resource type of topics."""
 
 _OWN = 1
-"""Source of a setting that a topic has of its own."""
+"""Source of settings that are overridden for the topic."""
 
 _WAIT = 0.1
-"""Seconds between requests for a topic that was just created."""
+"""Seconds between requests for a newly created topic."""
 
 
 class TopicAdmin(KafkaClient):
@@ -35,7 +35,7 @@ class TopicAdmin(KafkaClient):
         return {name: value for name, (value, _) in self._described(topic).items()}
 
     def own_settings(self, topic: str) -> dict[str, str]:
-        """Return the settings that a topic has of its own."""
+        """Return the settings that are overridden for the topic."""
         return {name: value for name, (value, source) in self._described(topic).items() if source == _OWN}
 
     def create(self, topic: str, partitions: int, settings: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class TopicAdmin(KafkaClient):
                 new(
                     name=topic,
                     num_partitions=partitions,
-                    replication_factor=-1,  # the default of the brokers
+                    replication_factor=-1,  # default of the brokers
                     assignments=[],
                     configs=[new.CreatableTopicConfig(name=name, value=value) for name, value in settings.items()],
                 )
@@ -102,7 +102,7 @@ class TopicAdmin(KafkaClient):
         response = await self.send(metadata.controller_id, request, deadline, find_mismatch)
         [result] = response.topics
         if result.error_code == kafka_errors.TopicAlreadyExistsError.errno:
-            return  # by an earlier attempt of this request
+            return  # created by an earlier attempt of this request
         if result.error_code and result.error_message and not kafka_errors.for_code(result.error_code).retriable:
             raise ValueError(f"topic {topic!r} cannot be created: {result.error_message}")
         check_code(result.error_code, topic)

@@ -1,4 +1,4 @@
-"""The topics of a cluster as a table: :func:`read_topics`."""
+"""List the topics of a cluster as a table: :func:`read_topics`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TOPIC_COLUMNS = tuple(TOPIC_SCHEMA.names)
 def read_topics(connection: Settings) -> pa.RecordBatch:
     """Return a row for each visible topic.
 
-    ``offsets`` is how many offsets the partitions have between their first and their last record: those of compacted topics
-    are not all in use. It is null while a partition has no leader.
+    ``offsets`` is the number of offsets between the first and the last record of all partitions, including those
+    removed by compaction. It is null while a partition has no leader.
     """
     with KafkaClient(connection) as client:
         topics = client.described_topics()
@@ -46,7 +46,7 @@ def read_topics(connection: Settings) -> pa.RecordBatch:
 
 
 def _sizes(client: KafkaClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return how many offsets partitions have."""
+    """Return the number of offsets of partitions."""
     first, end = (
         client.offsets(dict.fromkeys(partitions, time), "read_uncommitted") for time in (EARLIEST_TIME, LATEST_TIME)
     )

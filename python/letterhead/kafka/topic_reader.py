@@ -134,9 +134,9 @@ def topic(
 
 
 def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest) -> Reader:
-    """Return a stream of the requested records, or of the batches or records and control records that a view shows.
+    """Return a stream of the requested records, batches, or records with control records, by the view of the request.
 
-    ``settings`` is called once the request is checked, because it may ask for a password.
+    ``settings`` is called after the request is validated, because it may prompt for a password.
     """
     start_group, commit_group = group_of("start", request.start), request.commit_group
     if request.view != "records" and (commit_group is not None or start_group is not None):
@@ -182,7 +182,7 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
 
 
 def topic_ranges(topic: str, connection: Settings, request: RowRequest) -> list[OffsetRange]:
-    """Return the offsets that a request is for, in the order in which they are read."""
+    """Return the offset ranges of a request, in reading order."""
     bounds = OffsetBounds.parse(request.start, request.end)
     with KafkaPartitions(KafkaClient(connection), _row_reader(request), _isolation(connection, request)) as log:
         return resolve_ranges(log, choose_partitions(log.client.partitions([topic]), topic, request.partitions), bounds)
@@ -207,10 +207,9 @@ def _row_reader(request: RowRequest) -> Any:
 def _with_marks(
     log: KafkaPartitions, rows: Any, requested: Sequence[OffsetRange], last: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read records and control records, and mark the aborted ones.
+    """Read records and control records, and mark those of aborted transactions.
 
-    Brokers tell which transactions were aborted up to the first open one. Records from there on are read, too, and are not
-    marked.
+    Brokers list aborted transactions only before the first open one. Later records are read, too, but are not marked.
     """
     committed = KafkaPartitions(log.client, rows, "read_committed")
     stable = committed.end_offsets([part.partition for part in requested])
@@ -225,9 +224,9 @@ def _with_marks(
 
 
 class CommittingReader(Reader):
-    """A stream of records whose offsets are committed to a consumer group.
+    """Stream of records whose offsets are committed to a consumer group.
 
-    A batch is used once the next one is requested. Closing the stream early commits the offsets of the batches that were used;
+    A batch counts as used once the next one is requested. Closing the stream early commits the offsets of used batches;
     :meth:`close_after` also commits those of the first rows of the last batch.
     """
 
@@ -262,14 +261,14 @@ class CommittingReader(Reader):
         commits.finish()
 
     def _without_positions(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the columns for the caller, and keep those of positions."""
+        """Remove the position columns that the caller did not request, but store their values."""
         self._unused = batch.select(POSITION)
         return batch.select(self._names)
 
     def note_used(self, rows: int | None = None) -> None:
-        """Note that the last batch was used, or its first rows."""
+        """Note that the last batch, or its first rows, were used."""
         if self._unused is not None:
             partitions, offsets = self._unused.slice(0, rows).columns
-            known = offsets.drop_null()  # rows that report unreadable batches have none
+            known = offsets.drop_null()  # rows that report unreadable batches have no offset
             if len(known):
                 self._used[partitions[0].as_py()] = known[-1].as_py() + 1

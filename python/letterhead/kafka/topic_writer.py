@@ -40,15 +40,15 @@ _OF_BROKER = (
     "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
     "transactional",
 )  # fmt: skip
-"""Columns that a reader returns and a broker sets: they are not written."""
+"""Columns that readers return but brokers set, so they are not written."""
 
 _TIME = pa.timestamp("ms", "UTC")
 
 _CHUNK_ROWS = 65_536
-"""Rows whose batches are made at once."""
+"""Rows that are converted to batches at once."""
 
 _REQUEST_BYTES = 16 << 20
-"""Bytes of the batches of partitions that are sent at once, about."""
+"""Approximate size in bytes of a request with batches of several partitions."""
 
 
 @documented
@@ -140,26 +140,26 @@ def topic(
 
 
 class _Queued(NamedTuple):
-    """A batch of one partition, and the rows that it was made of."""
+    """Batch of one partition, and its source rows."""
 
     partition: int
-    data: bytes | None  # None if the only row cannot be written
-    rows: Sequence[int]  # of the records
-    before: int  # rows before the records
+    data: bytes | None  # None if its only row cannot be written
+    rows: Sequence[int]  # row of each record
+    before: int  # number of rows before the records
     records: pa.RecordBatch
-    limit: int = 0  # bytes that the batch may have
-    reason: str = ""  # why the row cannot be written
+    limit: int = 0  # size limit of the batch in bytes
+    reason: str = ""  # reason why the row cannot be written
 
     def numbers(self) -> Iterator[int]:
-        """Yield the numbers of the rows in the whole table."""
+        """Yield the row indices in the whole table."""
         return (self.before + row for row in self.rows)
 
 
 class TopicWriter(Closing):
-    """Sends rows to a topic, and keeps the answers of brokers: the partition and offset of each row, or its error.
+    """Sends rows to a topic, and keeps the brokers' answers: partition and offset of each row, or its error.
 
-    A partition has one unanswered batch at a time. While a round of batches, one of each partition, is in the background, the
-    next rows are read.
+    A partition has one unanswered batch at a time. While a round of batches, one for each partition, is sent in the
+    background, the next rows are read.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class TopicWriter(Closing):
         self._queues: dict[int, deque[_Queued]] = {}
         self._round: list[tuple[_Queued, OutgoingBatch]] = []
         self._pending: Any = None
-        self._stopped: dict[int | None, str] = {}  # by partition, None for all: why nothing more is sent
+        self._stopped: dict[int | None, str] = {}  # by partition (None for all): the reason why nothing more is sent
         self._appended: list[Appended] = []
         self._producer = KafkaProducer(settings, topic)
         try:
@@ -199,11 +199,11 @@ class TopicWriter(Closing):
         self._keyless = random.randrange(max(self._partitions, 1))
 
     def close(self) -> None:
-        """Close the connections. Rows without an answer may be written or not."""
+        """Close the connections. Unacknowledged rows may or may not be written."""
         self._producer.close()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, and send what was added if there are many."""
+        """Add rows, and send the buffered ones if there are many."""
         for rows in _chunks(batch):
             self._held.append(_records(rows, self._partition, self._types, self.rows))
             self.rows += len(rows)
@@ -211,7 +211,7 @@ class TopicWriter(Closing):
                 self.send()
 
     def send(self) -> None:
-        """Send the rows that were added; the answers to the last ones come later."""
+        """Send the buffered rows, without waiting for the last answers."""
         if self._held:
             records = pa.Table.from_batches(self._held).combine_chunks().to_batches()[0]
             self._held = []
@@ -222,7 +222,7 @@ class TopicWriter(Closing):
             self._begin_round()
 
     def wait(self) -> None:
-        """Send what was added, and wait for the answers to all rows."""
+        """Send the buffered rows, and wait for all answers."""
         self.send()
         while self._round or self._queues:
             self._end_round()
@@ -267,13 +267,13 @@ class TopicWriter(Closing):
         ]
 
     def _reason(self, partition: int) -> str:
-        """Return why a record of a partition cannot be sent."""
+        """Return the reason why a record of a partition cannot be sent."""
         if 0 <= partition < self._partitions:
             return f"the record has more bytes than max.request.size, {self._settings.record_bytes:,}"
         return f"unknown partition: the topic has {self._partitions}"
 
     def _begin_round(self) -> None:
-        """Send the next batch of each partition, in turns if there are many."""
+        """Send the next batch of each partition, in several rounds if there are many."""
         size = 0
         for partition in [*self._queues]:
             queue = self._queues.pop(partition)
@@ -283,7 +283,7 @@ class TopicWriter(Closing):
                 batch = queue.popleft()
                 size += len(batch.data or b"")
                 self._round.append((batch, OutgoingBatch(partition, batch.data or b"", len(batch.rows))))
-            if queue:  # now the last one
+            if queue:  # moves the partition to the end of the turns
                 self._queues[partition] = queue
         if self._round:
             self._pending = self._producer.begin_append([outgoing for _, outgoing in self._round])
@@ -326,15 +326,15 @@ class TopicWriter(Closing):
                 self._fail(batch, reason + known)
 
     def _note_rejection(self, batch: _Queued, rejection: Rejection) -> None:
-        """Note the errors of records, and queue the other records of their batch again."""
+        """Note the errors of records, and queue the remaining records of the batch again."""
         if not rejection.of_records:
             self._stopped[batch.partition] = rejection.reason
         if not rejection.of_records or len(batch.rows) == 1:
             self._fail(batch, rejection.reason)
             return
-        if rejection.too_large:  # batches have the limit of records
+        if rejection.too_large:  # the limit of records also applies to batches
             self._batch_bytes = max(1, min(self._batch_bytes, batch.limit // 2))
-        # Records that the broker does not name are found by halves.
+        # Bisect the batch to find rejected records that the broker does not name.
         parts: list[_Queued] = []
         for reason, group in groupby(enumerate(batch.rows), lambda pair: rejection.records.get(pair[0])):
             rows = [row for _, row in group]
@@ -345,7 +345,7 @@ class TopicWriter(Closing):
         self._queues.setdefault(batch.partition, deque()).extendleft(reversed(parts))
 
     def _again(self, batch: _Queued, rows: list[int], *, halved: bool) -> list[_Queued]:
-        """Return batches of some rows of a batch."""
+        """Return new batches for some rows of a batch."""
         records = batch.records.take(pa.array(rows, pa.int32()))
         partitions = pa.repeat(pa.scalar(batch.partition, pa.int32()), len(rows))
         columns = {name: records.column(name) for name in records.schema.names} | {"partition": partitions}
@@ -373,7 +373,7 @@ def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _records(batch: pa.RecordBatch, partition: int | str | None, types: Types | None, before: int) -> pa.RecordBatch:
-    """Return the columns of records as the core writes them."""
+    """Convert the columns of records to the types that the core writes."""
     names = batch.schema.names
     columns = {name: binary_column(batch, name) for name in COLUMNS[:2] if name in names}
     if "headers" in names:

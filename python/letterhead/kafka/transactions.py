@@ -1,4 +1,4 @@
-"""The aborted and the open transactions of a log."""
+"""Find the aborted and the open transactions of a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Aborted", "OpenTransaction", "Transactions", "read_transactions"]
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction: its producer, its first record and its control record."""
+    """Aborted transaction: its producer, first record and control record."""
 
     producer_id: int
     first_offset: int
@@ -26,7 +26,7 @@ class Aborted(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction without an end in the log: a reader of committed records stops at its first offset."""
+    """Transaction without an end in the log: readers of committed records stop at its first offset."""
 
     topic: str | None
     partition: int | None
@@ -35,7 +35,7 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """The transactions that a reader of committed records leaves out or stops at."""
+    """Transactions that readers of committed records omit or stop at."""
 
     aborted: list[Aborted]
     open: list[OpenTransaction]
@@ -50,16 +50,14 @@ class Transactions(NamedTuple):
 def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool = True) -> Transactions:
     """Read the control records of one partition, from an offset to the end of the log.
 
-    Transactions with records from ``start`` on are found, by their control records, and those that began before and are
-    still open. Damaged bytes from ``start`` on that may be a control record, or begin a transaction, raise DecodeError if
+    The result has the transactions with records from ``start`` on that end in the log, and those open at its end.
+    Damaged bytes from ``start`` on that may be a control record, or begin a transaction, raise DecodeError if
     ``strict``; otherwise transactions that may have ended in them are open.
     """
     aborted: list[Aborted] = []
     earlier = _open_before(segments, start)
     unfinished: dict[int, tuple[LogSegment, BatchHeader]] = {}
-    maybe_ended: list[
-        tuple[LogSegment, BatchHeader]
-    ] = []  # transactions whose control records may be among damaged bytes
+    maybe_ended: list[tuple[LogSegment, BatchHeader]] = []  # transactions whose control records may be in damaged bytes
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue
@@ -77,7 +75,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
                     first = unfinished.pop(batch.producer_id)[1].base_offset
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
-    # A damaged header can look like the beginning of a transaction, which would never end.
+    # A damaged header can look like the start of a transaction, which would never end.
     for segment, batch in unfinished.values():
         with KafkaSegmentFile(segment) as file:
             _check_checksums(file, [batch])
@@ -88,9 +86,9 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
 
 
 def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[LogSegment, BatchHeader]]:
-    """Return the first batch of each transaction, by producer, that has begun before an offset and not ended there.
+    """Return the first batch of each transaction, by producer, that is open at an offset.
 
-    Damaged bytes can hide an end, but a later end shows that there was one.
+    Damaged bytes can hide the end of a transaction, but a later end by its producer proves it.
     """
     unfinished: dict[int, tuple[LogSegment, BatchHeader]] = {}
     for segment in segments:
@@ -110,11 +108,11 @@ def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[
 
 
 def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
-    """Yield the batches of transactions, and ``None`` for damage that may have been one."""
+    """Yield the batches of transactions, and ``None`` for damage that may contain one."""
     for batches, invalid in file.walk(start):
         transactional = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         if strict:
-            # Damaged records are found when the records are read; control records are read here only.
+            # Only control records are read here; damage of other records is found later.
             _check_checksums(file, [batch for batch in transactional if batch.control])
             yield from transactional
         else:
@@ -129,7 +127,7 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
 def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
-    # A marker without a type commits nothing.
+    # A marker without a type does not commit.
     return control_type(record["key"]) in (None, ControlType.ABORT)
 
 
@@ -140,5 +138,5 @@ def _check_checksums(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> 
 
 
 def _find_damaged_batches(file: KafkaSegmentFile, batches: Sequence[BatchHeader]) -> dict[BatchHeader, BatchError]:
-    """Return the batches whose checksum is wrong, so that their headers mean nothing."""
+    """Return the batches with a wrong checksum, whose headers cannot be trusted."""
     return {batch: error for batch, error in zip(batches, file.batch_errors(batches), strict=True) if error is not None}

@@ -1,4 +1,4 @@
-"""Sockets, responses and tokens of the connections to brokers, where they differ from kafka-python's own."""
+"""Replacements for kafka-python's sockets, response parser and token providers."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 _MAX_LOGIN_FRAME_LEN = 1 << 20
-"""Bytes of a response before the broker has accepted the client."""
+"""Size limit of a response before authentication."""
 
 _READ_BYTES = 64 << 10
-"""Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
+"""Bytes per read of a socket. kafka-python reads 4096, which takes 25 % longer for a whole topic."""
 
 
 class _WithoutResponses(logging.Filter):
-    """Drops what kafka-python logs of a response that cannot be decoded: all of its bytes, with users' data.
+    """Filters log records of kafka-python that contain a response that cannot be decoded, with users' data.
 
-    The error that follows says what is wrong. Responses of other connections are logged as before.
+    The subsequent error describes the problem. Responses of other connections are logged as before.
     """
 
     def __init__(self) -> None:
@@ -57,16 +57,16 @@ _without_responses = _WithoutResponses()
 
 
 class _EndAfterData:
-    """Reports the end of a connection in a read of its own.
+    """Reports the end of a connection in a separate read.
 
-    kafka-python reads until nothing is left, and drops what it has read if the connection has ended meanwhile. A broker ends it
-    right after the reason why it rejects a login.
+    kafka-python reads until nothing is left, and drops the data if the connection was closed meanwhile. A broker closes
+    it right after the reason for rejecting credentials.
     """
 
     _has_data = False
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Receive up to 64 KiB, even if the caller asks for less."""
+        """Receive up to 64 KiB, even if the caller requests less."""
         data: bytes = super().recv(max(size, _READ_BYTES), flags)  # type: ignore[misc]
         if not data and self._has_data:
             self._has_data = False
@@ -84,11 +84,11 @@ class LargeTlsReads(_EndAfterData, ssl.SSLSocket):  # type: ignore[misc]
 
 
 class DirectSockets(KafkaNetSocket):  # type: ignore[misc]
-    """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
+    """Connections without a proxy; kafka-python selects this class by the scheme of ``proxy_url``."""
 
     SCHEMES = ("letterhead",)
     addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
-    """Addresses of hosts, which were looked up before: kafka-python's own lookup stops its thread."""
+    """Addresses of hosts, looked up before because kafka-python's own lookup blocks its thread."""
 
     def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
         """Return the addresses that were looked up before."""
@@ -100,18 +100,18 @@ class DirectSockets(KafkaNetSocket):  # type: ignore[misc]
 
 
 class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
-    """Passes tokens to kafka-python, which asks for one for each login."""
+    """Supplies kafka-python with a token for each authentication."""
 
     def __init__(self, tokens: Tokens) -> None:
         super().__init__()
         self._tokens = tokens
 
     def token(self) -> str:
-        """Return a token that is valid now."""
+        """Return a currently valid token."""
         return self._tokens.current().text
 
     def extensions(self) -> dict[str, str]:
-        """Return the SASL extensions of the login."""
+        """Return the SASL extensions of the authentication."""
         return self._tokens.extensions
 
 
@@ -125,7 +125,7 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
 
     @classmethod
     def of_config(cls, **config: Any) -> SaslMechanism:
-        """Return the exchange of a connection."""
+        """Return the exchange for a connection."""
         identity: IamIdentity = config["sasl_oauth_token_provider"]
         return cls(identity, config["host"])
 
@@ -134,7 +134,7 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
         return self._identity.payload(self._host)
 
     def receive(self, auth_bytes: bytes) -> None:
-        """Take the response, which has the id of the request."""
+        """Note whether the broker accepted: a successful response contains the request id."""
         self._is_done, self._is_authenticated = True, bool(auth_bytes)
 
     def is_done(self) -> bool:
@@ -147,7 +147,7 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
 
 
 class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
-    """The exchange of ``GSSAPI`` with a ticket by a keytab. kafka-python's own only uses the ticket of ``kinit``."""
+    """SASL exchange of ``GSSAPI`` with a keytab. kafka-python's own only uses the ticket of ``kinit``."""
 
     def __init__(self, settings: KerberosSettings, **config: Any) -> None:
         import gssapi
@@ -157,7 +157,7 @@ class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
         host = config.get("sasl_kerberos_domain_name") or config["host"]
         self.auth_id = config.get("sasl_kerberos_name") or f"{config['sasl_kerberos_service_name']}@{host}"
         service = gssapi.Name(self.auth_id, gssapi.NameType.hostbased_service).canonicalize(gssapi.MechType.kerberos)
-        # A cache in memory: the cache of kinit may belong to another user.
+        # An in-memory cache, because the cache of kinit may belong to another user.
         store = {"client_keytab": settings.keytab, "ccache": f"MEMORY:letterhead-{id(self)}"}
         user = None if settings.principal is None else gssapi.Name(settings.principal, gssapi.NameType.user)
         credentials = gssapi.Credentials(name=user, usage="initiate", store=store)
@@ -166,7 +166,7 @@ class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
 
     @classmethod
     def of_config(cls, **config: Any) -> SaslMechanism:
-        """Return the exchange of a connection; without a keytab, kafka-python's own."""
+        """Return the exchange for a connection; without a keytab, kafka-python's own."""
         settings: KerberosSettings | None = config["sasl_oauth_token_provider"]
         if settings is None or settings.keytab is None:
             return get_sasl_mechanism("GSSAPI")(**config)
@@ -174,7 +174,7 @@ class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
 
 
 class OwnMechanism(str):
-    """Name of a mechanism that is registered beside kafka-python's own of the same name; requests have the plain name."""
+    """Registered name of a mechanism that replaces kafka-python's own; requests contain the plain name."""
 
     def __hash__(self) -> int:
         return hash((OwnMechanism, str(self)))
@@ -184,7 +184,7 @@ class OwnMechanism(str):
 
     @classmethod
     def named(cls, name: str) -> str:
-        """Return the name under which letterhead registered a mechanism; the name itself if it uses kafka-python's."""
+        """Return the name under which letterhead registered a mechanism; unchanged if it uses kafka-python's."""
         return _OWN_MECHANISMS.get(name, name)
 
 
@@ -194,7 +194,7 @@ register_sasl_mechanism(_OWN_MECHANISMS["GSSAPI"], KeytabLogin.of_config)
 
 
 class ResponseFrames:
-    """Passes whole responses to a connection.
+    """Passes complete responses to a connection.
 
     kafka-python allocates the announced size of a response at once, and silently stops reading a connection after most
     errors in a response.
@@ -205,12 +205,12 @@ class ResponseFrames:
         self._connection = connection
         self._receive = connection.data_received
         self._max_bytes = max_bytes
-        self._size = b""  # the bytes received so far of the next response's size
+        self._size = b""  # received bytes of the next response's size
         self._pieces: list[Any] = []
-        self._missing: int  # bytes of the response whose size has arrived
+        self._missing: int  # bytes still to come of the current response
 
     def __call__(self, data: bytes) -> None:
-        """Take bytes as they arrive."""
+        """Process received bytes."""
         left = memoryview(data)
         while left:
             if not self._pieces:

@@ -1,4 +1,4 @@
-"""Damage of segment files: which bytes cannot be read, why, and which records are missing because of them."""
+"""Damage of segment files: unreadable bytes, the reason, and the missing records."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ __all__ = ["BatchError", "DamagedBatches", "DamagedRange", "Invalid", "Truncated
 
 
 class BatchError(NamedTuple):
-    """An error of a whole batch."""
+    """Error of a whole batch."""
 
     code: str
     reason: str
-    beyond: int = 0  # no batch that begins before this byte can be trusted
+    beyond: int = 0  # no batch before this byte can be trusted
     is_not_a_segment: bool = False  # the file is not a log segment
 
 
 class Invalid(NamedTuple):
-    """The first invalid batch among several."""
+    """First invalid batch among several."""
 
-    number: int  # counted from 0
+    number: int  # index among the batches
     error: BatchError
 
 
 class DamagedRange(NamedTuple):
-    """Bytes without a valid batch, or with a batch in the wrong place, and the offsets that are missing because of them."""
+    """Bytes without a valid batch, or with a misplaced one, and the offsets that are missing as a result."""
 
     position: int
     end: int
-    truncated: bool  # whether the bytes are the end of a log whose broker stopped while writing
+    truncated: bool  # whether the bytes end a log whose broker stopped while writing
     first: int
-    last: int | None  # None if it is unknown
-    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
+    last: int | None  # None if unknown
+    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the requested offsets: the first one, and the one to stop before
 
     @property
     def hides_records(self) -> bool:
@@ -47,13 +47,13 @@ class DamagedRange(NamedTuple):
 
     @property
     def offsets(self) -> tuple[int, int | None]:
-        """The first and the last of the offsets within the bounds."""
+        """First and last offset within the bounds."""
         start, end = self.bounds
         return max(self.first, start), None if self.last is None else min(self.last, end - 1)
 
     @property
     def missing(self) -> str:
-        """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
+        """Offsets and number of the unreadable records, some of which compaction may have removed before."""
         first, last = self.offsets
         if last is None:
             return f"the records from offset {first} on are missing"
@@ -61,10 +61,10 @@ class DamagedRange(NamedTuple):
 
 
 class TruncatedTail(NamedTuple):
-    """An incomplete batch at the end of a log, as a broker leaves it if it stops while it writes."""
+    """Incomplete batch at the end of a log, left by a broker that stopped while writing."""
 
     file: str
-    position: int  # byte at which the first incomplete batch begins: a broker would truncate the file there
+    position: int  # first byte of the incomplete batch, where a broker would truncate the file
     bytes_left: int  # bytes from there to the end of the file
     reason: str
 
@@ -76,11 +76,11 @@ class DamagedBatches(NamedTuple):
     """Bytes of a segment whose records are missing."""
 
     file: str
-    position: int  # the first of the bytes
-    end: int  # the byte after the last
-    first: int  # the least offset that is missing
-    last: int | None  # the largest; None if it is unknown
-    missing: str  # the offsets and the number of records
+    position: int  # first of the bytes
+    end: int  # byte after the last
+    first: int  # smallest missing offset
+    last: int | None  # largest missing offset; None if unknown
+    missing: str  # offsets and number of the records
     reason: str
 
     @classmethod

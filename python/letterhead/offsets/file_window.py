@@ -23,7 +23,7 @@ def check_regular(path: Path) -> os.stat_result:
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading without a buffer."""
     check_regular(path)
-    # Even if a pipe takes the place of the file now, opening it does not block.
+    # If a pipe replaces the file now, opening it still does not block.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     file = open(os.open(path, flags), "rb", buffering=0)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -33,10 +33,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 class FileWindow(Closing):
-    """A file, read with one range at a time in memory.
+    """File of which one range at a time is in memory.
 
-    A process that maps a file is killed if another process truncates the file. This class reads to the new end, which
-    :attr:`size` has afterwards. Bytes that are appended after the file was opened are not read.
+    A process that maps a file is killed if another process truncates the file. This class reads up to the new end, and
+    updates :attr:`size`. Bytes that are appended after the file was opened are not read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +56,7 @@ class FileWindow(Closing):
         return memoryview(self._buffer)[begin - self._begin : min(end, self._end) - self._begin]
 
     def peek(self, begin: int, end: int) -> bytes:
-        """Return the same bytes as a copy; the view is not changed."""
+        """Return the bytes as a copy, without changing the view."""
         if self._begin <= begin and end <= self._end:
             return bytes(memoryview(self._buffer)[begin - self._begin : end - self._begin])
         length = max(min(end, self.size) - begin, 0)
@@ -72,7 +72,7 @@ class FileWindow(Closing):
         self._file.close()
 
     def _read(self, begin: int, target: memoryview) -> int:
-        """Read to the end of the target, or of the file; return how many bytes there were."""
+        """Read until the target is full or the file ends; return the number of bytes."""
         self._file.seek(begin)
         count = 0
         while count < len(target):

@@ -1,4 +1,4 @@
-"""Checks of column names, and timestamp columns, the same in every reader and Spark data source."""
+"""Checks of column names, and timestamp columns, shared by readers and Spark data sources."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
-"""The type of a timestamp column. Spark's only timestamp type counts microseconds."""
+"""Types of a timestamp column. Spark's only timestamp type counts microseconds."""
 
 KAFKA_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-"""The type of a column of headers of Kafka."""
+"""Type of a column of Kafka headers."""
 
 TIME_DETAIL = ErrorDetail("out_of_range", "the timestamp does not fit the microseconds of Spark")
 
@@ -52,7 +52,7 @@ def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
-    """Return which milliseconds do not fit into Spark's microseconds, about 292,000 years from 1970; None if all do."""
+    """Return a mask of the milliseconds outside Spark's range of about 292,000 years around 1970; None if all fit."""
     if dialect == "arrow":
         return None
     bounds = pc.min_max(column).as_py()
@@ -63,12 +63,12 @@ def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
 
 
 def time_error(format: str, **position: Any) -> DecodeError:
-    """Return the error of a timestamp that :func:`times_outside` finds."""
+    """Return the error for a timestamp that :func:`times_outside` finds."""
     return DecodeError(TIME_DETAIL.message, format=format, code=TIME_DETAIL.code, **position)
 
 
 def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) -> pa.Array:
-    """Append an error to the column of errors in some rows."""
+    """Append an error to the error column in some rows."""
     lists = errors.to_pylist()
     for row in pc.indices_nonzero(rows).to_pylist():
         lists[row] = [*(lists[row] or ()), detail._asdict()]
@@ -76,7 +76,7 @@ def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) ->
 
 
 def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
-    """Return the errors of the condition and of the output columns of each row; an error of the row itself occurs once."""
+    """Return the errors of the condition and the output columns of each row; errors of the row itself occur once."""
     lists = output.to_pylist()
     for row in pc.indices_nonzero(condition.is_valid()).to_pylist():
         lists[row] = [*condition[row].as_py(), *(error for error in lists[row] or () if error["column"] is not None)]
@@ -84,7 +84,7 @@ def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
 
 
 def first_offset_in_error(offsets: pa.Array, errors: pa.Array, first: int | None) -> int | None:
-    """Return the offset of the first row with errors; if it could not be read, the least that it can have."""
+    """Return the offset of the first row with errors, or its smallest possible offset if it is unreadable."""
     row = next(iter(pc.indices_nonzero(errors.is_valid()).to_pylist()), 0)
     known: int | None = offsets[row].as_py() if row < len(offsets) else None
     if known is not None:

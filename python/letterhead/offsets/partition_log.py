@@ -1,4 +1,4 @@
-"""Partitions with offsets, as Kafka and Iggy implement them: :class:`PartitionLog`."""
+"""Partitions with offsets, implemented by Kafka and Iggy: :class:`PartitionLog`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST_OFFSET = (1 << 63) - 1
 
 
 class OffsetRange(NamedTuple):
-    """Offsets of a partition: the first one, and the one to stop before."""
+    """Offset range of a partition: the first one, and the one to stop before."""
 
     partition: TopicPartition
     start: int = 0
@@ -29,12 +29,12 @@ class OffsetRange(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to a request for the records of a range."""
+    """Reply to a request for records of a range."""
 
     records: Any  # None if there are none
-    next_offset: int  # where reading continues: after the records, or at the end of the range if it has no more
+    next_offset: int  # offset after the records, or the end of the range if it has no more
     can_follow: bool = True  # whether missing records may still arrive
-    lost: OffsetsGone | None = None  # records that were read before, and are not in the log any more
+    lost: OffsetsGone | None = None  # records that were read before, but are no longer in the log
 
 
 class _Client(Protocol):
@@ -56,7 +56,7 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
     """Seconds to wait after a reply without records."""
 
     ticks_per_ms: ClassVar[int] = 1
-    """Units of the column ``timestamp`` in a millisecond."""
+    """Units of the column ``timestamp`` per millisecond."""
 
     def __init__(self, client: ClientT, limits: Limits | None) -> None:
         self.client = client
@@ -73,23 +73,23 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
 
     @abstractmethod
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset that the next record of each partition gets."""
+        """Return the offset after the last record of each partition."""
 
     @abstractmethod
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first record of each partition that is not older than a time; None if all are older."""
+        """Return the offset of the first record of each partition at or after a time; None if all are older."""
 
     @abstractmethod
     def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the values of the columns that are the same in all rows of a partition."""
+        """Return the columns that are constant within a partition."""
 
     @abstractmethod
     def start_range(self, requested: OffsetRange) -> None:
-        """Prepare for the requests of another range."""
+        """Prepare for requests of another range."""
 
     @abstractmethod
     def request(self, remaining: OffsetRange) -> Any:
-        """Send the request for the next records of a range, of which ``remaining`` is left, and return a handle."""
+        """Send a request for the next records of a range, of which ``remaining`` is left, and return a handle."""
 
     @abstractmethod
     def receive(self, handle: Any, remaining: OffsetRange) -> Reply:

@@ -24,7 +24,7 @@ __all__ = [
 def choose_partitions(
     available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None
 ) -> list[TopicPartition]:
-    """Return the partitions with these numbers, or all; raise ValueError if the topic does not have one of them."""
+    """Return the partitions with these numbers, or all; raise ValueError if the topic lacks one of them."""
     if numbers is None:
         return [*available]
     chosen = [TopicPartition(topic, number) for number in sorted(set(numbers))]
@@ -41,8 +41,8 @@ def resolve_ranges(
 ) -> list[OffsetRange]:
     """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
 
-    An offset in a mapping must exist in its partition. One for all partitions is a bound: a partition that ends before
-    ``start``, or begins after ``end``, has no rows, but if all do, ValueError is raised.
+    An offset in a mapping must exist in its partition. An offset for all partitions is a bound: a partition that ends
+    before ``start``, or begins after ``end``, has no rows, but if this holds for all, ValueError is raised.
     """
     points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
     first, last = log.first_offsets(partitions), log.end_offsets(partitions)
@@ -73,22 +73,22 @@ def resolve_ranges(
 
 
 class EndOfFiles(NamedTuple):
-    """Where the records of a partition in files end."""
+    """End of a partition's records in files."""
 
-    offset: int  # that the next record gets
-    is_certain: bool = True  # False if damaged bytes follow, which may have more records
-    truncated: Any = None  # the incomplete batch at the end, whose text names the place
+    offset: int  # offset after the last record
+    is_certain: bool = True  # False if damaged bytes follow, which may contain more records
+    truncated: Any = None  # incomplete batch at the end, whose text contains its location
 
 
 class TimeInFiles(NamedTuple):
-    """Where the records that are not older than a time begin in files."""
+    """Position of the first record at or after a time, in files."""
 
-    found: int | None  # the offset of the first one that can be read
-    hidden: int | None = None  # the first offset that is damaged between older records and that one
+    found: int | None  # offset of the first readable one
+    hidden: int | None = None  # first damaged offset between older records and that one
 
     @property
     def first_possible(self) -> int | None:
-        """The offset of the first one, which may be damaged."""
+        """Offset of the first one, which may be damaged."""
         return self.found if self.hidden is None else self.hidden
 
 
@@ -97,8 +97,8 @@ def check_range_of_files(
 ) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions in files, or ``end`` before their beginning.
 
-    ``end_of`` returns the end of the segments of a partition, or any offset after its argument if it is not before the
-    end. Segments that others follow have no end of a partition.
+    ``end_of`` returns the end of a partition's segments, or any offset after its argument that is not after the end.
+    Segments with successors do not contain the end of a partition.
     """
     if any(segments[-1].next_offset is not None for segments in partitions):
         return
@@ -134,9 +134,9 @@ def range_of_files(
     end_offset: Callable[[], int],
     since: Callable[[int], TimeInFiles],
 ) -> OffsetRange:
-    """Resolve ``start`` and ``end`` to offsets of a partition in files, whose end is only looked up if it is needed.
+    """Resolve ``start`` and ``end`` to offsets of a partition in files; the end is only determined if needed.
 
-    Damage in which a record of the time may be hidden is within the range, so that it is reported.
+    Damage that may hide a record of the time is within the range, so that it is reported.
     """
     start, end = bounds.of_partition(partition.partition)
 
@@ -157,7 +157,7 @@ def resolve_offsets(
     first: Mapping[TopicPartition, int],
     last: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the offsets of points; ``first`` and ``last`` have the offsets at which partitions begin and end."""
+    """Return the offsets of points; ``first`` and ``last`` contain the first and end offsets of partitions."""
     times = {
         partition: max(point.value, 0) * log.ticks_per_ms for partition, point in points.items() if point.kind == "time"
     }
@@ -197,7 +197,7 @@ def narrow_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: 
 
 
 def divide_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
-    """Divide ranges for tasks: one each, or more to have a minimum of ranges or a maximum of offsets in each."""
+    """Divide ranges for tasks: one each, or more for a minimum number of ranges or a maximum size."""
     ranges = [requested for requested in ranges if requested.start < requested.end]
     sizes = [requested.end - requested.start for requested in ranges]
     counts = [1 if max_offsets is None else -(-size // max_offsets) for size in sizes]

@@ -24,22 +24,22 @@ __all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "r
 RowsT = TypeVar("RowsT")
 
 NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
-"""Called with a partition, and the offset up to which its rows were requested."""
+"""Callback with a partition, and the offset up to which its rows were requested."""
 
 _log = logging.getLogger(__name__)
 
 _GROWTH = 8
-"""Factor by which a range grows backward while it has fewer rows than the last ones that are requested."""
+"""Growth factor of a range that is extended backward while it has fewer rows than requested."""
 
 _FOLLOW_PAUSE = 0.2
-"""Seconds between two requests for the end of the partitions."""
+"""Seconds between requests for the end of the partitions."""
 
 
 class OffsetProgress:
-    """How many of the requested offsets have been read; ``total`` is None before the first request, and without an end.
+    """Number of requested offsets that were read; ``total`` is None before the first request, and without an end.
 
-    ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` name requested offsets
-    that were deleted, and open transactions.
+    ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` list requested
+    offsets that were deleted, and open transactions.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OffsetProgress:
         self._positions: dict[TopicPartition, int] = {}
 
     def begin(self, ranges: Sequence[OffsetRange], *, has_end: bool) -> None:
-        """Note the ranges to read; servers have answered where they begin and end."""
+        """Set the ranges to read, after servers have returned their bounds."""
         if has_end:
             self._positions = {requested.partition: requested.start for requested in ranges}
             self.total = sum(max(0, requested.end - requested.start) for requested in ranges)
@@ -63,7 +63,7 @@ class OffsetProgress:
         self.remarks += filter(None, remarks)
 
     def note_open(self, ranges: Iterable[OffsetRange], ends: Mapping[TopicPartition, int]) -> None:
-        """Note the partitions whose reading stops at an open transaction; ``ends`` has their high watermarks."""
+        """Note partitions whose reading stops at an open transaction; ``ends`` contains their high watermarks."""
         self.remarks += (
             f"{requested.partition}: read up to offset {requested.end}, where a transaction is open"
             for requested in ranges
@@ -71,7 +71,7 @@ class OffsetProgress:
         )
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
-        """Note up to which offset a partition was read."""
+        """Note the offset up to which a partition was read."""
         self.done += offset - self._positions.get(partition, offset)
         self._positions[partition] = offset
 
@@ -112,7 +112,7 @@ def read_partitions(
 
 
 def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
-    """Return the last rows of record batches; only these, and a batch, are in memory."""
+    """Return the last rows of record batches, with only these and one batch in memory."""
     kept: deque[pa.RecordBatch] = deque()
     rows = 0
     for batch in batches:
@@ -130,7 +130,7 @@ def last_of_range(
 ) -> list[pa.RecordBatch]:
     """Read the last ``count`` rows of a range, extending it backward until it has enough rows.
 
-    Errors of records before these rows are not raised: a part that cannot be read is halved until it is known whose they are.
+    Errors of earlier records are not raised: an unreadable part is halved until the record is known.
     """
     start, too_late = max(requested.start, requested.end - count), requested.end
     unreadable: int | None = None
@@ -152,9 +152,9 @@ def last_of_range(
 
 
 def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iterator[RowsT]:
-    """Yield what ``read`` returns for offsets from ``start`` to before its argument; an error comes after the rows before it.
+    """Yield the result of ``read`` for offsets from ``start`` to before its argument; rows before an error come first.
 
-    A record whose own offset is unreadable fails in every range: then the error comes alone.
+    A record whose own offset is unreadable fails in every range, so no rows precede its error.
     """
     try:
         rows = read(end)
@@ -168,7 +168,7 @@ def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iter
 def _follow(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None, note_read: NoteRead | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read the records that arrive in partitions after ranges."""
+    """Read new records in partitions after the ranges."""
     positions = {requested.partition: max(requested.start, requested.end) for requested in ranges}
     while True:
         ends = log.end_offsets(positions)
@@ -184,7 +184,7 @@ def _follow(
 def read_ranges(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], *, skip_lost: bool = False, note_read: NoteRead | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read ranges in order; the next request is answered while the rows of the current reply are made.
+    """Read ranges in order; the next request is pending while the current reply is converted to rows.
 
     Records that were deleted before they were read, or removed from the log afterwards, raise OffsetsGone, unless
     ``skip_lost`` is true. ``note_read`` is called with a partition and the offset up to which it was read, after the
@@ -201,7 +201,7 @@ def read_ranges(
 def _replies(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], skip_lost: bool
 ) -> Iterator[tuple[OffsetRange, Any, int]]:
-    """Yield each reply, once the next request is sent: the range from the requested offset on, records, and next offset."""
+    """Yield each reply after sending the next request: the requested range, records, and next offset."""
     waiting = deque(requested for requested in ranges if requested.start < requested.end)
     handle: Any = None
     empty_since: float | None = None
@@ -237,7 +237,7 @@ def _replies(
 
 
 def _locate_gap(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, OffsetsGone]:
-    """Return the offset after the records that are gone, and the error that names these."""
+    """Return the offset after the missing records, and the error that names them."""
     partition, offset = remaining.partition, remaining.start
     first, end = log.first_offsets([partition])[partition], log.end_offsets([partition])[partition]
     if offset < first:

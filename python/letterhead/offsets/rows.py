@@ -22,7 +22,7 @@ from letterhead.where.program import Filter, resolve, within_offsets
 __all__ = ["POSITION", "RowReader"]
 
 POSITION = ("letterhead: partition", "letterhead: offset")
-"""Columns that a reader may ask for in addition to those of its caller, so that it knows where a row is."""
+"""Columns for the position of a row, which a reader may add to the requested ones."""
 
 
 class RowReader:
@@ -43,16 +43,16 @@ class RowReader:
 
     format: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
-    """The columns by default."""
+    """Default columns."""
 
     fields: ClassVar[tuple[str, ...]]
     """Columns of a record."""
 
     partition_columns: ClassVar[Mapping[str, pa.DataType]]
-    """Columns with the same value in all rows of a partition, and their types."""
+    """Columns with a constant value in a partition, and their types."""
 
     where_fields: ClassVar[Mapping[str, str]]
-    """Fields of a record in a condition."""
+    """Fields of a record that a condition can name."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RowReader:
         errors, error_column, limits = request.errors, request.error_column, request.limits
         check_columns(columns, (*self.partition_columns, *self.fields), headers, errors, error_column)
         self.where = resolve(request.where, where_fields or self.where_fields, headers)
-        # The offset is always read, because rows outside of the requested offsets are removed by it.
+        # The offset is always read, because it selects the rows within the requested offsets.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
         self._fields, self._headers = fields, headers
         self._options = DecodeOptions(errors=errors, error_column=error_column, limits=limits)
@@ -80,7 +80,7 @@ class RowReader:
             pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.partition_columns))
         )
         types = {field.name: field.type for field in empty.type}
-        # A column of headers can have the name of a column that was not requested.
+        # A header column can have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.partition_columns, **self._times}.items() if name in columns}
         names = [*columns, *columns_of(headers or {}), *([error_column] if has_error_column(errors) else [])]
         positions = zip(POSITION, (pa.int32(), pa.int64()), strict=True) if has_positions else ()
@@ -88,11 +88,11 @@ class RowReader:
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of reading."""
+        """Limits of reading."""
         return self._options.limits
 
     def strict(self) -> Self:
-        """Return a reader of the same rows without a column of errors: it raises the first one."""
+        """Return a reader of the same rows without an error column: it raises the first error."""
         reader = copy(self)
         reader.errors = "raise"
         reader._options = DecodeOptions(errors="raise", limits=self.limits)
@@ -101,7 +101,7 @@ class RowReader:
         return reader
 
     def with_no_errors(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of a strict reader in the schema of this one."""
+        """Return rows of a strict reader in this reader's schema."""
         if not has_error_column(self.errors):
             return rows
         index = self.schema.get_field_index(self._error_column)
@@ -110,7 +110,7 @@ class RowReader:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
-        """Return the columns with timestamps, and their types."""
+        """Return the timestamp columns and their types."""
         raise NotImplementedError
 
     def as_times(self, column: pa.Array) -> pa.Array:
@@ -118,14 +118,14 @@ class RowReader:
         raise NotImplementedError
 
     def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
-        """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
+        """Return whether an unreadable row is returned: with its error, or if the condition accepts nulls."""
         where = self.where and self.where.bind(partition_values)
         return where is None or has_error_column(self.errors) or where.accepts_null
 
     def error_row(
         self, partition_values: Mapping[str, Any], code: str, message: str, byte_offset: int
     ) -> pa.RecordBatch:
-        """Return the row that reports records that could not be read."""
+        """Return the row that reports unreadable records."""
         row: dict[str, Any] = {name: value for name, value in partition_values.items() if name in self._columns}
         if has_error_column(self.errors):
             where = self.where and self.where.bind(partition_values)
@@ -139,7 +139,7 @@ class RowReader:
     ) -> pa.RecordBatch | None:
         """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none.
 
-        Of other rows, nothing is read but the offset; a row whose offset could not be read stays.
+        Of other rows, only the offset is read; rows with an unreadable offset are kept.
         """
         rows = pa.RecordBatch.from_struct_array(self._decode(batches, _within(where, start, end)))
         return rows if len(rows) else None
@@ -163,7 +163,7 @@ class RowReader:
     def _offset_in_error(
         self, batches: pa.Array, partition_values: Mapping[str, Any], first: int | None, start: int, end: int
     ) -> int | None:
-        """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
+        """Return the offset of the first unreadable record; ``first`` is the smallest possible one."""
         where = _within(self.where and self.where.bind(partition_values), start, end)
         options = DecodeOptions(errors="column", error_column=UNUSED_NAME, limits=self._options.limits)
         rows = self._decode(batches, where, ["offset"], options)

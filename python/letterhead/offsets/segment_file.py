@@ -1,4 +1,4 @@
-"""The batches of one segment file: which are whole and in order, and where reading continues after damage."""
+"""Batches of one segment file: find those that are complete and in order, and continue after damage."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["Segment", "SegmentFile", "SegmentT", "errors_of_batches"]
 
 PIECE_LEN = 4 << 20
-"""Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
+"""Number of bytes of batches that are decoded together; their rows are in memory at the same time."""
 
 LARGEST_CHECKED = 128 << 20
-"""Largest end of a log that is read to find out whether it is whole, in bytes."""
+"""Largest end of a log that is checked for completeness, in bytes."""
 
 _MAX_SEARCHED = 128 << 20
-"""Bytes of candidates that may be read to find the next batch after damage, beyond four times the size of the file."""
+"""Limit of candidate bytes in the search for the next batch after damage, in addition to four times the file size."""
 
 _SEARCH_LEN = 1 << 20
 
 
 class Segment(Protocol):
-    """One file of a partition."""
+    """Segment file of a partition."""
 
     @property
     def path(self) -> Path:
@@ -44,71 +44,72 @@ class Segment(Protocol):
 
     @property
     def partition(self) -> int | None:
-        """The number of the partition, if the path tells it."""
+        """Number of the partition, if the path contains it."""
 
     @property
     def partition_values(self) -> dict[str, Any]:
-        """The values of the columns that are the same in all rows of the file."""
+        """Columns with a constant value in the file."""
 
     @property
     def base_offset(self) -> int:
-        """The offset at which the file begins."""
+        """First offset of the file."""
 
     @property
     def next_offset(self) -> int | None:
-        """The offset at which the next file of the partition begins; None for the last one."""
+        """First offset of the partition's next file; None for the last one."""
 
     @property
     def size(self) -> int:
-        """The current size of the file in bytes."""
+        """Current size of the file in bytes."""
 
 
 SegmentT = TypeVar("SegmentT", bound=Segment)
 
 
 class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
-    """A segment, read with a few batches at a time in memory.
+    """Segment file, read with a few batches at a time in memory.
 
-    A batch of more than ``message_bytes`` is not read.
+    Batches of more than ``message_bytes`` are not read.
     """
 
     format: ClassVar[str]
-    """The format of a batch."""
+    """Format of a batch."""
 
     header_len: ClassVar[int]
-    """Bytes from which the header of a batch can be read."""
+    """Number of bytes from which the header of a batch can be read."""
 
     min_batch_len: ClassVar[int]
-    """Bytes of the shortest batch."""
+    """Length of the shortest batch."""
 
     candidate_len: ClassVar[int]
-    """Bytes after the first one of a batch that :meth:`candidates_in` examines."""
+    """Number of bytes after the first of a batch that :meth:`candidates_in` examines."""
 
     max_offsets: ClassVar[int]
-    """How many offsets after its base offset a segment can hold."""
+    """Maximum number of offsets after the base offset."""
 
     def __init__(self, segment: SegmentT, message_bytes: int) -> None:
         super().__init__(segment.path)
         self.segment = segment
         self._message_bytes = message_bytes
-        self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
+        self._zeros: tuple[int, int] | None = None  # start of the zeros, and size of the file
         self._searched = 0  # bytes of candidates whose checksum was computed
 
     @property
     @abstractmethod
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """Topic and partition as errors name them."""
+        """Topic and partition, as errors show them."""
 
     @abstractmethod
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchT], int]:
-        """Read the headers of whole batches, or of the first one, and return the byte after the batches, too.
+        """Read the headers of complete batches, or of the first one; also return the byte after them.
 
-        ``data`` begins at byte ``origin`` of the file, and ``beyond`` bytes of the file follow: the last batch can end there.
+        ``data`` begins at byte ``origin`` of the file, and ``beyond`` bytes of the file follow it, in which the last
+        batch may end.
         """
 
     @abstractmethod
     def indexed_position(self, offset: int) -> int:
-        """Return the byte at which, as the index says, a batch begins that is not after an offset; 0 without one."""
+        """Return the position of a batch at or before an offset, from the index; 0 without an index entry."""
 
     @abstractmethod
     def error_at(self, position: int, min_offset: int) -> BatchError:
@@ -116,39 +117,39 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     @abstractmethod
     def with_length(self, data: bytes) -> bytes:
-        """Return a batch with the number of its bytes as the length in its header."""
+        """Return a batch whose header contains its actual length."""
 
     @abstractmethod
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the positions in an array of bytes at which batches may begin, ``left`` bytes before the end of the file.
+        """Return the positions in a byte array at which batches may begin, ``left`` bytes before the end of the file.
 
-        All places but the last ``candidate_len`` are examined.
+        All positions except the last ``candidate_len`` are examined.
         """
 
     @abstractmethod
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-        """Return the error of a whole batch among errors of the batch; others concern one record."""
+        """Return the first error that concerns a whole batch, not one record; None if there is none."""
 
     def ends_in_zeros(self, position: int) -> bool:
-        """Return whether the damaged batch at a position may not have been written to its end, in a preallocated file."""
+        """Return whether the damaged batch at a position may be incomplete, in a preallocated file."""
         return False
 
     def with_known_offsets(self, batch: BatchT, after: int) -> BatchT:
-        """Return a batch whose header leaves the first offset open with the one that follows the previous batch."""
+        """Return a batch with the offset after the previous batch, if its header does not state the first offset."""
         return batch
 
     def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchT], BatchError | None]:
-        """Read batches of a few MiB together, or one larger batch, from a byte on.
+        """Read batches of a few MiB together, or one larger batch, from a position.
 
-        ``min_offset`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
-        after them, if any.
+        ``min_offset`` is the smallest possible next offset. Returns the batches with valid headers, and the error of
+        the bytes after them, if any.
         """
         window = position + len(self.view(position, position + pieces * PIECE_LEN))
         batches, end = self.headers(self.view(position, window), position, max(self.size - window, 0))
         if not batches:
             return [], self.error_at(end, min_offset)
         if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
-            # The last batch is read with those after it.
+            # The last batch is read again with later ones.
             end = batches.pop().position
         elif end > window and batches[-1].size > self._message_bytes:
             reason = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
@@ -167,7 +168,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
             reason = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
             return self._out_of_order(batches, following, BatchError("not_in_order", reason), is_overlap=True)
         if following is None and end < self.size:
-            # Where a batch ends is uncertain if it is damaged.
+            # The end of a damaged batch is uncertain.
             [last_error] = self.batch_errors(batches[-1:])
             return (batches, None) if last_error is None else (batches[:-1], last_error)
         return batches, None
@@ -192,7 +193,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return DamagedRange(position, self.size, truncated, min_offset, last)
 
     def _last_at_the_end(self, position: int, min_offset: int) -> int | None:
-        """Return the last offset of a damaged batch and of batches over the limit after it, or None if other bytes follow."""
+        """Return the last offset if a damaged batch, and oversized batches after it, end the file; None otherwise."""
         batch, last = self.batch_at(position), None
         while batch is not None and self._misplaced(batch, min_offset) is None:
             position, last = batch.end, batch.last_offset
@@ -205,11 +206,11 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return None
 
     def batch_errors(self, batches: Sequence[BatchT]) -> list[BatchError | None]:
-        """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
+        """Validate each batch as a whole, in particular its checksum; errors of single records are not reported."""
         return self._errors_of([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
 
     def first_invalid(self, batches: Sequence[BatchT], indexes: Sequence[int]) -> Invalid | None:
-        """Return the first invalid one of the batches with these indexes."""
+        """Return the first invalid batch among those with these indexes."""
         errors = zip(indexes, self.batch_errors([batches[index] for index in indexes]), strict=True)
         return next((Invalid(index, error) for index, error in errors if error is not None), None)
 
@@ -230,7 +231,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         )
 
     def error_text(self, error: BatchError, damage: DamagedRange) -> str:
-        """Return the text of the row that represents a damaged batch. It begins with the reason."""
+        """Return the text of the row for a damaged batch. It begins with the reason."""
         batch = "" if error.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
         return f"{error.reason}{batch}: {self.segment.path}"
 
@@ -239,7 +240,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return TruncatedTail(str(self.segment.path), damage.position, damage.end - damage.position, error.reason)
 
     def verified_position(self, offset: int) -> int:
-        """Return the byte of a valid batch that is not after an offset, as the index of the segment names it; 0 without one."""
+        """Return the position of a valid batch at or before an offset, from the index; 0 without an index entry."""
         position = self.indexed_position(offset)
         if not 0 < position < self.size:
             return 0
@@ -250,10 +251,10 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def walk(
         self, offset: int, *, validates_last: bool = False
     ) -> Iterator[tuple[list[BatchT], tuple[BatchError, DamagedRange] | None]]:
-        """Yield batches in order, from one that is not after an offset on, and the damage after them, if any.
+        """Yield batches in order, from the one at or before an offset, and the damage after them, if any.
 
-        Damaged bytes are skipped; a truncated end of the log ends the walk. With ``validates_last``, a batch that ends the file is
-        validated as a whole.
+        Damaged bytes are skipped; a truncated end of the log stops the iteration. With ``validates_last``, a batch that
+        ends the file is validated as a whole.
         """
         position, min_offset = self.verified_position(offset), self.segment.base_offset
         while position < self.size:
@@ -278,10 +279,10 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def _out_of_order(
         self, before: list[BatchT], batch: BatchT, error: BatchError, *, is_overlap: bool
     ) -> tuple[list[BatchT], BatchError]:
-        """Return the batches before the damage that a misplaced batch belongs to, and the error of that batch."""
+        """Return the batches before the damage around a misplaced batch, and the error of that batch."""
         if not before or not is_overlap:
             return before, error
-        # If two batches overlap, either can be the wrong one.
+        # If two batches overlap, either can be misplaced.
         [previous_error] = self.batch_errors(before[-1:])
         if previous_error is not None:
             return before[:-1], previous_error
@@ -292,14 +293,14 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return (before[:-1], error._replace(beyond=batch.end)) if own_error is None else (before, own_error)
 
     def batch_at(self, position: int) -> BatchT | None:
-        """Read the header of the whole batch that begins at a position."""
+        """Read the header of the complete batch at a position."""
         header = self.peek(position, position + self.header_len)
         return next(
             iter(self.headers(header, position, max(self.size - position - len(header), 0), first=True)[0]), None
         )
 
     def max_offset(self) -> int:
-        """Return the largest offset that the segment can have."""
+        """Return the largest possible offset of the segment."""
         max_offset = self.segment.base_offset + self.max_offsets
         return max_offset if self.segment.next_offset is None else min(max_offset, self.segment.next_offset - 1)
 
@@ -317,9 +318,9 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return None
 
     def _is_unfinished(self, position: int, error: BatchError) -> bool:
-        """Return whether the bytes to the end of the file are zeros, or an incomplete batch.
+        """Return whether the bytes up to the end of the file are zeros, or an incomplete batch.
 
-        A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
+        A broker that stops while writing leaves neither a complete batch with a wrong checksum, nor complete batches in
         wrong order, nor another file.
         """
         if error.is_not_a_segment or error.code in ("not_in_order", "limit_exceeded"):
@@ -329,7 +330,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return self.ends_in_zeros(position)
 
     def _is_whole_to_the_end(self, position: int) -> bool:
-        """Return whether a batch that seems to be truncated has a valid checksum, so that only its length is wrong."""
+        """Return whether a seemingly truncated batch has a valid checksum, so that only its length is wrong."""
         left = self.size - position
         if not self.min_batch_len <= left <= LARGEST_CHECKED:
             return False
@@ -337,7 +338,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return any(data) and self._errors_of([self.with_length(data)]) == [None]
 
     def zeros_from(self) -> int:
-        """Return the byte at which the zeros at the end of the file begin."""
+        """Return the position at which the zeros at the end of the file begin."""
         if self._zeros is None or self._zeros[1] != self.size:
             self._zeros = self._find_zeros(), self.size
         return self._zeros[0]
@@ -352,8 +353,8 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return 0
 
     def _next_valid(self, position: int, min_offset: int, beyond: int) -> int | None:
-        """Return the position of the next batch with a possible offset and a valid checksum."""
-        # The length of an invalid batch may still be right: its content is not searched then.
+        """Return the position of the next batch with a plausible offset and a valid checksum."""
+        # The length of an invalid batch may still be right, so its content is not searched at first.
         batch = self.batch_at(position)
         after = beyond or (batch.end if batch is not None else 0)
         if after and self._is_valid(after, min_offset):
@@ -367,13 +368,13 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     @property
     def _is_exhausted(self) -> bool:
-        """Whether so many candidates have claimed so many bytes that no damage explains them."""
+        """Whether the limit of searched candidates is exceeded, which no real damage reaches."""
         return self._searched > _MAX_SEARCHED + 4 * self.size
 
     def _candidates(self, position: int) -> Iterator[int]:
-        """Yield the positions of bytes that may be the header of a batch."""
+        """Yield the positions of possible batch headers."""
         with install_hint("finding the end of damage", "letterhead[arrow]"):
-            import numpy as np  # only damage needs it
+            import numpy as np  # only needed for damage
 
         end = min(self.size - self.candidate_len, self.zeros_from())
         while position < end:
@@ -393,6 +394,6 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 def errors_of_batches(
     batches: list[bytes], format: str, batch_error: Callable[[bytes, Sequence[Mapping[str, Any]]], BatchError | None]
 ) -> list[BatchError | None]:
-    """Validate each batch as a whole; ``batch_error`` finds the error of the whole batch among all of its errors."""
+    """Validate each batch as a whole; ``batch_error`` selects the error of the whole batch among all of its errors."""
     errors = lha.validate(pa.array(batches, pa.binary()), format).to_pylist()
     return [batch_error(data, found) if found else None for data, found in zip(batches, errors, strict=True)]

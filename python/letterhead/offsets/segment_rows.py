@@ -1,4 +1,4 @@
-"""Convert batches of segment files to rows, or to the row that reports a damaged batch: :class:`SegmentRowReader`."""
+"""Convert batches of segment files to rows, and damaged batches to rows that report them: :class:`SegmentRowReader`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SegmentRowReader(Generic[BatchT]):
         self.where = reader.where
         self.limits = reader.limits
         self.message_bytes = reader.message_bytes
-        # Each piece is read by the strict reader first, and after an error by the lax one, which handles it as `errors` says.
+        # Each piece is read by the strict reader first, and after an error by the lax one, which applies `errors`.
         self._lax: Any = reader
         self._strict: Any = reader.strict()
 
@@ -49,7 +49,7 @@ class SegmentRowReader(Generic[BatchT]):
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 raise
-            # The decompressed batches are larger than an Arrow column can be.
+            # The decompressed batches exceed the size of an Arrow column.
             half = len(batches) // 2
             for first, part in ((0, batches[:half]), (half, batches[half:])):
                 for result in self.rows(file, part, bounds, context):
@@ -63,17 +63,17 @@ class SegmentRowReader(Generic[BatchT]):
         return bool(self._lax.keeps_error_rows(file.segment.partition_values))
 
     def error_row(self, file: SegmentFile[Any, BatchT], error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
-        """Return the row that represents a damaged batch. Its message begins with the reason."""
+        """Return the row for a damaged batch. Its message begins with the reason."""
         values, text = file.segment.partition_values, file.error_text(error, damage)
         row: pa.RecordBatch = self._lax.error_row(values, error.code, text, damage.position)
         return row
 
     def _without_rows(self, batches: Sequence[BatchT]) -> list[int]:
-        """Return the indexes of batches that have no rows, so that nothing else validates their checksums."""
+        """Return the indexes of batches without rows, whose checksums nothing else validates."""
         return []
 
     def _arguments(self, batches: Sequence[BatchT], context: Any) -> Mapping[str, Any]:
-        """Return further arguments of the reader."""
+        """Return additional arguments of the reader."""
         return {}
 
     def _read(
@@ -104,6 +104,6 @@ class SegmentRowReader(Generic[BatchT]):
 
 
 def _locate_error(file: SegmentFile[Any, BatchT], batch: BatchT, error: HeaderError) -> HeaderError:
-    """Return the error of a batch with its place in the file."""
+    """Return the error of a batch with its location in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
     return copy_error(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

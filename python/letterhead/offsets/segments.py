@@ -1,4 +1,4 @@
-"""Read log files of partitions without their server: :class:`SegmentsReader`, over the :class:`SegmentLog` of a system."""
+"""Read log files of partitions without their server: :class:`SegmentsReader`, over a system's :class:`SegmentLog`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Repaired", "SegmentLog", "SegmentReports", "SegmentRows", "SegmentsR
 
 @dataclass
 class SegmentReports:
-    """Damage and open transactions found in files, and progress of reading them."""
+    """Damage and open transactions found in files, and the progress."""
 
     truncated: list[TruncatedTail] = field(default_factory=list)
     damaged: list[DamagedBatches] = field(default_factory=list)
@@ -42,9 +42,9 @@ class SegmentReports:
     examined: set[Path] = field(default_factory=set)
     """Files whose end was read."""
     requested: tuple[int, int] = (0, LAST_OFFSET)
-    """The requested offsets of the current partition. Reports name them, even if only a part of them is read."""
+    """Requested offsets of the current partition, which reports name even if only a part of them is read."""
     sizes: Mapping[Path, int] = field(default_factory=dict)
-    """Size of each file when reading began; a server may delete files meanwhile."""
+    """Size of each file at the start of reading; a server may delete files meanwhile."""
     done: int = 0
 
     def add_truncated(self, truncated: TruncatedTail) -> None:
@@ -54,11 +54,11 @@ class SegmentReports:
 
 
 ReadBatches: TypeAlias = Callable[[Any, Sequence[BatchT], OffsetRange], Iterator["pa.RecordBatch | Invalid"]]
-"""Yields the rows of batches of a file; at the end, the first invalid batch, if any."""
+"""Function that yields the rows of batches of a file; at the end, the first invalid batch, if any."""
 
 
 class Repaired(NamedTuple):
-    """The rows of a damaged batch, and the damage that hides others of its records, if any."""
+    """Rows of a damaged batch, and the damage that hides its other records, if any."""
 
     rows: Sequence[pa.RecordBatch]
     unread: tuple[BatchError, DamagedRange] | None
@@ -69,7 +69,7 @@ class SegmentRows(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the rows."""
+        """Schema of the rows."""
 
     @property
     def errors(self) -> OnError:
@@ -77,23 +77,23 @@ class SegmentRows(Protocol):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of reading."""
+        """Limits of reading."""
 
     @property
     def where(self) -> Filter | None:
-        """Which records to return."""
+        """Condition on the records."""
 
     def keeps_error_rows(self, file: Any) -> bool:
         """Return whether the result has rows for damaged batches."""
 
     def error_row(self, file: Any, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
-        """Return the row that represents a damaged batch."""
+        """Return the row for a damaged batch."""
 
 
 class SegmentLog(ABC, Generic[SegmentT, BatchT]):
     """Log files of one system, and conversion of their records to rows.
 
-    With ``truncated_rows``, a truncated end is a row in a result with a column of errors.
+    With ``truncated_rows``, a truncated end becomes a row in a result with an error column.
     """
 
     def __init__(self, rows: SegmentRows, *, truncated_rows: bool = False) -> None:
@@ -111,10 +111,10 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
 
     @abstractmethod
     def first_since(self, file: Any, batch: BatchT, time: int) -> tuple[bool, int | None]:
-        """Return whether all records of a batch are older than a time in milliseconds, or the offset of the first other one."""
+        """Return whether all records of a batch are older than a time, and else the offset of the first newer one."""
 
     def end_of(self, last: SegmentT, enough: int = LAST_OFFSET) -> EndOfFiles:
-        """Return where the records of a partition end, by its last file, or any offset after ``enough`` if that one is in it."""
+        """Return the end of a partition by its last file, or any offset after ``enough`` if that is in the file."""
         end, is_certain, truncated = last.base_offset, True, None
         with self.open(last) as file:
             for batches, invalid in file.walk(enough, validates_last=True):
@@ -134,7 +134,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         return EndOfFiles(end, is_certain, truncated)
 
     def since(self, segments: Sequence[SegmentT], time: int) -> TimeInFiles:
-        """Find the first record that is not older than a time in milliseconds, by the headers of all batches before it."""
+        """Find the first record at or after a time in milliseconds, by the headers of all batches before it."""
         hidden: int | None = None
         for segment in segments:
             with self.open(segment) as file:
@@ -170,7 +170,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
             reports.done = done_before = done_before + reports.sizes[segment.path]
 
     def repaired(self, file: Any, error: BatchError, damage: DamagedRange, bounds: OffsetRange) -> Repaired | None:
-        """Return the rows of a damaged batch that is read nevertheless, or None."""
+        """Return the rows of a damaged batch that can still be read, or None."""
         return None
 
     def _file(
@@ -218,7 +218,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         bounds: OffsetRange,
         reports: SegmentReports,
     ) -> Iterator[pa.RecordBatch]:
-        """Raise the error of damaged bytes, or yield their records, or their row."""
+        """Raise the error of damaged bytes, or yield their records, or the row that reports them."""
         damage = damage._replace(bounds=bounds[1:])
         repaired = self.repaired(file, error, damage, bounds)
         if repaired is not None:
@@ -236,7 +236,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
                 yield self.segment_rows.error_row(file, error, damage)
 
     def end_offset(self, segments: Sequence[SegmentT]) -> int:
-        """Return the offset that ``end="latest"`` and points before the end count from."""
+        """Return the offset for ``end="latest"``, from which points before the end are counted."""
         return self.end_of(segments[-1]).offset
 
     def ranges(
@@ -251,7 +251,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
             yield segments, self._requested(segments, bounds)
 
     def _requested(self, segments: Sequence[SegmentT], bounds: OffsetBounds) -> OffsetRange:
-        """Resolve ``start`` and ``end`` to offsets of a partition, without records that the condition excludes by these."""
+        """Resolve ``start`` and ``end`` to offsets of a partition, narrowed by the condition."""
         requested = range_of_files(
             self.topic_partition(segments[0]),
             bounds,
@@ -267,7 +267,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
 
 
 class SegmentsReader(Reader):
-    """A stream of the records of log segments.
+    """Stream of the records of log segments.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class SegmentsReader(Reader):
 
     @property
     def done(self) -> int:
-        """Bytes read so far."""
+        """Number of bytes read so far."""
         return self._reports.done
 
     def _records(self) -> Iterator[pa.RecordBatch]:
@@ -322,10 +322,10 @@ class SegmentsReader(Reader):
         self.check_ends()
 
     def check_ends(self) -> None:
-        """Report the truncated ends of partitions that were not read to their end."""
+        """Report the truncated ends of partitions that were not read completely."""
         for segments in self._partitions:
             last = segments[-1]
-            # The driver of Spark has examined the ends.
+            # Spark's driver has examined the ends.
             if last.path not in self._reports.examined and not self._log.truncated_rows:
                 self._reports.examined.add(last.path)
                 truncated = self._log.end_of(last).truncated
@@ -333,7 +333,7 @@ class SegmentsReader(Reader):
                     self._reports.add_truncated(truncated)
 
     def deleted_offsets(self) -> list[str]:
-        """Return remarks on partitions that begin after the requested offset."""
+        """Return remarks about partitions that begin after the requested offset."""
         remarks = (
             self._bounds.deleted_before(segments[0].partition, segments[0].base_offset) for segments in self._partitions
         )
@@ -345,11 +345,12 @@ class SegmentsReader(Reader):
         before, done_before = [len(report) for report in reports], found.done
 
         def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
-            # This part contains the earlier, shorter one: drop what that one reported.
+            # This part contains the previous, shorter one, whose reports are dropped.
             found.done = done_before
             for report, length in zip(reports, before, strict=True):
                 del report[length:]
-            # Damaged bytes after the last batch may hold the last records, so reading goes on to the requested end.
+            # Damaged bytes after the last batch may contain the last records, so reading continues to the requested
+            # end.
             return self._log.read(segments, part._replace(end=requested.end), found)
 
         start = max(requested.start, segments[0].base_offset)

@@ -1,4 +1,4 @@
-"""Where reading begins and ends, as callers of all readers write it: :data:`OffsetSpec` and :class:`OffsetBounds`."""
+"""Start and end of reading, in the syntax that all readers share: :data:`OffsetSpec` and :class:`OffsetBounds`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = [
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
-"""An offset, a negative count of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
+"""Offset, negative count of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
 
 OffsetSpec: TypeAlias = PointSpec | Mapping[int, PointSpec]
-"""A point of every partition, or a mapping of partition to point."""
+"""Point of every partition, or a mapping of partition to point."""
 
 _FIRST_TIME = 10_000_000_000
-"""Milliseconds of April 1970. A number that is not smaller, and is not an offset, probably is a time."""
+"""Milliseconds of April 1970. A number from here on that is not a valid offset is probably a time."""
 
 _EXPECTED = (
     "'earliest', 'latest', an offset, a negative number of offsets before the end, a time such as "
@@ -29,21 +29,21 @@ _EXPECTED = (
 
 
 class OffsetRangeError(ValueError):
-    """No partition has the requested offsets."""
+    """Error if no partition has the requested offsets."""
 
 
 class OffsetPoint(NamedTuple):
-    """A point of a partition."""
+    """Position in a partition."""
 
     kind: Literal["earliest", "latest", "offset", "time"]
-    value: int = 0  # the offset, offsets before the latest, or milliseconds since 1970
-    exact: bool = False  # the partition must have the offset
+    value: int = 0  # offset, offsets before the latest, or milliseconds since 1970
+    exact: bool = False  # whether the partition must have the offset
 
     def resolve(self, *, first: Callable[[], int], end: Callable[[], int], since: Callable[[int], int | None]) -> int:
         """Return the offset of the point.
 
-        ``first`` and ``end`` return the first offset of the partition and the offset that its next record gets;
-        ``since`` returns the offset of the first record that is not older than a time, or None if all are older.
+        ``first`` and ``end`` return the first offset of the partition and the offset after its last record; ``since``
+        returns the offset of the first record at or after a time, or None if all are older.
         """
         if self.kind == "offset":
             return self.value
@@ -59,7 +59,7 @@ EARLIEST, LATEST = OffsetPoint("earliest"), OffsetPoint("latest")
 
 
 class OffsetBounds(NamedTuple):
-    """The parsed ``start`` and ``end`` of a reader."""
+    """Parsed ``start`` and ``end`` of a reader."""
 
     start: OffsetPoint | Mapping[int, OffsetPoint]
     end: OffsetPoint | Mapping[int, OffsetPoint]
@@ -83,7 +83,7 @@ class OffsetBounds(NamedTuple):
         return self._point(0, partition), self._point(1, partition)
 
     def deleted_before(self, partition: int | None, first: int) -> str | None:
-        """Return a remark if reading begins at the first offset of a partition because the requested ones were deleted."""
+        """Return a remark if reading begins at a partition's first offset because the requested ones were deleted."""
         start = self._point(0, partition)
         if start.kind != "offset" or start.value >= first:
             return None
@@ -100,7 +100,7 @@ class OffsetBounds(NamedTuple):
         return OffsetRangeError(why)
 
     def too_early_error(self, first: int) -> OffsetRangeError:
-        """Return the error of an end before the beginning of every partition, of which the first one begins at an offset."""
+        """Return the error of an end before the beginning of every partition; ``first`` is the first offset of one."""
         return OffsetRangeError(
             f"{self.names[1]} is before the beginning of every partition: the first one begins at offset {first}"
         )
@@ -119,7 +119,7 @@ _GROUP = "group:"
 
 
 def group_of(name: str, spec: object) -> str | None:
-    """Return the consumer group that ``"group:NAME"`` names, None for other points."""
+    """Return the consumer group in ``"group:NAME"``, None for other points."""
     if not isinstance(spec, str) or not spec.startswith(_GROUP):
         return None
     group = spec.removeprefix(_GROUP)
@@ -128,7 +128,7 @@ def group_of(name: str, spec: object) -> str | None:
 
 
 def check_group(name: str, group: str | None) -> None:
-    """Raise TypeError or ValueError for a value that names no consumer group."""
+    """Raise TypeError or ValueError for an invalid name of a consumer group."""
     if group is not None and not isinstance(group, str):
         raise TypeError(f"{name} must be the name of a consumer group, not {type(group).__name__}")
     if group == "":
@@ -136,7 +136,7 @@ def check_group(name: str, group: str | None) -> None:
 
 
 def check_follow(bounds: OffsetBounds, *, follow: bool) -> None:
-    """Raise ValueError if an end is set where reading has none."""
+    """Raise ValueError if ``follow`` is combined with an end."""
     if follow and bounds.end != LATEST:
         raise ValueError(f"follow has no end: leave out {bounds.names[1]}")
 

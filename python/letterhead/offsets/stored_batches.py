@@ -11,7 +11,7 @@ import pyarrow as pa
 __all__ = ["StoredBatch", "StoredBatches", "batch_column", "next_pieces"]
 
 _FEW = 16
-"""A condition selects few records if it selects at most one in this many."""
+"""Selectivity limit: a condition selects few records if it selects at most one in this many."""
 
 _MAX_PIECES = 8
 
@@ -21,19 +21,19 @@ class StoredBatch(Protocol):
 
     @property
     def position(self) -> int:
-        """The first byte."""
+        """Position of the first byte."""
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """Size in bytes."""
 
     @property
     def end(self) -> int:
-        """The first byte after the batch."""
+        """Position after the last byte."""
 
     @property
     def base_offset(self) -> int:
-        """The least offset that its records can have."""
+        """Smallest possible offset of its records."""
 
     @property
     def last_offset(self) -> int:
@@ -41,33 +41,33 @@ class StoredBatch(Protocol):
 
     @property
     def records(self) -> int:
-        """The number of its records."""
+        """Number of records."""
 
 
 BatchT = TypeVar("BatchT", bound=StoredBatch)
 
 
 class StoredBatches(NamedTuple, Generic[BatchT]):
-    """Consecutive batches, and bytes that contain them."""
+    """Consecutive batches, and the bytes that contain them."""
 
     data: Any
     batches: Sequence[BatchT]
     origin: int = 0
-    """The position of the first byte of ``data``, as positions of batches count it."""
+    """Position of the first byte of ``data``, in the coordinates of batch positions."""
 
     next_offset: int | None = None
-    """The offset of the batch that follows in a file."""
+    """Offset of the next batch in a file."""
 
     @property
     def last_offsets(self) -> list[int]:
-        """The largest offset that a record of each batch can have, even if the header of the batch is damaged."""
+        """Largest possible offset of a record in each batch, even if the header of the batch is damaged."""
         following = [batch.base_offset for batch in self.batches[1:]]
         following.append(0 if self.next_offset is None else self.next_offset)
         return [max(batch.last_offset, after - 1) for batch, after in zip(self.batches, following, strict=True)]
 
 
 def next_pieces(pieces: int, batches: Iterable[StoredBatch], rows: int) -> int:
-    """Return how many pieces to read together, after ``pieces`` of which a condition selected ``rows`` records.
+    """Return the number of pieces to read together, after a condition selected ``rows`` records from ``pieces``.
 
     The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
     """

@@ -1,4 +1,4 @@
-"""Operations on columns of messages, which check their arguments when they are made.
+"""Operations on columns of messages, which check their arguments in the constructor.
 
 The functions of :mod:`letterhead.arrow`, the transforms of :mod:`letterhead.spark` and the command line construct the same
 objects. They can be pickled and contain no data. Most are classes of the core; :class:`Edit` and :class:`Pack` also call

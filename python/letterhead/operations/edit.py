@@ -1,4 +1,4 @@
-"""The operation that changes some headers of messages: :class:`Edit`."""
+"""Change some headers of messages: :class:`Edit`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Edit", "EditEntries", "EditEntry", "EditReport", "EntryValue"]
 
 
 class EntryValue(NamedTuple):
-    """The new value of a header: a constant of a type, a mask, or a value from a column, by its number."""
+    """New value of a header: a typed constant, a mask, or the index of a column of values."""
 
     source: str
     type: str | None = None
@@ -45,7 +45,7 @@ class EntryValue(NamedTuple):
 
 
 class EditEntry(NamedTuple):
-    """The change of the headers with a key."""
+    """Change of the headers with one key."""
 
     key: NativeKey
     renamed: NativeKey | None
@@ -54,7 +54,7 @@ class EditEntry(NamedTuple):
 
 
 class EditEntries(NamedTuple):
-    """An edit as the compiled core takes it: changes by key, and the headers to append."""
+    """Edit in the form of the compiled core: changes by key, and headers to append."""
 
     entries: list[EditEntry]
     drops_others: bool
@@ -66,7 +66,7 @@ class EditEntries(NamedTuple):
 class Edit:
     """Change some headers of every message, from bytes to bytes of the same format.
 
-    ``nulls`` says what a null in a column of values is: a null value, or no value.
+    ``nulls`` defines the meaning of null in a column of values: a null value, or no value.
     """
 
     format: str
@@ -76,11 +76,11 @@ class Edit:
 
     def __post_init__(self) -> None:
         check_name("nulls value", self.nulls, ("keep", "skip"))
-        # The core rejects keys and values that the format cannot have.
+        # The core rejects keys and values that the format does not support.
         self._core()
 
     def _core(self, edited: _native.EditedKeys | None = None) -> _native.Edit:
-        """Return the edit of messages, and of columns of values beside them, as the core applies it."""
+        """Return the core's edit of messages with columns of new values."""
         edit, columns = self.edit, self._computed_values()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
         info = format_info(self.format)
@@ -107,9 +107,9 @@ class Edit:
         return _native.Edit(self.format, changes, self.options, edited)
 
     def __call__(self, column: ColumnT, *, threads: int = 1, report: EditReport | None = None) -> ColumnT:
-        """Return the edited messages, or lists of headers; functions get the values of a chunk at a time.
+        """Return the edited messages or lists of headers; functions receive the values of a chunk at a time.
 
-        ``report`` is told which keys had a header.
+        ``report`` is updated with the keys that occur.
         """
         with noting_remedy(self.options.errors):
             return self._run(column, threads, report or EditReport(self.edit))  # type: ignore[no-any-return]
@@ -137,7 +137,7 @@ class Edit:
         return pa.chunked_array(chunks, type=self._core().result_type()) if is_stream else chunks[0]
 
     def _run_on_lists(self, lists: Any, threads: int, report: EditReport) -> Any:
-        """Encode the lists, edit the messages, and decode them again.
+        """Encode lists of headers, edit the messages, and decode them again.
 
         A null list is a message without headers, and stays null unless a header is added.
         """
@@ -154,7 +154,7 @@ class Edit:
         return pc.if_else(is_kept, decoded, pa.scalar(None, lists.type))
 
     def _computed_values(self) -> list[tuple[HeaderKey, Function | ColumnValues]]:
-        """Return the new values that are columns beside the messages."""
+        """Return the new values that come from columns."""
         pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
         return [(key, value) for key, value in pairs if isinstance(value, Function | ColumnValues)]
 
@@ -179,7 +179,7 @@ class Edit:
         return self._core(report.keys)(struct, threads=threads)
 
     def _keys_in(self, messages: pa.Array) -> list[HeaderKey]:
-        """Return the keys of all headers, each once."""
+        """Return the distinct keys of all headers."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -206,7 +206,7 @@ class Edit:
     def _apply_functions(
         self, functions: dict[HeaderKey, Function], messages: pa.Array
     ) -> dict[HeaderKey, pa.ListArray]:
-        """Return the new values of each key, a list for each message."""
+        """Return the new values of each key, as one list for each message."""
         if not functions:
             return {}
         import numpy as np
@@ -238,9 +238,9 @@ class Edit:
 
 
 class EditReport:
-    """Which headers that an edit hides, by dropping them or by other values, no message had.
+    """Tracks headers that an edit should hide, by dropping or replacing them, but that no message has.
 
-    With ``warns``, the end of a column that had none of a key emits :class:`~letterhead.errors.UnseenHeaderWarning`.
+    With ``warns``, the end of a column without such a header emits :class:`~letterhead.errors.UnseenHeaderWarning`.
     """
 
     def __init__(self, edit: HeaderEdit, *, warns: bool = False) -> None:
@@ -250,26 +250,26 @@ class EditReport:
         self._has_rows = False
         self._warns = warns
         self.keys = _native.EditedKeys(len(self._keys))
-        """The keys that the core has found."""
+        """Keys found by the core."""
 
     def until_end(self) -> _native.EditedKeys:
-        """Return the object in which the core notes keys of a column, before it calls :meth:`end`."""
+        """Return the object in which the core notes keys of a column, until it calls :meth:`end`."""
         if self._warns:
             self.keys = _native.EditedKeys(len(self._keys), lambda _: self.end())
         return self.keys
 
     def note(self, keys: Iterable[HeaderKey], rows: int) -> None:
-        """Note the keys of all headers of some messages."""
+        """Note the header keys of some messages."""
         self._has_rows |= rows > 0
         self._seen.update(fold_key(key) if self._edit.ignore_case else key for key in keys)
 
     def unmatched_keys(self) -> list[HeaderKey]:
-        """Return the keys that are dropped or get other values, and of which no message had a header."""
+        """Return the keys that are dropped or replaced, but have no header in any message."""
         hidden, unseen = {*self._edit.drop, *(key for key, _ in self._edit.replace)}, self._unseen_keys()
         return [key for key in self._keys if key in hidden and key in unseen]
 
     def kept_none(self) -> bool:
-        """Return whether no message had a header that ``only`` names, so that only headers that are set are left."""
+        """Return whether no message has a header named by ``only``, so that only set headers remain."""
         kept = {*(self._edit.only or ())} - {key for key, _ in self._edit.set}
         return bool(kept) and kept <= self._unseen_keys()
 
@@ -278,7 +278,7 @@ class EditReport:
         return unseen | (set(self._keys) - self._seen) if self._has_rows else unseen
 
     def end(self) -> None:
-        """Warn of the keys that no message had."""
+        """Warn of keys that no message has."""
         if not self._warns:
             return
         if self.kept_none():
@@ -300,7 +300,7 @@ _MAX_KEYS = 10
 
 
 def _numbers_of_keys(headers: pa.StructArray, keys: list[HeaderKey]) -> Any:
-    """Return the number of each header's key among some keys; that of other keys is the number of keys."""
+    """Return the index of each header's key in ``keys``, or ``len(keys)`` for other keys."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -322,7 +322,7 @@ def _numbers_of_keys(headers: pa.StructArray, keys: list[HeaderKey]) -> Any:
 
 
 def _check_new_values(key: HeaderKey, values: Any, rows: int) -> Any:
-    """Return new values of text or bytes; raise if their number is not ``rows``."""
+    """Return new values if they are text or bytes and their number is ``rows``; raise otherwise."""
     import pyarrow as pa
 
     if isinstance(values, pa.ChunkedArray):

@@ -1,4 +1,4 @@
-"""The operation that makes lists of headers from columns: :class:`Pack`."""
+"""Make lists of headers from columns: :class:`Pack`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["HEADERS", "Pack"]
 
 HEADERS = "headers"
-"""The type of a column of lists of headers."""
+"""Type name of columns with lists of headers."""
 
 
 @dataclass(frozen=True)
 class Pack:
     """Make a list of headers from the columns of each row; see :func:`letterhead.arrow.pack`.
 
-    ``columns`` has the columns in order, with a type or field, or ``None`` for the type of the column itself.
+    ``columns`` maps the columns, in order, to a type or field, or to ``None`` for the column's own type.
     """
 
     format: str
@@ -49,7 +49,7 @@ class Pack:
             self._core(specs)
 
     def __call__(self, table: Any) -> Any:
-        """Return the lists: an array for a record batch or struct array, chunks for a table, else a stream of the core."""
+        """Return the lists: an array for a batch or struct array, chunks for a table, else a stream of the core."""
         import pyarrow as pa
 
         if isinstance(table, pa.StructArray):
@@ -71,7 +71,7 @@ class Pack:
             yield to_pyarrow(chunk)
 
     def _packed(self, reader: pa.RecordBatchReader) -> _native.Stream:
-        """Return the lists of batches, each of which is read when its lists are requested."""
+        """Return the lists of batches, which are read lazily."""
         import pyarrow as pa
 
         specs = self._specs(reader.schema)
@@ -83,11 +83,11 @@ class Pack:
         return packed
 
     def _names(self, schema: pa.Schema) -> Mapping[str, Any]:
-        """Return the columns to pack, with their types as requested."""
+        """Return the columns to pack, with the requested types."""
         return self.columns or dict.fromkeys(schema.names)  # type: ignore[return-value]
 
     def _specs(self, schema: pa.Schema) -> list[ColumnSpec | None]:
-        """Return how the columns of a schema are packed; raise for a column that it lacks."""
+        """Return how the columns of a schema are packed; raise for a missing column."""
         types = dict(zip(schema.names, schema.types, strict=True))
         if len(types) < len(schema.names):
             raise ValueError(f"two columns have the name {first_repeated(schema.names)!r}: rename one of them")
@@ -112,7 +112,7 @@ class Pack:
         return pa.schema([(str(number), type) for number, type in enumerate(types)])
 
     def _core(self, specs: list[ColumnSpec | None]) -> _native.Pack:
-        """Return the pack of structs of the columns; raise for a column that the format cannot have."""
+        """Return the core's pack of structs; raise for a column that the format does not support."""
         return _native.Pack(self.format, specs, self.nulls == "skip", self.truncate)
 
 
@@ -125,12 +125,12 @@ def _decoded(array: pa.Array) -> pa.Array:
     """Return a column in its :func:`_decoded_type`."""
     type = _decoded_type(array.type)
     if type != array.type:
-        array.validate(full=True)  # an index outside of the dictionary would be followed
+        array.validate(full=True)  # an index outside of the dictionary would read invalid memory
     return without_encodings(array, type)
 
 
 def _decoded_type(type: pa.DataType) -> pa.DataType:
-    """Return the type of a column without a dictionary or runs; the core reads views themselves."""
+    """Return a type without dictionary or run encoding; the core reads views directly."""
     import pyarrow as pa
 
     is_encoded = pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type)
@@ -138,7 +138,7 @@ def _decoded_type(type: pa.DataType) -> pa.DataType:
 
 
 def _type_of(name: str, type: pa.DataType) -> str:
-    """Return the type in which the values of a column are written."""
+    """Return the header type for the values of a column."""
     import pyarrow as pa
 
     if is_list(type):

@@ -1,4 +1,4 @@
-"""Options that keep the other rows of a column, named in the error of one: :func:`noting_remedy`."""
+"""Add to the error of a row the option that keeps the other rows: :func:`noting_remedy`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ KEEP_ROWS = 'errors="column" returns all rows, and the errors of each in a colum
 """Remedy for an unreadable row."""
 
 NULL_ROWS = 'errors="null" returns null for such a row'
-"""Remedy where a function has no column of errors."""
+"""Remedy for functions without an error column."""
 
 
 def note_remedy(error: BaseException, remedy: str = KEEP_ROWS) -> None:
-    """Add a note to the error of a row that names the option to keep the other rows. Called by the core, too."""
+    """Add a note to a row's error, which names the option to keep the other rows. Also called by the core."""
     if isinstance(error, DecodeError) and error.row is not None and not getattr(error, "__notes__", ()):
         error.add_note(remedy)
 
 
 @contextmanager
 def noting_remedy(errors: str, remedy: str = KEEP_ROWS) -> Iterator[None]:
-    """Note in an error of a row, if ``errors="raise"``, which option keeps the other rows."""
+    """Add a note to a row's error, if ``errors="raise"``, which names the option to keep the other rows."""
     try:
         yield
     except DecodeError as error:

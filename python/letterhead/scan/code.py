@@ -1,4 +1,4 @@
-"""Python code that selects the headers of a scan, to paste and to correct where the scan could not tell."""
+"""Generate Python code that selects the headers of a scan, to paste and correct."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READERS = {
 def select_code(
     keys: Sequence[KeyScan], more_keys: int, format: str, column: str, surface: Surface, *, is_batch: bool
 ) -> str:
-    """Return the code; a comment on each line names the confidence in its type, and the types that also fit."""
+    """Return the code; a comment on each line names the confidence in its type, and other types that fit."""
     module = "lhs" if surface == "spark" else "lha"
     lines = [f"    {_item(key)},  # {_comment(key, module)}" for key in keys]
     if more_keys:
@@ -47,7 +47,7 @@ def select_code(
     body = "\n".join(["columns = {", *lines, "}"])
     imports, call = _CODE[surface, is_batch]
     imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
-    # The default of the functions that read headers.
+    # Default of the functions that read headers.
     option = "" if format == "kafka" else f", format={literal(format)}"
     call = call.format(column=literal(column), format=literal(format), option=option)
     return f"{imports}\n\n{body}\nheaders = {call}\n"
@@ -60,7 +60,7 @@ def _item(key: KeyScan) -> str:
 
 
 def key_code(key: Key) -> str:
-    """Return a key as `lh.field` takes it."""
+    """Return a key as code for `lh.field`."""
     if isinstance(key, str):
         return literal(key)
     if isinstance(key, int):

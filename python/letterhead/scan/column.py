@@ -18,10 +18,10 @@ from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
 _BYTES = 16 << 20
-"""Bytes of a piece: its decoded form takes about ten times as many."""
+"""Size of a piece in bytes; its decoded form takes about ten times as many."""
 
 _ROWS = 1 << 16
-"""Rows of a piece: every key of a piece has a fixed cost."""
+"""Number of rows of a piece: every key of a piece has a fixed cost."""
 
 
 def scan_column(
@@ -48,13 +48,13 @@ def scan_column(
 
 
 def _pieces(column: Any) -> Iterator[Any]:
-    """Return the rows of a column in large pieces: each piece takes a time of its own for each key."""
+    """Return the rows of a column in large pieces, because each piece has a fixed cost for each key."""
     waiting: list[Any] = []
     free = (_ROWS, _BYTES)
     for array in _arrays(column):
         if pa.types.is_nested(array.type) or pa.types.is_dictionary(array.type):
             array = as_header_lists(array, drops_fields=True)
-        # Bytes that the array keeps in memory, also beyond a slice.
+        # Bytes that the array keeps in memory, including those outside of a slice.
         size = array.get_total_buffer_size()
         if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):
             yield _join_arrays(waiting)
@@ -73,14 +73,14 @@ def _pieces(column: Any) -> Iterator[Any]:
 
 
 def _join_arrays(parts: list[Any]) -> Any:
-    """Return one array of several, and forget them."""
+    """Concatenate arrays, and drop the references to them."""
     joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
     parts.clear()
     return joined
 
 
 def _arrays(column: Any) -> Iterable[Any]:
-    """Return the arrays of a column; an iterator advances only once its previous array was read."""
+    """Return the arrays of a column; an iterator advances only after its previous array was read."""
     if isinstance(column, Iterator) and not hasattr(column, "__arrow_c_array__"):
         return chain.from_iterable(map(_arrays, column))
     whole = import_column(column)
@@ -88,7 +88,7 @@ def _arrays(column: Any) -> Iterable[Any]:
 
 
 def _read(piece: Any, format: str, is_batch: bool, options: DecodeOptions) -> tuple[Any, Any, Any]:
-    """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
+    """Return the headers of messages, their errors (null if there are none), and the row of each message."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
         return piece, Validate(format, options)(piece), rows

@@ -1,8 +1,8 @@
 """Number of bits that encode values as a type: the fewer, the better the type explains them.
 
-Each code can be decoded again. Codes are not short for most random values, so a type that makes them short is evidence: as
-`int64` the eight bytes of 37 take few bits, as `float64` they are a number near 1e-322 and take all of their 64. Types
-that explain the values equally well cost the same.
+Each code can be decoded again. Most random values have no short code, so a type with short codes is evidence: as
+`int64` the eight bytes of 37 take few bits, as `float64` they are a number near 1e-322 and take all 64 bits. Types that
+explain the values equally well cost the same.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from letterhead.scan.sketch import Sampled
 _RARE = 16
 
 _STRAY_BITS = 16
-"""Bits that mark a value which is not of the type; its bytes follow."""
+"""Bits that mark a value of another type; its bytes follow."""
 
 
 def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float:
-    """Return the number of bits that encode distinct values, none of them empty, as a type other than types of text.
+    """Return the number of bits that encode distinct, non-empty values as a type other than text types.
 
-    With `strays`, a value that is not of the type costs only its bytes: rare ones are damage, and no evidence against it.
+    With `strays`, a value of another type costs only its bytes: rare ones are damage, not evidence against the type.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _text_cost(values: Sequence[Sampled], stray: int) -> float:
     valid_texts = [text for text in texts if text is not None]
     if not valid_texts:
         return others
-    # The end of a value that is not kept whole is unknown.
+    # The end of a shortened value is unknown.
     start, end = _find_common_affixes(valid_texts) if all(value.whole for value in values) else ("", "")
     parts = [*filter(None, (start, end)), *(text[len(start) : len(text) - len(end)] for text in valid_texts)]
     return others + min(
@@ -127,7 +127,7 @@ def _decode(value: Sampled) -> str | None:
 
 
 def _universal_cost(number: int) -> int:
-    """Return the bits of a code for all whole numbers that is short for small ones."""
+    """Return the length in bits of a universal code for integers, which is short for small ones."""
     return 2 * (abs(number) + 1).bit_length() - 1 + (number < 0)
 
 
@@ -138,11 +138,11 @@ def _range_cost(numbers: Sequence[int], position_bits: float) -> float:
 
 
 def _integers_cost(numbers: Sequence[int], width: int, position_bits: float | None = None) -> float:
-    """Encode each number by itself, or all of them in their range, whichever is shorter."""
+    """Encode each number separately, or all of them in their range, whichever is shorter."""
     raw = 8 * width + 1
     each_by_itself = sum(min(1 + _universal_cost(number), raw) for number in numbers)
     if position_bits is None:
-        # Whole numbers that need all of their bits are rare.
+        # Integers that need all of their bits are rare.
         position_bits = min(_universal_cost(min(numbers)), raw + _RARE)
     return min(each_by_itself, _range_cost(numbers, position_bits))
 
@@ -155,7 +155,7 @@ def _number_cost(name: str, values: Sequence[bytes]) -> float:
         # Java's char is rare in headers: ASCII ones take about as many bits as the same number.
         return sum(15 if 0x20 <= int.from_bytes(value, "big") < 0x7F else 17 for value in values)
     if name == "uuid":
-        # RFC 9562 fixes two bits and leaves half of the versions; other values are not of the type.
+        # RFC 9562 fixes two bits and defines half of the versions; other values are not UUIDs.
         has_rfc_bits = (value[8] >> 6 == 2 and 1 <= value[6] >> 4 <= 8 for value in values)
         return min(129.0 * len(values), sum(126.0 if is_rfc else 129.0 + _STRAY_BITS for is_rfc in has_rfc_bits))
     if name.startswith("float"):
@@ -177,7 +177,7 @@ def _floats_cost(values: Sequence[bytes]) -> float:
         if number == 0:
             bits += 2
         elif abs(exponent) > bias // 8 + 32:
-            # Measurements do not have this size, but whole numbers read as floats do.
+            # Measurements do not have this magnitude, but integers read as floats do.
             bits += raw
         else:
             exponents[exponent if number > 0 else exponent + 4 * bias] += 1

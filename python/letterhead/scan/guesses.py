@@ -1,7 +1,8 @@
 """Suggest types for the values of a key, the most likely first, with a confidence and the evidence.
 
-The bytes of a header do not tell their type. A suggestion compares how well each type explains a sample of the distinct
-values (:mod:`letterhead.scan.costs`); its evidence counts all values. Types that explain them equally well are tied.
+The bytes of a header do not identify their type. A suggestion compares how well each type explains a sample of the
+distinct values (:mod:`letterhead.scan.costs`); its evidence counts all values. Types that explain them equally well are
+tied.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ CONFIDENCES: dict[Confidence, str] = {
     "possible": "it reads the values, and explains them worse than the first one",
     "unlikely": "it reads the values, and explains them far worse than the first one",
 }
-"""The meaning of each confidence."""
+"""Meaning of each confidence."""
 
-# Bits by which the first type explains the sample better than the next one: the odds are 2 to this power.
+# Differences in bits between the best type and the next: the odds are 2 to this power.
 _TIE, _WEAK, _FAR = 3.0, 10.0, 32.0
-# A type may fail to read this share of the values, which are assumed to be damaged.
+# Share of the values that a type may fail to read; these are assumed to be damaged.
 _STRAYS = 0.05
-# Fewer distinct numbers may look like a type by chance.
+# Number of distinct values below which a type may fit by chance.
 _FEW = 3
 
 _TABLE = {reading.type: (index, reading.width) for index, reading in enumerate(CANDIDATE_TYPES)}
 
 
 class Guess(NamedTuple):
-    """A type suggested for the values of a key.
+    """Type suggested for the values of a key.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ def _list_stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _type_that_holds(types: Iterable[str]) -> str | None:
-    """Return the type that reads all values of several types of numbers exactly; None if there is none."""
+    """Return the type that holds all values of several number types exactly; None if there is none."""
     widths: dict[str, int] = {"int": 0, "uint": 0, "float": 0}
     for type in types:
         kind = type.rstrip("0123456789")
@@ -160,7 +161,7 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
-    """Return the type that reads a mix of digits and bytes."""
+    """Return the type for values that mix digits and bytes."""
     mixed = {
         type: tally
         for type, tally in statistics.readings.items()
@@ -168,7 +169,7 @@ def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     }
     if not mixed:
         return []
-    # Bytes in the wrong order are large numbers.
+    # In the wrong byte order, numbers are large.
     type = min(mixed, key=lambda type: max(abs(mixed[type].low or 0), abs(mixed[type].high or 0)))
     tally = mixed[type]
     digits = _share_of(tally.fits - tally.binary, total, "value")
@@ -177,7 +178,7 @@ def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
-    """Return the types that read most of the values; unsigned ones only if signed ones read other numbers."""
+    """Return the types that read most of the values; unsigned ones only if they read other numbers than signed ones."""
     half = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
@@ -193,9 +194,9 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
 
 
 def _text_types(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
-    """Return the types that text may encode; none ranks above text, which loses nothing.
+    """Return the types that text may encode, all ranked below text, which loses nothing.
 
-    Whole numbers with a leading 0 rank below, as they would lose it.
+    Integers rank lower if values have a leading 0, which would be lost.
     """
     fitting = {
         type: tally
@@ -231,7 +232,7 @@ def _guess(type: str, confidence: Confidence, bits: float | None, statistics: Ke
 
 
 def _confusable_values(type: str, statistics: KeyStatistics) -> Iterator[str]:
-    """Return the values as types that are easily confused with the first one, and the number of few distinct values."""
+    """Return the values as types easily confused with the first one, and the number of distinct values if small."""
     name, _, order = type.partition(":")
     if name in _CONFUSED:
         for rival in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
@@ -319,7 +320,7 @@ def _shape_evidence(type: str, statistics: KeyStatistics, total: int) -> list[st
 
 
 def _share_of(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:
-    """Return how many of some values, as in `all 9,700 values are`."""
+    """Return a count of values as text, as in `all 9,700 values are`."""
     is_are = (" is" if count == 1 else " are") if verb else ""
     if count == total:
         if total == 1:

@@ -1,4 +1,4 @@
-"""The result of a scan for one key, with suggested types, and its fields in a table."""
+"""Scan result of one key, with suggested types, and its fields in a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class KeyScan:
-    """The result of a scan for one key.
+    """Scan result of one key.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class KeyScan:
 
     @property
     def name(self) -> str:
-        """The key as text."""
+        """Key as text."""
         if isinstance(self.key, tuple):
             type, bits = self.key
             try:
@@ -93,19 +93,19 @@ class KeyScan:
 
 
 def select_type(key: KeyScan) -> str:
-    """Return the first suggested type as `select` takes it: an array if rows repeat the key."""
+    """Return the first suggested type in the syntax of `select`: an array if rows repeat the key."""
     type = key.guesses[0].type
     return f"array<{type}>" if key.statistics.repeated else type
 
 
 def find_tied_types(key: KeyScan) -> list[str]:
-    """Return the first suggested type, and those that are tied with it."""
+    """Return the first suggested type, and the types tied with it."""
     first, *others = key.guesses
     return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
 
 
 def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
-    """Return a value as the first suggested type reads it; None if that is text, bytes, or does not read it.
+    """Return a value parsed as the first suggested type; None if that is text or bytes, or does not fit.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
 
 
 def _share(part: int, whole: int) -> float | None:
-    """Return a share between 0 and 1; None if there is nothing to share."""
+    """Return a share between 0 and 1; None if the whole is 0."""
     return None if not whole else round(part / whole, 6)
 
 
@@ -147,7 +147,7 @@ def _text(head: bytes) -> str | None:
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a share in percent; only none of `whole` is 0 %, and only all of it 100 %."""
+    """Format a share in percent; 0 % and 100 % only appear if exact."""
     if not whole:
         return "-"
     rounded = f"{100 * part / whole:.0f}"
@@ -174,7 +174,7 @@ def summary(key: KeyScan) -> Mapping[str, str]:
 
 
 def _format_spread(histogram: Histogram, *, most: bool = False) -> str:
-    """Format the least and the greatest number; with `most`, only the most frequent one if others are rare."""
+    """Format the minimum and maximum; with `most`, only the most frequent number if others are rare."""
     low, high = histogram.low, histogram.high
     if low is None or high is None:
         return "-"

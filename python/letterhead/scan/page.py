@@ -1,4 +1,4 @@
-"""A scan as an HTML page: one file without scripts, which loads nothing from other hosts."""
+"""Format a scan as an HTML page: a single file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from letterhead.scan.key import KeyScan, find_tied_types, percent, read_as_guess
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
 _MAX_PLOTTED_KEYS = 100
-"""Keys with histograms: each takes about 25 ms."""
+"""Maximum number of keys with histograms, each of which takes about 25 ms."""
 
 _MAX_BARS = 32
 _INK, _BAR = "#7a8594", "#2f6fb3"  # readable on light and on dark pages
@@ -204,7 +204,7 @@ def _histogram(numbers: Histogram, *, quantity: str) -> str:
 
 
 def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
-    """Return the least and the greatest number of each bar, and its count."""
+    """Return the smallest and largest number of each bar, and its count."""
     low, high = numbers.low, numbers.high
     if low is None or high is None:
         return []

@@ -1,7 +1,7 @@
 """Count how many values of a key each type of `select` reads, and their range.
 
-The core reads the values: :class:`Values` selects them as every type that their sizes allow. A :class:`Tally` has a fixed
-size, and tallies add up. :mod:`letterhead.scan.guesses` ranks the types.
+The core parses the values: :class:`Values` selects them as every type that their sizes allow. A :class:`Tally` has a
+fixed size, and tallies can be merged. :mod:`letterhead.scan.guesses` ranks the types.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from letterhead.conventions.amqp import CODES, READ_AS
 from letterhead.conventions.readers.column import read_values
 
 WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
-"""The years 2000 to 2099 in milliseconds since 1970: other times are unusual."""
+"""Years 2000 to 2099 in milliseconds since 1970; other times are unusual."""
 
 
 @dataclass
 class Tally:
-    """How many values a type reads, how many of those are unusual, and the least and the greatest finite number.
+    """Number of values that a type reads, number of unusual ones, and the smallest and largest finite number.
 
-    Unusual are text with control characters; characters below a space; floats that are subnormal, NaN, infinite or
-    extremely large or small; times outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a
-    leading 0; negative whole numbers. ``binary`` counts the values that a type of digits and bytes reads as bytes.
+    Unusual values are text with control characters; characters below a space; floats that are subnormal, NaN, infinite
+    or extremely large or small; times outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a
+    leading 0; negative integers. ``binary`` counts the values that a type of digits and bytes reads as bytes.
     """
 
     fits: int = 0
@@ -49,7 +49,7 @@ class Tally:
 
 
 class CandidateType(NamedTuple):
-    """A type of `select`, and the size of its values in bytes; None if they differ in size."""
+    """Type of `select`, and the size of its values in bytes; None if sizes vary."""
 
     type: str
     width: int | None
@@ -74,7 +74,7 @@ CANDIDATE_TYPES: tuple[CandidateType, ...] = (
     *(CandidateType(f"{type}:text", None) for type in ("int64", "float64", "bool", "uuid", "date")),
     *(CandidateType(f"timestamp:{form}", None) for form in ("iso", "s", "ms", "us", "ns")),
 )
-"""One row for each type, in the order in which types that fit equally well are shown."""
+"""Candidate types, in the order in which equally good ones are shown."""
 
 _FIXED = {
     width: [candidate.type for candidate in CANDIDATE_TYPES if candidate.width == width] for width in (1, 2, 4, 8, 16)
@@ -86,7 +86,7 @@ _TEXTS = {
     "true|false|True|False|TRUE|FALSE": ["bool:text"],
     "[-0-9a-fA-F]{36}": ["uuid:text"],
 }
-"""Text that types may read: to select all other values would only collect errors."""
+"""Patterns of text that types may parse: selecting other values would only collect errors."""
 
 
 _DIGITS, _LEADING_ZERO = "-?[0-9]+", "-?0[0-9]+"
@@ -95,18 +95,18 @@ _TRACEPARENT = "[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _BRACKETS = r'(?s:\{.*\}|\[.*\]|".*")'
 _PATTERNS = (*_TEXTS, _DIGITS, _LEADING_ZERO, _HEX, _TRACEPARENT, _TIME, _BRACKETS)
-"""Patterns of whole values, all of which are text, for which one pass looks."""
+"""Patterns of complete text values, all searched in one pass."""
 
 _MIXED = {
     f"{name}:text | {name}{order}": width
     for name, width in (("int16", 2), ("int32", 4), ("int64", 8))
     for order in ("", ":le")
 }
-"""Types of keys whose values are digits of one producer and bytes of another, and the width of the bytes."""
+"""Types for keys with digits of one producer and bytes of another, and the width of the bytes."""
 
 
 class Values:
-    """Distinct values of a key, none of them null, how often each occurs, and all of them as every type."""
+    """Distinct non-null values of a key with their counts, and their readings as every type."""
 
     def __init__(self, values: Any, counts: Any) -> None:
         self.values = values
@@ -123,18 +123,18 @@ class Values:
             self._read(self.matching(pattern), types)
 
     def _read(self, mask: Any, types: list[str]) -> None:
-        """Read the values for which a mask is true as each of some types."""
+        """Parse the values in a mask as each of some types."""
         if mask.any():
             values, counts = self.filtered(mask)
             columns = read_values(values, *types)
             self._columns |= {type: (columns[type], counts) for type in types}
 
     def filtered(self, mask: Any) -> tuple[Any, Any]:
-        """Return the values for which a mask is true, and how often each occurs."""
+        """Return the values in a mask, and their counts."""
         return self.values.filter(pa.array(mask)), self.counts[mask]
 
     def matching(self, pattern: str) -> Any:
-        """Return a mask of the values that are text and match one of the patterns as a whole."""
+        """Return a mask of the values that are text and match a pattern completely."""
         return self._matches[pattern]
 
     def tally(self) -> dict[str, Tally]:
@@ -158,7 +158,7 @@ class Values:
         return tallies
 
     def shapes(self) -> dict[str, Tally]:
-        """Return how many values have each shape."""
+        """Return the number of values of each shape."""
         counts = {
             name: int(self.counts[find(self)].sum()) for shapes in SHAPES.values() for name, find in shapes.items()
         }
@@ -249,12 +249,12 @@ def _amqp(values: Values) -> Any:
 
 
 def _amqp_sizes(values: Values, codes: Any) -> Any:
-    """Return the size of each value that begins with these codes; 0 where the value has no more than its code."""
+    """Return the size of each value that begins with these codes; 0 where nothing follows the code."""
     fixed = np.zeros(16, np.int64)
     fixed[[0x5, 0x6, 0x7, 0x8, 0x9]] = [2, 3, 5, 9, 17]
     sizes = fixed[codes >> 4]
     sizes = np.where(codes >> 4 == 0xA, 2 + _byte_at(values, 1).astype(np.int64), sizes)
-    # Four bytes have the length of a long value, which the core verifies.
+    # Four bytes contain the length of a long value, which the core verifies.
     return np.where((codes >> 4 == 0xB) & (values.sizes > 4), values.sizes, sizes)
 
 
@@ -283,4 +283,4 @@ SHAPES: dict[str, dict[str, Callable[[Values], Any]]] = {
         "a JSON object, array or string": _json,
     },
 }
-"""Shapes without a type of their own in `select`, by the type that reads them, and the function that finds them."""
+"""Shapes without their own type in `select`, by the type that reads them, with the function that finds them."""

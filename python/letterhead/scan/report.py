@@ -1,4 +1,4 @@
-"""The result of a scan: as text, JSON, a page and code."""
+"""Result of a scan: as text, JSON, a page and code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from letterhead.scan.statistics import Statistics
 
 
 class Scan:
-    """The headers of some messages, as :func:`letterhead.arrow.scan` and `lhs.scan_headers` find them.
+    """Headers of some messages, as found by :func:`letterhead.arrow.scan` and `lhs.scan_headers`.
 
     Scans of parts of a topic add up with :meth:`merge`, in any order, to the scan of the whole. Each key takes a fixed
     size, and at most `max_keys` keys are kept.
@@ -53,7 +53,7 @@ class Scan:
 
     @property
     def keys(self) -> list[KeyScan]:
-        """The result for each key, ordered by its usual position in a message."""
+        """Result for each key, ordered by its usual position in a message."""
         totals = self.statistics
         keys = [KeyScan(key, statistics, totals.rows) for key, statistics in totals.keys.items()]
         return sorted(keys, key=lambda key: (key.statistics.positions.median() or 0, -key.statistics.rows, key.name))
@@ -152,7 +152,7 @@ def headline(scan: Scan) -> str:
 
 
 def remarks(scan: Scan) -> list[str]:
-    """Return remarks on rows and keys that are not in the table: without headers, damaged, dropped."""
+    """Return remarks about rows and keys outside of the table: without headers, damaged, dropped."""
     totals = scan.statistics
     lines = []
     if totals.null_rows or totals.empty_rows:

@@ -1,7 +1,7 @@
-"""Summaries of fixed size that add up: a histogram, and a sample of distinct values.
+"""Mergeable summaries of fixed size: a histogram, and a sample of distinct values.
 
-Both depend on the values that were added, not on their order or partition. So many machines can scan parts of a topic:
-the sum of the parts equals one pass over all.
+Both depend on the added values, not on their order or partition. So many machines can scan parts of a topic: the merged
+result equals that of one pass over all.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from letterhead import _native
 
 EXACT = 64
-"""Numbers below are counted exactly; from here on, in steps of about 6 %."""
+"""Limit below which numbers are counted exactly, and above in steps of about 6 %."""
 
 _STEPS = 16
 
 
 @dataclass
 class Histogram:
-    """Counts of non-negative numbers: `counts` by the least number of a bucket (at most 64 + 16 × 26), the rest exact."""
+    """Counts of non-negative numbers: `counts` by the least of a bucket (at most 64 + 16 × 26), the rest exact."""
 
     counts: dict[int, int] = field(default_factory=dict)
     low: int | None = None
@@ -31,7 +31,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Number of numbers that were added."""
+        """Number of added numbers."""
         return sum(self.counts.values())
 
     def add(self, numbers: Mapping[int, int]) -> None:
@@ -60,7 +60,7 @@ class Histogram:
         return None
 
     def most_frequent(self) -> tuple[int, int]:
-        """Return the most frequent bucket and its count; the lower one of two."""
+        """Return the most frequent bucket and its count; the lower one on a tie."""
         return max(sorted(self.counts.items()), key=lambda bucket_and_count: bucket_and_count[1], default=(0, 0))
 
     def _widen(self, low: int | None, high: int | None) -> None:
@@ -77,7 +77,7 @@ def _bucket(number: int) -> int:
 
 @dataclass
 class Sampled:
-    """A distinct value, or its first 64 bytes, its size in bytes, and how often it occurs."""
+    """Distinct value or its first 64 bytes, its size in bytes, and its number of occurrences."""
 
     head: bytes
     size: int
@@ -91,26 +91,26 @@ class Sampled:
 
 @dataclass
 class Sample:
-    """The distinct values with the smallest hashes.
+    """Distinct values with the smallest hashes.
 
-    A kept value was never removed, so its count is exact; the largest kept hash shows how many distinct values there were.
-    At most `max_values` values are kept, by their hashes.
+    A kept value was never removed, so its count is exact; the largest kept hash determines the number of distinct
+    values. At most `max_values` values are kept, by their hashes.
     """
 
     max_values: int = 128
     values: dict[int, Sampled] = field(default_factory=dict)
 
     HEAD = 64
-    """Bytes of a value that are kept."""
+    """Maximum number of bytes kept of a value."""
 
     def add(self, values: Any, counts: Any) -> None:
         """Add a binary array of distinct values, and an array of their counts."""
         hashes = np.frombuffer(_native.value_hashes(values), np.uint64)
         rows = np.arange(len(hashes))
         if len(hashes) > self.max_values:
-            # No more than `max_values` of these are kept.
+            # No more than `max_values` of these can be kept.
             rows = np.argpartition(hashes, self.max_values)[: self.max_values]
-        # Values beyond the last of a full sample would be removed.
+        # Values beyond the last one of a full sample would be removed.
         last = 1 << 64 if self.is_all else max(self.values)
         for row in rows.tolist():
             digest = int(hashes[row])

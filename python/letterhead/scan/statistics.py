@@ -1,4 +1,4 @@
-"""Counts for each key, of bounded size; the counts of parts add up."""
+"""Mergeable counts of bounded size for each key."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from letterhead.scan.sketch import Histogram, Sample
 from letterhead.values import value_from_message
 
 Key: TypeAlias = str | int | tuple[str, bytes]
-"""A key as `select` takes it: text, an int, or a type and bits."""
+"""Key in the form of `select`: text, an int, or a type and bytes."""
 
 _MORE_KEYS = 256
-"""Dropped keys that are counted exactly."""
+"""Maximum number of dropped keys that are counted exactly."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class KeyStatistics:
         return self.headers - self.nulls - self.empty
 
     def add(self, values: Any, rows: Any, positions: Any, types: Any | None) -> None:
-        """Add the headers of one batch that have the key, in their order: values, rows, positions in the row, types."""
+        """Add the headers of one batch with the key, in order: values, rows, positions in the row, types."""
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         times = np.diff(starts, append=len(rows))
         self.headers += len(rows)
@@ -169,7 +169,7 @@ class Statistics:
         self._shrink()
 
     def add_errors(self, codes: dict[str, int], rows: int) -> None:
-        """Add errors by code, of so many messages."""
+        """Add errors of ``rows`` messages by code."""
         self.bad_rows += rows
         _add_counts(self.errors, codes)
 
@@ -201,7 +201,7 @@ class Statistics:
         return self.more.distinct - back
 
     def _drop(self, headers: Iterable[tuple[Key, int]]) -> None:
-        """Forget keys with so many headers."""
+        """Drop keys with these numbers of headers."""
         dropped = [(_key_bytes(key), count) for key, count in headers]
         self.more.add(pa.array([key for key, _ in dropped], pa.binary()), [count for _, count in dropped])
         self.more_headers += sum(count for _, count in dropped)
@@ -235,14 +235,14 @@ def _fields(structs: Any) -> dict[str, Any]:
 
 
 def _group_by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[Key, Any]]:
-    """Return each key and the indexes of its headers; drop keys with the fewest headers if there are too many."""
+    """Return each key and the indexes of its headers; drop the keys with the fewest headers beyond the limit."""
     keys = parts["key"].dictionary_encode()
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
     if "key_type" in parts:
         types = parts["key_type"].dictionary_encode()
         type_names = types.dictionary.to_pylist()
         codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
-    # Numbers of 16 bits are sorted in linear time.
+    # 16-bit numbers are sorted in linear time.
     order = np.argsort(codes.astype(np.min_scalar_type(int(codes.max(initial=0)))), kind="stable")
     ordered = codes[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))

@@ -1,5 +1,5 @@
-"""Topics, log segments, state directories and tables, each named by one text, as streams of record batches.
+"""Topics, log segments, state directories and tables as streams of record batches, each named by one string.
 
-:func:`~letterhead.sources.recognition.open_sources` turns names into :class:`~letterhead.sources.base.Source` objects;
+:func:`~letterhead.sources.recognition.open_sources` converts names to :class:`~letterhead.sources.base.Source` objects;
 :func:`letterhead.open` returns the reader of one.
 """

@@ -1,11 +1,11 @@
-"""The messages of Arrow's IPC format, checked before Arrow decompresses them: :class:`CheckedMessages`.
+"""Check messages of Arrow's IPC format before Arrow decompresses them: :class:`CheckedMessages`.
 
 ::
 
     ffffffff  metadata length (int32)  metadata (flatbuffer, padded)  body      repeated; a length of 0 ends the stream
 
-A compressed buffer begins with the length that it decompresses to (int64, or -1 if it is not compressed). Arrow allocates
-as many bytes, however few follow.
+A compressed buffer begins with its decompressed length (int64, or -1 if it is not compressed). Arrow allocates that
+many bytes, even if few follow.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ __all__ = ["CheckedMessages", "most_decompressed"]
 
 _CONTINUATION = b"\xff\xff\xff\xff"
 _PIECE = 1 << 20
-# Numbers of fields of the tables Message, RecordBatch and DictionaryBatch in Arrow's Flatbuffers schema.
+# Field numbers of the tables Message, RecordBatch and DictionaryBatch in Arrow's Flatbuffers schema.
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _BUFFERS, _COMPRESSION = 2, 3
 _DATA = 1
 _IS_DICTIONARY, _IS_BATCH = 2, 3
 
 FACTOR = 20
-"""Decompressed data may have so many times the bytes of its compressed form, whatever the limit is."""
+"""Expansion factor by which compressed data may always grow, regardless of the limit."""
 
 
 def most_decompressed(compressed: int, limits: Limits | None) -> int:
-    """Return the most bytes that so many compressed bytes may become."""
+    """Return the maximum decompressed size of compressed bytes."""
     limit = (limits or Limits()).filled().decompressed_bytes or 0
     return max(limit, FACTOR * compressed)
 
 
 class CheckedMessages:
-    """A file for Arrow's reader of streams, which passes on messages that decompress to a bounded size.
+    """File for Arrow's stream reader that only passes messages of bounded decompressed size.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class CheckedMessages:
         self._part = memoryview(b"")
 
     def read(self, size: int = -1) -> memoryview | bytes:
-        """Read so many bytes, or as many as the file still has."""
+        """Read ``size`` bytes, or the rest of the file."""
         if 0 < size <= len(self._part):
             taken, self._part = self._part[:size], self._part[size:]
             return taken
@@ -77,7 +77,7 @@ class CheckedMessages:
         return b"".join(taken_parts)
 
     def _checked(self) -> Iterator[bytes]:
-        """Yield the parts of each message, after its sizes were compared with the limit."""
+        """Yield the parts of each message after checking its sizes against the limit."""
         while True:
             prefix = self._take(4)
             if prefix == _CONTINUATION:
@@ -99,7 +99,7 @@ class CheckedMessages:
                 yield body
 
     def _take(self, size: int) -> bytes:
-        """Read bytes in pieces, so that memory follows what the file has."""
+        """Read bytes in pieces, so that memory is bounded by the actual file size."""
         pieces = []
         while size > 0 and (piece := self._file.read(min(size, _PIECE))):
             pieces.append(piece)
@@ -107,7 +107,7 @@ class CheckedMessages:
         return b"".join(pieces)
 
     def _check(self, body: bytes, buffers: list[tuple[int, int]]) -> None:
-        """Raise DamagedTableError if compressed buffers state that they become more bytes than they may."""
+        """Raise DamagedTableError if the stated decompressed size of buffers exceeds the limit."""
         total = sum(
             max(0, int.from_bytes(body[offset : offset + 8], "little", signed=True))
             for offset, length in buffers
@@ -122,7 +122,7 @@ class CheckedMessages:
 
 
 def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
-    """Return the length of the body of a message, and offset and length of its buffers if they are compressed."""
+    """Return the length of a message's body, and offset and length of its buffers if they are compressed."""
     message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
     body_length = message.number(_BODY_LENGTH, "<q")
     kind = message.number(_HEADER_TYPE, "<B")
@@ -137,7 +137,7 @@ def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
 
 
 class _Table:
-    """A table of a flatbuffer, whose fields are found by its vtable."""
+    """Table of a flatbuffer, whose fields are located by its vtable."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self._data = data
@@ -148,7 +148,7 @@ class _Table:
         self._size: int = struct.unpack_from("<H", data, self._vtable)[0]
 
     def position(self, field: int) -> int | None:
-        """Return where a field is, or None if the table does not have it."""
+        """Return the position of a field, or None if the table does not have it."""
         entry = 4 + 2 * field
         if entry + 2 > self._size:
             return None

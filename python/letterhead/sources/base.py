@@ -1,4 +1,4 @@
-"""A source of rows: :class:`Source`, and the options that each kind of source supports."""
+"""Source of rows: :class:`Source`, and the options that each type of source supports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCH_SCREEN_COLUMNS = ("base_offset", "last_offset", "records", "bytes", "codec
 
 
 class Findings(NamedTuple):
-    """Remarks on rows that were read, and whether the data has errors."""
+    """Remarks about the rows read, and whether the data has errors."""
 
     remarks: Sequence[str] = ()
     has_errors: bool = False
@@ -36,12 +36,12 @@ BROKERS_REMEDY = "pass kafka://host:port/topic"
 
 
 class Logins:
-    """Returns users and passwords that neither an address nor settings have."""
+    """Provides users and passwords that are missing in addresses and settings."""
 
     brokers_remedy = BROKERS_REMEDY
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
-        """Return the settings of a connection; ``has_servers`` tells whether the address names brokers."""
+        """Return connection settings; ``has_servers`` tells whether the address names brokers."""
         if not has_servers and not settings.keys() & {"bootstrap.servers", "metadata.broker.list"}:
             from letterhead.kafka.settings import check_names
 
@@ -50,7 +50,7 @@ class Logins:
         return dict(settings)
 
     def iggy_login(self) -> str:
-        """Return the login of Iggy as an address has it: a token, or user:password, from the environment."""
+        """Return Iggy credentials in the syntax of an address, a token or user:password, from the environment."""
         token = os.environ.get("IGGY_TOKEN")
         if token:
             return quote(token, safe="")
@@ -59,17 +59,17 @@ class Logins:
         return f"{quote(user, safe='')}:{quote(password, safe='')}"
 
     def complete(self, user: str | None, password: str | None) -> tuple[str, str]:
-        """Return a user and a password; raise ValueError if one is unknown."""
+        """Return a user and a password; raise ValueError if one is missing."""
         if not (user and password):
             raise ValueError("no login is known: set IGGY_USERNAME and IGGY_PASSWORD, or IGGY_TOKEN")
         return user, password
 
 
 class Source(ABC):
-    """A source of rows. It is opened when the first row is read."""
+    """Source of rows, opened when the first row is read."""
 
     noun: ClassVar[str] = "row"
-    """The noun that counts of rows use."""
+    """Noun for counts of rows."""
 
     options: ClassVar[frozenset[str]] = frozenset()
     """The options in :data:`letterhead._row_request.OPTIONS` that the source supports; all other fields of a request apply to every source."""
@@ -83,10 +83,10 @@ class Source(ABC):
 
     @abstractmethod
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return the columns of a request that names none."""
+        """Return the default columns of a request."""
 
     def chosen_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return the columns of a request, or those by default."""
+        """Return the columns of a request, or the default ones."""
         return self.default_columns(request) if request.columns is None else request.columns
 
     @abstractmethod
@@ -94,21 +94,21 @@ class Source(ABC):
         """Return a stream of the requested rows."""
 
     def decodes(self, request: RowRequest) -> bool:
-        """Return whether rows can have errors, which ``errors`` returns."""
+        """Return whether rows are decoded, so that ``errors`` applies."""
         return True
 
     @abstractmethod
     def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Return the keys of headers in the condition that no row had, once all rows were read."""
+        """Return the header keys in the condition that no row has, after all rows were read."""
 
     @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition, once the source is open."""
+        """Field names for conditions, once the source is open."""
         return ()
 
     @property
     def rows(self) -> int | None:
-        """The number of rows, if it is known before they are read."""
+        """Number of rows, if known before reading."""
         return None
 
     unit: str = "byte"
@@ -116,25 +116,25 @@ class Source(ABC):
 
     @property
     def total(self) -> int | None:
-        """The size of the source; None if it is unknown."""
+        """Total size of the source; None if unknown."""
         return None
 
     @property
     def done(self) -> int:
-        """How much has been read."""
+        """Amount read so far."""
         return 0
 
     reports_findings = False
-    """Whether the caller reports :meth:`findings`. Otherwise rows that cannot be reached are an error of the reader."""
+    """Whether the caller reports :meth:`findings`. Otherwise unreachable rows cause an error of the reader."""
 
     def findings(self) -> Findings:
-        """Return the findings of reading."""
+        """Return the findings after reading."""
         return Findings()
 
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
-    """Raise if one of these sources does not support an option of a request."""
-    # Stores of a directory are chosen; other sources beside it are read as a whole.
+    """Raise if any of the sources does not support an option of a request."""
+    # Options of stores select among the stores of a directory; other sources are read as a whole.
     of_others = STORE_OPTIONS if any(source.options >= STORE_OPTIONS for source in sources) else frozenset()
     if any("mapping" in source.options for source in sources):  # mapped messages can be compared with records
         of_others |= {"mapping"}
@@ -145,14 +145,14 @@ def check_options(sources: Sequence[Source], request: RowRequest) -> None:
 
 
 class LogSource(Source):
-    """Partitions of offsets: a topic, or log segments."""
+    """Partitions with offsets: a topic, or log segments."""
 
     _progress: Progress | None = None
     when_connected: Callable[[int], object] | None = None
-    """Called with the number of partitions, once a server has answered where they begin and end."""
+    """Callback with the number of partitions, once a server has returned their first and last offsets."""
 
     def followed(self, reader: Reader) -> Reader:
-        """Take the progress of a reader."""
+        """Use the progress of a reader for this source."""
         progress: Any = reader._progress
         if progress is not None:
             self._progress = progress
@@ -161,41 +161,41 @@ class LogSource(Source):
 
     @property
     def total(self) -> int | None:
-        """The size of the requested range."""
+        """Size of the requested range."""
         return self._progress.total if self._progress else None
 
     @property
     def done(self) -> int:
-        """How much of it has been read."""
+        """Amount read of the range."""
         return self._progress.done if self._progress else 0
 
     def findings(self) -> Findings:
-        """Return requested offsets that were deleted."""
+        """Return findings about requested offsets that were deleted."""
         return Findings(getattr(self._progress, "remarks", ()))
 
     screen_columns: tuple[str, ...]
-    """The columns of a table on a screen."""
+    """Default columns for a terminal."""
 
     partition_columns: tuple[str, ...] = ("partition",)
-    """Columns that tell apart the rows of several partitions."""
+    """Columns that distinguish rows of several partitions."""
 
     source_columns: tuple[str, ...] = ("topic", "partition")
-    """Columns that tell apart the rows of several sources."""
+    """Columns that distinguish rows of several sources."""
 
     internal: InternalTopic | None = None
-    """How the records are decoded, if the topic is an internal one of Kafka."""
+    """Decoder of records, for an internal topic of Kafka."""
 
     @property
     @abstractmethod
     def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
+        """Field names for conditions, with their types."""
 
     def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
         return self.where_fields
 
     @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+        """Field names for conditions."""
         return self.where_fields
 
     def reader(self, request: RowRequest) -> Reader:
@@ -232,25 +232,25 @@ class LogSource(Source):
 
     @property
     def topic_name(self) -> str | None:
-        """The name of the topic of all records, if it is known."""
+        """Name of the topic of all records, if known."""
         return None
 
     def _serialized_column(self, request: RowRequest) -> tuple[str, str, str]:
-        """Return the names of the columns of values and of headers, and the format of the headers."""
+        """Return the names of the value and header columns, and the format of the headers."""
         return "value", "headers", "kafka"
 
     @abstractmethod
     def open_records(self, request: RowRequest) -> Reader:
-        """Return a stream of the records or batches as they are stored."""
+        """Return a stream of the undecoded records or batches."""
 
     def columns(self, request: RowRequest) -> Iterable[str]:
-        """Return the names of all columns: the fields and the headers, and those of an internal topic."""
+        """Return the names of all columns: fields, headers, and columns of an internal topic."""
         decoded = self.internal.schema.names if self.internal is not None and request.view == "records" else ()
         of_view = self._view_columns(request) if request.view == "control" else ()
         return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
     def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Look for the headers of the condition: reading stops at the first record that has one."""
+        """Search for the headers of the condition, up to the first record that has one."""
         if self.internal is not None:
             return []
         from letterhead.where.program import resolve
@@ -271,18 +271,18 @@ class LogSource(Source):
     @property
     @abstractmethod
     def record_columns(self) -> tuple[str, ...]:
-        """The columns of a record."""
+        """Columns of a record."""
 
     @abstractmethod
     def partition_numbers(self, request: RowRequest) -> list[int]:
-        """Return the partitions, as a server or the files tell."""
+        """Return the partitions, from a server or the files."""
 
     @abstractmethod
     def has_several(self, request: RowRequest) -> bool:
-        """Return whether the request is for several partitions, as far as that is known before they are read."""
+        """Return whether the request covers several partitions, as far as known before reading."""
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return all columns, or those for a screen, with what tells the rows of partitions apart."""
+        """Return all columns, or those for a terminal with the columns that distinguish partitions."""
         internal = self.internal if request.view == "records" else None
         if not request.on_screen:
             if internal is not None:
@@ -308,13 +308,13 @@ class LogSource(Source):
 
 
 def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[NativeKey]:
-    """Return the keys of headers that no record has: reading stops at the first record that has one."""
+    """Return the header keys that no record has; reading stops at the first record with one."""
     unseen = []
     for spec in specs:
         if spec.type == EVERY:
             continue
         key = value_from_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
-        # Without a type, the name of a field would be the field.
+        # Without a type, a key with the name of a field would select the field.
         with open_reader(col(key, "binary").exists()) as reader:
             if not any(len(batch) for batch in reader):
                 unseen.append(spec.key)

@@ -1,7 +1,7 @@
 """Compare the rows of two sources: :func:`diff`, and :func:`compare`, which the command calls.
 
-Rows meet by partition and offset, or by partition and position. Sources return partitions in any order: rows that wait for the
-other source are held in memory up to a limit, and in a temporary file beyond it.
+Rows are matched by partition and offset, or by partition and position. Sources return partitions in any order: rows
+that wait for the other source are held in memory up to a limit, and in a temporary file beyond it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Comparison", "compare", "diff"]
 Order: TypeAlias = Literal["offset", "position"]
 
 _HELD_BYTES = 64 << 20
-"""Waiting rows of a source that stay in memory."""
+"""Bytes of waiting rows of a source that are kept in memory."""
 
 _UNCOMPARED = (
     "stream", "topic", "partition", "offset", "producer_id", "producer_epoch", "sequence", "transactional",
@@ -43,7 +43,7 @@ _UNCOMPARED = (
 
 @dataclass
 class Comparison:
-    """Counts of rows so far, and the columns that are compared."""
+    """Counts of rows so far, and the compared columns."""
 
     columns: tuple[str, ...]
     only_first: tuple[str, ...]
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """The number of rows that differ, or that one source lacks."""
+        """Number of rows that differ or are missing in one source."""
         return self.changed + sum(self.missing)
 
 
@@ -195,7 +195,7 @@ def diff(
 
 
 def comparison_request(source: Source, request: RowRequest, names: Sequence[str] | None) -> RowRequest:
-    """Return a request for the columns that are compared, and for those by which records meet."""
+    """Return a request for the compared columns, and those by which records are matched."""
     if names is None:
         return request
     own = {*source.columns(request)}
@@ -223,7 +223,7 @@ def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Sche
 
 
 def _meet(sides: Sequence[_Side], partition: int | None) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
-    """Take the waiting rows of both sources up to the last key of the one that is behind; None if one has no rows."""
+    """Take the waiting rows of both sources up to the smaller last key; None if one has no rows."""
     heads = [rows for side in sides if (rows := side.head(partition)) is not None]
     if len(heads) < len(sides):
         return None
@@ -267,7 +267,7 @@ def _compare_range(
 def _lacking(
     partition: int | None, rows: pa.RecordBatch, number: int, comparison: Comparison, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows that the other source lacks."""
+    """Yield rows that are missing in the other source."""
     import pyarrow as pa
 
     if len(rows):
@@ -295,7 +295,7 @@ def _records(rows: pa.RecordBatch, schema: pa.Schema) -> pa.StructArray:
 
 
 def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]:
-    """Yield the rows at which two columns differ: halves that are equal are compared at once."""
+    """Yield the rows where two columns differ, by bisection."""
     if first.equals(second):
         return
     if len(first) == 1:
@@ -315,7 +315,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 def _is_pairs(type: pa.DataType) -> bool:
-    """Return whether a column has headers with keys of text and without types, in any shape."""
+    """Return whether a column has untyped headers with text keys, in any shape."""
     import pyarrow as pa
 
     lists = header_lists_type(type)
@@ -330,7 +330,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    """Return the type as which two columns are compared."""
+    """Return the common type for comparing two columns."""
     import pyarrow as pa
 
     from letterhead.offsets.output_columns import KAFKA_HEADERS
@@ -341,7 +341,7 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
     if name == "headers" and all(_is_pairs(type) for type in (first, second)):
         return KAFKA_HEADERS
     if pa.types.is_timestamp(first) and pa.types.is_timestamp(second):
-        # Spark writes times of UTC without a zone into Parquet.
+        # Spark writes UTC times to Parquet without a zone.
         return pa.timestamp(max(first.unit, second.unit, key=_UNITS.index), first.tz or second.tz)
     try:
         merged = pa.unify_schemas(
@@ -355,7 +355,7 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
 
 
 class _Side:
-    """One of two sources, with the rows that are not compared yet, by partition."""
+    """One of two sources, with its rows that are not yet compared, by partition."""
 
     def __init__(self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool) -> None:
         self._reader = reader
@@ -370,7 +370,7 @@ class _Side:
         self.rows = 0
 
     def read(self) -> list[int | None]:
-        """Read a batch, and return the partitions of which it has rows."""
+        """Read a batch, and return the partitions of its rows."""
         batch = next(self._reader, None)
         if batch is None:
             self.is_ended = True
@@ -414,7 +414,7 @@ class _Side:
         return _Waiting(None, 0, start, length, rows.schema)
 
     def head(self, partition: int | None) -> pa.RecordBatch | None:
-        """Return the first batch that waits."""
+        """Return the first waiting batch."""
         import pyarrow as pa
 
         queue = self.waiting.get(partition)
@@ -441,7 +441,7 @@ class _Side:
         return rows.slice(0, count)
 
     def take_all(self, partition: int | None) -> Iterator[pa.RecordBatch]:
-        """Take all batches that wait."""
+        """Take all waiting batches."""
         while (rows := self.head(partition)) is not None:
             self._held -= self.waiting[partition].popleft().size
             yield rows
@@ -455,7 +455,7 @@ class _Side:
 
 @dataclass
 class _Waiting:
-    """A batch in memory, or its place in the temporary file."""
+    """Batch in memory, or its position in the temporary file."""
 
     rows: pa.RecordBatch | None
     size: int
@@ -484,7 +484,7 @@ def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
 
     if name == "headers" and has_headers(column.type):
         column = as_header_lists(column)
-        # As Spark's Kafka source returns a message without headers.
+        # Spark's Kafka source also returns an empty list for a message without headers.
         column = pc.coalesce(column, pa.scalar([], column.type)) if column.null_count else column
     try:
         return column if column.type.equals(type) else column.cast(type)

@@ -26,14 +26,14 @@ class IggyLog(LogSource):
 
     @property
     def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
+        """Field names for conditions, with their types."""
         from letterhead.iggy.rows import WHERE_FIELDS
 
         return WHERE_FIELDS
 
     @property
     def record_columns(self) -> tuple[str, ...]:
-        """The columns of a message by default."""
+        """Default columns of a message."""
         from letterhead.iggy.rows import COLUMNS
 
         return COLUMNS
@@ -56,7 +56,7 @@ class IggyTopicSource(TopicSource, IggyLog):
         address = name if has_login else f"{scheme}://{logins.iggy_login()}@{rest}"
         server, path = Address.parse_with_path(address)
         [self._stream, topic], partition = parse_path(path.split("/")[1:], 2, FORM)
-        # The name is printed, and a login is a secret.
+        # The name is printed, so it must not contain credentials.
         super().__init__(f"{scheme}://{rest.rpartition('@')[2]}", topic, partition)
         self.server = server
         self.has_password = has_login and server.password is not None
@@ -69,7 +69,7 @@ class IggyTopicSource(TopicSource, IggyLog):
         return WHERE_FIELDS
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return all columns, or those for a screen: a mapped message has a key and a value instead of a payload."""
+        """Return all columns, or those for a terminal: a mapped message has key and value instead of a payload."""
         columns = super().default_columns(request)
         if request.mapping is None or "payload" not in columns:
             return columns
@@ -85,7 +85,7 @@ class IggyTopicSource(TopicSource, IggyLog):
 
     @property
     def iggy_topic(self) -> IggyTopic:
-        """The topic of the server."""
+        """Topic on the server."""
         from letterhead.iggy.client import IggyTopic
 
         return IggyTopic(self._stream, self.topic)

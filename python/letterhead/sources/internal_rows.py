@@ -1,4 +1,4 @@
-"""Rows of Kafka's internal topics, whose records are decoded into columns: :func:`internal_reader`."""
+"""Decode records of Kafka's internal topics into columns: :func:`internal_reader`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["PLACE", "internal_reader"]
 
 PLACE = ("topic", "partition", "offset", "timestamp")
-"""Columns that precede those of a decoded record."""
+"""Columns before those of a decoded record."""
 
 
 def internal_reader(topic: InternalTopic, request: RowRequest, open_records: Callable[[RowRequest], Reader]) -> Reader:
-    """Return a stream of decoded records; ``open_records`` reads the records as they are stored."""
+    """Return a stream of decoded records; ``open_records`` reads them undecoded."""
     if request.commit_group is not None:
         raise ValueError("commit_group= is not for internal topics")
     names = (*COLUMNS, *topic.schema.names)

@@ -1,7 +1,7 @@
-"""Types of the values of JSON lines: :func:`merge_types` finds the type of some values, :func:`convert_value` checks others against it.
+"""Infer column types of JSON lines: :func:`merge_types` finds the type of values, :func:`convert_value` checks them.
 
-A column holds every value exactly, or the value is refused: no integer becomes a double that differs, and no field is left out.
-Numbers that JSON cannot hold everywhere are text in the records that commands print: integers beyond 2^53 - 1, NaN and
+A column either holds every value exactly, or the value is an error: no integer becomes a different double, and no field
+is dropped. Commands print numbers that JSON does not represent portably as text: integers beyond 2^53 - 1, NaN and
 infinities. In a column of numbers, such text is a number, too.
 """
 
@@ -30,7 +30,7 @@ __all__ = [
 
 BASE64 = "base64"
 _EXACT = 1 << 53
-"""Doubles hold all integers up to this one."""
+"""Largest integer up to which doubles hold all integers."""
 
 _NAMES = {
     "bool": "true or false", "int": "an integer", "uint": "an integer beyond 63 bits", "float": "a fraction", "text": "text",
@@ -42,32 +42,32 @@ _WIDENED = {
     ("int", "no number"): "float", ("float", "no number"): "float", ("digits", "long digits"): "long digits",
 }  # fmt: skip
 _OF_TEXT = frozenset({"digits", "long digits", "no number", "text"})
-"""Types of text; without numbers beside it, it is only text."""
+"""Types of text, which remain text unless the column has numbers."""
 
 _DIGITS = re.compile(r"-?[1-9][0-9]{15,19}")
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 class ListKind:
-    """The type of lists whose elements have a type."""
+    """Type of lists with a common element type."""
 
     def __init__(self, element: Kind | None = None) -> None:
         self.element = element
 
 
 class StructKind:
-    """The type of objects whose fields have types."""
+    """Type of objects with typed fields."""
 
     def __init__(self, fields: dict[str, Kind | None] | None = None) -> None:
         self.fields = fields or {}
 
 
 Kind: TypeAlias = "str | ListKind | StructKind"
-"""The type of a column, or of a value in it: a name for scalars."""
+"""Type of a column, or of a value in it: a name for scalars."""
 
 
 class Misfit(ValueError):
-    """A value has another type than its column; ``path`` is the field of nested values, as in ``.a[].b``."""
+    """Error for a value that does not fit the type of its column; ``path`` is the nested field, as in ``.a[].b``."""
 
     def __init__(self, path: str, value: str, column: str) -> None:
         super().__init__(f"{value}, and {column} in other lines")
@@ -82,12 +82,12 @@ def is_bytes(value: Any) -> bool:
 
 
 def describe_type(kind: Kind) -> str:
-    """Return what values of a type are, for errors."""
+    """Return a description of a type's values, for errors."""
     return _NAMES[kind] if isinstance(kind, str) else "a list" if isinstance(kind, ListKind) else "an object"
 
 
 def merge_types(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
-    """Return the type of a value and of those that have ``kind``; raise Misfit if no type holds both exactly."""
+    """Return the common type of ``kind`` and a value; raise Misfit if no type holds both exactly."""
     if value is None:
         return kind
     if isinstance(value, list):
@@ -114,7 +114,7 @@ def merge_types(kind: Kind | None, value: Any, path: str = "") -> Kind | None:
 
 
 def _widen(kind: str, own: str) -> str | None:
-    """Return the type that holds the values of two types; None if there is none."""
+    """Return the common type of two types; None if there is none."""
     numbers = _WIDENED.get((kind, own)) or _WIDENED.get((own, kind))
     if numbers is not None:
         return numbers
@@ -124,7 +124,7 @@ def _widen(kind: str, own: str) -> str | None:
 
 
 def convert_value(kind: Kind | None, value: Any, path: str = "") -> Any:
-    """Return a value as pyarrow takes it for a type; raise Misfit if the type does not hold it exactly."""
+    """Return a value in the form that pyarrow takes for a type; raise Misfit if the type does not hold it exactly."""
     if value is None:
         return None
     if kind is None:
@@ -186,7 +186,7 @@ def _scalar(value: Any, path: str) -> str:
 
 
 def _infer_text_type(text: str) -> str:
-    """Return the type of text, some of which stands for a number where its column has numbers."""
+    """Classify text: some texts stand for numbers in number columns."""
     if text in _NO_NUMBERS:
         return "no number"
     if _DIGITS.fullmatch(text) and abs(number := int(text)) >= _EXACT:

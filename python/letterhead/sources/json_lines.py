@@ -1,7 +1,7 @@
 """JSON lines as a table: :func:`json_lines_table`.
 
-The first lines decide on the columns and their types. A value that its column does not hold exactly, in any line, is an error
-that names the line and the column.
+The first lines determine the columns and their types. A value in any line that its column does not hold exactly is an
+error that names the line and the column.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["BOM", "json_lines_table"]
 
 BYTE_COLUMNS = ("key", "value", "payload")
-"""Columns whose text is bytes, as ``read --json`` prints them."""
+"""Columns in which text represents bytes, as ``read --json`` prints them."""
 
 TIME_COLUMNS = (
     "timestamp", "origin_timestamp", "window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to",
 )  # fmt: skip
-"""Columns of records and of stores whose times commands print as text."""
+"""Columns of records and stores whose times are printed as text."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 _MILLIS_LEN = len(".000")
@@ -44,10 +44,10 @@ _PIECE = 1 << 20
 _BATCH_BYTES = 8 << 20
 _GROUP_ROWS = 1000
 _MOST_CELLS = 1 << 20
-"""Rows of a batch times columns, at most."""
+"""Limit of rows times columns in a batch."""
 
 _SPARSE = 100
-"""Values of a table may be so many times the values that lines have, whatever the limit is: others are null."""
+"""Table values for each value in the lines, up to which missing ones are null whatever the limit is."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -59,19 +59,19 @@ class _Row(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """A column: its type, whose values pyarrow takes as they are, and the function that checks and converts all others."""
+    """Column with its type, the type of values that pyarrow converts directly, and the conversion of all others."""
 
     type: pa.DataType
     plain: frozenset[type]
     convert: Callable[[Any], Any]
     build: Callable[[Sequence[Any]], pa.Array | None] | None = None
-    """Makes an array of the usual values at once; None for any others."""
+    """Builds an array from common values at once; returns None for others."""
 
 
 def json_lines_table(
     file: BinaryIO, label: str, limits: Limits | None, *, is_compressed: bool
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the schema of a table, and its batches, which are read once.
+    """Return the schema of a table, and its batches, which can be read once.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _table_batches(
 def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterator[_Row]:
     most, most_elements = getattr(limits, line_limit), limits.headers or 0
     for number, line in _lines(file, label, most, line_limit):
-        # Python takes many times the bytes of short elements.
+        # Python objects for short elements take many times their bytes.
         if line.count(b",") > most_elements and _has_more_elements(line, most_elements):
             raise DamagedTableError(
                 f"{label}: line {number} has more than {most_elements:,} elements: {how_to_raise('headers')}"
@@ -148,12 +148,12 @@ def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterat
             raise DamagedTableError(f"{label}: line {number} is not an object")
         size = len(line)
         if isinstance(line, bytearray):
-            line.clear()  # `_lines` keeps it until the next one is read, when its values were converted
+            line.clear()  # `_lines` would keep the line until it reads the next one
         yield _Row(number, document, size)
 
 
 def _has_more_elements(line: bytes | bytearray, most: int) -> bool:
-    """Return whether there are more commas outside of strings; a copy of the line would take as much memory again."""
+    """Return whether there are more commas outside of strings, without a copy of the line."""
     count = end = 0
     for string in STRING.finditer(line):
         count += line.count(b",", end, string.start())
@@ -164,7 +164,7 @@ def _has_more_elements(line: bytes | bytearray, most: int) -> bool:
 
 
 def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[int, bytes | bytearray]]:
-    """Yield lines that are not blank, with their numbers. A run of blank lines counts as a line against the limit."""
+    """Yield non-blank lines with their numbers. A run of blank lines counts as one line against the limit."""
     number, rest, blank = 1, bytearray(), 0
     is_first = True
     while piece := file.read(_PIECE):
@@ -183,7 +183,7 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
             continue
         line: bytes | bytearray
         for line in head.split(b"\n"):
-            if rest:  # not copied, as it can be as long as the limit
+            if rest:  # not copied, because it can be as long as the limit
                 rest += line
                 line, rest = rest, bytearray()
             if line and not line.isspace():
@@ -195,7 +195,7 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
 
 
 def _group_rows(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
-    """Yield the first rows together, and groups of those after them, as few objects at a time as the garbage collector likes."""
+    """Yield the first rows as one group, and the others in small groups to keep garbage collection cheap."""
     group: list[_Row] = []
     size, rows_of_group = 0, BATCH_ROWS
     for row in rows:
@@ -267,7 +267,7 @@ def _misfit(label: str, line: int, name: str, error: ValueError) -> DamagedTable
 
 
 def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column:
-    """Return the column that holds some values, each with its line."""
+    """Return the column for values, each with its line."""
     import pyarrow as pa
 
     if name == "headers" and all(value is None or _as_headers(value) is not None for _, value in values):
@@ -291,10 +291,10 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
 
 
 def _as_headers(value: Any) -> list[dict[str, Any]] | None:
-    """Return headers as objects of a key and a value; None if the value has another shape.
+    """Return headers as objects with key and value; None if the value has an unsupported shape.
 
-    It may be a list of objects whose fields have other names, an object of text, as HTTP bridges write it, or a list of
-    objects of a key and its bytes, as AWS Lambda receives the records of a topic.
+    Supported are lists of objects with other field names, an object of texts, as HTTP bridges write it, and a list of
+    objects of key and bytes, as AWS Lambda receives Kafka records.
     """
     if isinstance(value, dict):
         if is_bytes(value) or not all(
@@ -312,7 +312,7 @@ def _as_headers(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _lambda_headers(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return headers that are objects of a key and null or a list of bytes, with a sign or without; None if one is not."""
+    """Return headers from objects of a key and null or a list of signed or unsigned bytes; None for other shapes."""
     headers: list[dict[str, Any]] = []
     for item in items:
         if len(item) != 1:
@@ -332,7 +332,7 @@ def _lambda_headers(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | N
 
 
 def _text_headers(values: Sequence[Any]) -> pa.Array | None:
-    """Return headers whose keys and values are as JSON has them in nearly all rows; None if there are others."""
+    """Return headers with keys and values in the most common JSON form; None if there are others."""
     import pyarrow as pa
 
     keys, contents, offsets = [], [], [0]
@@ -356,13 +356,13 @@ def _text_headers(values: Sequence[Any]) -> pa.Array | None:
             [pa.array(keys, pa.string()), pa.array(contents, pa.binary())], ["key", "value"]
         )
     except (LookupError, TypeError, ValueError):
-        return None  # reading row by row names the line
+        return None  # reading row by row determines the line
     missing = pa.array([value is None for value in values]) if None in values else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, mask=missing)
 
 
 def _times_column(values: Sequence[str | None]) -> _Column | None:
-    """Return a column of times that are text in the lines; None if one of the values is no time."""
+    """Return a column of times that are text in the lines; None if a value is not a time."""
     import pyarrow as pa
 
     matches = [_TIME.fullmatch(value) for value in values if value is not None]
@@ -390,7 +390,7 @@ def _times_column(values: Sequence[str | None]) -> _Column | None:
 
 
 def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
-    """Return a column of headers: of Iggy if a header has a type, and else of Kafka, or of KIP-82's integer keys."""
+    """Return a column of headers: Iggy's if a header has a type, else Kafka's or those with KIP-82's integer keys."""
     import pyarrow as pa
 
     headers = [header for value in values for header in value or ()]
@@ -415,7 +415,7 @@ def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
 
 
 def _as_header_objects(value: Any) -> Any:
-    """Return headers as objects with a key and a value; other values pass, so that reading them raises."""
+    """Return headers as objects with key and value; other values are unchanged, and raise when parsed."""
     headers = _as_headers(value)
     if headers is None and isinstance(value, dict):
         raise JsonError("a header is neither text, nor null, nor base64")

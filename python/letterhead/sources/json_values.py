@@ -1,7 +1,8 @@
-"""Bytes, typed values and headers in JSON: :func:`bytes_or_value` and :func:`headers_value`.
+"""Parse bytes, typed values and headers in JSON: :func:`bytes_or_value` and :func:`headers_value`.
 
-The JSON that letterhead writes and reads, as tables of JSON lines and in ``letterhead encode``. A value is null, a string, or an
-object with "base64" or "hex"; a value with a type is an object with "type" and "value", or with "type" and "base64".
+This is the JSON that letterhead writes, and reads in tables of JSON lines and in ``letterhead encode``. A value is
+null, a string, or an object with "base64" or "hex"; a typed value is an object with "type" and "value", or with "type"
+and "base64".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ INTEGER_TYPE = re.compile(r"u?int\d+")
 
 
 def headers_value(document: Any, form: str, *, strings_have_types: bool) -> lh.Headers | None:
-    """Read a list of objects with "key" and "value"; ``form`` is the form of keys: text, int or typed."""
+    """Parse a list of objects with "key" and "value"; ``form`` is the form of keys: text, int or typed."""
     if document is None:
         return None
     if not isinstance(document, list):
@@ -47,7 +48,7 @@ def _key(document: Any, form: str, label: str) -> HeaderKey:
         value = bytes_or_value(document, label, types=True)
         if not isinstance(value, Value):
             raise JsonError(f'{label} has no "type"')
-        return lh.Headers([(value, None)])[0].key  # UTF-8 strings as str
+        return lh.Headers([(value, None)])[0].key  # UTF-8 strings become str
     if not isinstance(document, str):
         raise JsonError(f"{label} is a string, not {json_type(document)}")
     _encodable(document, label)
@@ -55,7 +56,7 @@ def _key(document: Any, form: str, label: str) -> HeaderKey:
 
 
 def integer(number: Any, label: str, low: int, high: int) -> int:
-    """Read an integer from ``low`` up to ``high``, a number or a string of its digits."""
+    """Parse an integer from ``low`` to ``high``, a number or a string of its digits."""
     if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
         number = int(number)
     if isinstance(number, bool) or not isinstance(number, int):
@@ -91,7 +92,7 @@ def bytes_or_value(document: Any, label: str, *, types: bool = False) -> bytes |
 
 
 def _read_typed_value(type: str, document: Any, label: str) -> Value:
-    """Read the value of an object with a type."""
+    """Parse the value of an object with a type."""
     is_number = isinstance(document, int | float | decimal.Decimal) and not isinstance(document, bool)
     if type == "bool":
         fits, expected = isinstance(document, bool), "true or false"
@@ -112,7 +113,7 @@ def _read_typed_value(type: str, document: Any, label: str) -> Value:
 
 
 def _with_label(label: str, parse: Any, *arguments: Any) -> Any:
-    """Call a reader; its failure names the place in the document."""
+    """Call a parser; errors name the location in the document."""
     try:
         return parse(*arguments)
     except ValueError as error:
@@ -127,6 +128,6 @@ def _encodable(text: str, label: str) -> bytes:
 
 
 def json_type(value: Any) -> str:
-    """Return the type of a value of JSON, for errors."""
+    """Return the type of a JSON value, for errors."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")

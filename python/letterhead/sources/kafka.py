@@ -1,4 +1,4 @@
-"""A topic of Kafka as a source: ``kafka://host:port[,host:port]/topic[/partition]``; without a topic, the list of topics."""
+"""Kafka topic as a source, ``kafka://host:port[,host:port]/topic[/partition]``; without a topic, their list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORM = "kafka://host:port/topic"
 
 
 class KafkaAddress(NamedTuple):
-    """Brokers, a topic, and one of its partitions; without brokers, the settings name them."""
+    """Brokers, topic and partition; without brokers, they come from the settings."""
 
     servers: str | None
     topic: str | None
@@ -48,7 +48,7 @@ def kafka_source(name: str, logins: Logins) -> Source:
 
 
 class KafkaCluster(NamedTuple):
-    """How to connect to brokers."""
+    """Connection parameters of a cluster."""
 
     servers: str | None
     logins: Logins
@@ -63,7 +63,7 @@ class KafkaCluster(NamedTuple):
 
 
 class KafkaTopics(Source):
-    """The topics of a cluster as rows."""
+    """List of a cluster's topics as rows."""
 
     noun = "topic"
     options = KAFKA_CONNECTION_OPTIONS
@@ -74,7 +74,7 @@ class KafkaTopics(Source):
 
     @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+        """Field names for conditions."""
         from letterhead.kafka.topic_list import TOPIC_COLUMNS
 
         return TOPIC_COLUMNS
@@ -88,11 +88,11 @@ class KafkaTopics(Source):
         return (*self.fields,)
 
     def decodes(self, request: RowRequest) -> bool:
-        """Return False: nothing of a list of topics is decoded."""
+        """Return False: a list of topics contains nothing to decode."""
         return False
 
     def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Return nothing: a topic has no headers."""
+        """Return an empty list: rows of topics have no headers."""
         return []
 
     def reader(self, request: RowRequest) -> Reader:
@@ -116,14 +116,14 @@ class KafkaLog(LogSource):
 
     @property
     def where_fields(self) -> Mapping[str, str]:
-        """The fields in a condition, and their types."""
+        """Field names for conditions, with their types."""
         from letterhead.kafka.record_sets import WHERE_FIELDS
 
         return WHERE_FIELDS
 
     @property
     def record_columns(self) -> tuple[str, ...]:
-        """The columns of a record."""
+        """Columns of a record."""
         from letterhead.kafka.record_sets import COLUMNS
 
         return COLUMNS
@@ -152,7 +152,7 @@ class KafkaTopicSource(TopicSource, KafkaLog):
 
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
-        """How the records are decoded, if the topic is an internal one of Kafka."""
+        """Decoder of records, for an internal topic of Kafka."""
         return internal_topic_of(self.topic)
 
     def open_records(self, request: RowRequest) -> Reader:
@@ -163,12 +163,12 @@ class KafkaTopicSource(TopicSource, KafkaLog):
         return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
-        """Return the partitions of the topic; raise TopicNotFoundError if there is none."""
+        """Return the partitions of the topic; raise TopicNotFoundError if it does not exist."""
         with self.admin(request) as admin:
             return [partition.partition for partition in admin.partitions([self.topic])]
 
     def ranges(self, request: RowRequest) -> list[OffsetRange]:
-        """Return the offsets of a request, by which it can be divided among tasks."""
+        """Return the offset ranges of a request, which can be divided among tasks."""
         from letterhead.kafka.topic_reader import topic_ranges
 
         request = self._of_partition(request)
@@ -182,7 +182,7 @@ class KafkaTopicSource(TopicSource, KafkaLog):
 
 
 def internal_topic_of(topic: str | None) -> InternalTopic | None:
-    """Return how the records of an internal topic are decoded; None for other topics."""
+    """Return the decoder for records of an internal topic; None for other topics."""
     if topic is None or not topic.startswith("__"):
         return None
     from letterhead.kafka.internal_topics import internal_topic

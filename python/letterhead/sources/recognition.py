@@ -1,4 +1,4 @@
-"""Recognize the source that an argument names: an address by its scheme, files by their content, not by their names."""
+"""Recognize sources: addresses by their scheme, files by their content rather than their names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["SourceLike", "open_sources"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 _TOPIC = re.compile(r"[\w-]+")
-"""Names of missing files that may be meant as topics."""
+"""Names of missing files that may be intended as topics."""
 
 
 SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
@@ -33,7 +33,7 @@ SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
 def open_sources(given: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
     """Return the source that each argument names or is, in order.
 
-    All log files together are one source, so that the files of a partition stay together.
+    All log files form one source, so that the files of a partition stay together.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _directory(path: Path) -> Source:
 
 
 def _has_stores(path: Path) -> bool:
-    # Each database of RocksDB has this file: to import the stores takes longer than to look for it.
+    # Each RocksDB database has this file; searching for it is faster than importing the stores.
     if next(path.rglob("CURRENT"), None) is None:
         return False
     from letterhead.errors import StoreNotFoundError
@@ -140,6 +140,6 @@ def is_log_file(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         head = file.read(17)
-    # Offset and length, big-endian, and the magic byte of a batch of Kafka.
+    # Offset and length, big-endian, and the magic byte of a Kafka batch.
     length = int.from_bytes(head[8:12], "big", signed=True)
     return len(head) == 17 and head[16] <= 2 and head[:2] == b"\0\0" and 14 <= length <= path.stat().st_size

@@ -24,7 +24,7 @@ MAX_DAMAGED_LINES = 20
 
 
 class LogSegments(LogSource):
-    """Log segments of partitions, read one partition after the other."""
+    """Log segments, read one partition after the other."""
 
     partition_columns: tuple[str, ...] = ("topic", "partition")
 
@@ -43,7 +43,7 @@ class LogSegments(LogSource):
     @staticmethod
     @abstractmethod
     def log(request: RowRequest, **options: Any) -> SegmentLog[Any, Any]:
-        """Return the reader of files; Spark has options of its own."""
+        """Return the reader of log files. Spark passes additional options."""
 
     def open_records(self, request: RowRequest) -> SegmentsReader:
         """Return a stream of the records."""
@@ -57,11 +57,11 @@ class LogSegments(LogSource):
         return reader
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
-        """Return the partitions that have files."""
+        """Return the partitions with files."""
         return sorted({segments[0].partition for segments in self._chosen(request)})
 
     def has_several(self, request: RowRequest) -> bool:
-        """Return whether the request is for several partitions."""
+        """Return whether the request covers several partitions."""
         return len(self._chosen(request)) > 1
 
     def _chosen(self, request: RowRequest) -> list[Any]:
@@ -74,7 +74,7 @@ class LogSegments(LogSource):
         return chosen
 
     def findings(self) -> Findings:
-        """Return open transactions, damaged batches, and truncated ends, also those that were not reached."""
+        """Return findings about open transactions, damaged batches and truncated ends, including those not reached."""
         reader = self._opened
         if reader is None:
             return Findings()
@@ -99,12 +99,12 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
 
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
-        """How the records are decoded, if the topic is an internal one of Kafka."""
+        """Decoder of records, for an internal topic of Kafka."""
         return internal_topic_of(self.partitions[0][0].topic) if self.partitions else None
 
     @property
     def topic_name(self) -> str | None:
-        """The name of the topic, by the directories of its partitions."""
+        """Name of the topic, from the directories of its partitions."""
         names = {segments[0].topic for segments in self.partitions}
         return names.pop() if len(names) == 1 else None
 
@@ -124,14 +124,14 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
 
 
 class IggySegmentsSource(LogSegments, IggyLog):
-    """Log files that a server of Iggy keeps of its partitions."""
+    """Log files of an Iggy server."""
 
     options = LOG_OPTIONS
     partition_columns = ("stream", "topic", "partition")
 
     @property
     def topic_name(self) -> None:
-        """None: directories have the number of the topic."""
+        """None: directories are named by the number of the topic."""
         return
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The stores of a state directory as a source."""
+"""Stores of a state directory as a source."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from letterhead.state.reading.columns import StoreColumns
     from letterhead.state.reading.rows import StoreReader
 
-# Columns that a screen leaves out: Kafka Streams numbers the rows of a window only if it keeps duplicates.
+# Columns omitted on a terminal: Kafka Streams numbers the rows of a window only if it keeps duplicates.
 NOT_ON_SCREEN = ("sequence",)
 
 
 class StateStores(Source):
-    """The stores of all tasks in a directory; with ``one_name``, they must have one name, or the request must name one."""
+    """Stores of all tasks in a directory; with ``one_name``, there must be one name, or the request selects one."""
 
     options = STORE_OPTIONS
 
@@ -39,7 +39,7 @@ class StateStores(Source):
 
     @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+        """Field names for conditions."""
         return () if self._rows is None else [name for name in self._rows.fields if name != "headers"]
 
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -48,14 +48,14 @@ class StateStores(Source):
         return _all_columns(stores, request).fields
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return all columns; task and store if there are several."""
+        """Return all columns, with task and store if there are several."""
         stores = self._opened(request, request.stores or StoreOptions())
         columns = _all_columns(stores, request)
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
     def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Return the keys of headers in the condition that no row had."""
+        """Return the header keys in the condition that no row has."""
         return [] if self._rows is None else self._rows.unseen_headers
 
     def reader(self, request: RowRequest) -> Reader:
@@ -85,11 +85,11 @@ class StateStores(Source):
         return Reader(rows.schema, batches if last is None else lambda: iter(last_rows(batches(), last)))
 
     def findings(self) -> Findings:
-        """Return databases that could not be read to their end."""
+        """Return findings about databases that could not be read completely."""
         return Findings([f"{error}: the rows after it are not read" for error in self._unread], bool(self._unread))
 
     def _opened(self, request: RowRequest, options: StoreOptions) -> list[StoreReader]:
-        """Open the stores, and warn of an assumed type, and of stores that another process has open."""
+        """Open the stores; warn of assumed types, and of stores that another process has open."""
         from letterhead.state.reading.directory import find_one_store
         from letterhead.state.reading.stores import open_stores, remarks
 

@@ -1,4 +1,4 @@
-"""Tables in files: Parquet, Arrow IPC or JSON lines, recognized by their first bytes, also if compressed: :func:`open_table`."""
+"""Open Parquet, Arrow IPC or JSON lines, compressed or not, recognized by their first bytes: :func:`open_table`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PIECE = 1 << 20
 
 
 def open_table(name: str, limits: Limits | None = None) -> Table:
-    """Open a table, and keep one batch at a time in memory.
+    """Open a table, keeping one batch in memory at a time.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label, limits)
     if table.rows is None and name != STANDARD_INPUT and Path(name).is_file():
         size = Path(name).stat().st_size
-        # A compressed stream closes the file at its end.
+        # A decompressor closes the file at its end.
         table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
     return table
 
@@ -97,7 +97,7 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
     if head.startswith(PARQUET):
         return _parquet(file, label, limits, compressed)
     if head.startswith(ARROW_FILE):
-        # After its first bytes, a file is a stream.
+        # The bytes after the magic are a stream.
         file.read(len(ARROW_FILE))
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
@@ -118,7 +118,7 @@ def _codec(file: Any) -> str | None:
 
 
 class _CountedReads:
-    """A file that counts the bytes that were read of it."""
+    """File that counts the bytes read."""
 
     closed = False
 

@@ -52,7 +52,7 @@ class TableSource(Source):
 
     @property
     def fields(self) -> Iterable[str]:
-        """The names of fields in a condition."""
+        """Field names for conditions."""
         return [] if self._table is None else [name for name in self._table.schema.names if name != "headers"]
 
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -71,13 +71,13 @@ class TableSource(Source):
         return bool(request.headers) or (tested is not None and tested.has_headers)
 
     def findings(self) -> Findings:
-        """Return a remark on input without bytes, which has neither rows nor columns."""
+        """Return a finding for empty input, which has neither rows nor columns."""
         is_empty = self._table is not None and not self._table.schema.names and not self._done
         name = "standard input" if self.name == "-" else self.name
         return Findings([f"{name} is empty"] if is_empty else [])
 
     def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Return the keys of headers in the condition that no row had."""
+        """Return the header keys in the condition that no row has."""
         return [] if self._view is None else self._view.unseen_headers
 
     def reader(self, request: RowRequest) -> Reader:
@@ -91,22 +91,22 @@ class TableSource(Source):
 
     @property
     def rows(self) -> int | None:
-        """The number of rows of Parquet files."""
+        """Number of rows of Parquet files."""
         return None if self._table is None else self._table.rows
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Rows of Parquet files, and bytes of others."""
+        """Unit of progress: rows of Parquet files, bytes of others."""
         return "byte" if self.rows is None else "row"
 
     @property
     def total(self) -> int | None:
-        """The size of a file."""
+        """Total size of the table."""
         return None if self._table is None else self._table.bytes if self.rows is None else self.rows
 
     @property
     def done(self) -> int:
-        """How much of it was read."""
+        """Amount read so far."""
         position = None if self._table is None else self._table.position
         return self._done if position is None else position()
 
@@ -156,14 +156,14 @@ class ArrowTable(TableSource):
 
 
 _ROW = "letterhead: row"
-"""Column for the number of a row of the table."""
+"""Column for the row number in the table."""
 
 _ERRORS = "letterhead: errors"
-"""Column for the errors of the condition in rows that it selects, or leaves undecided."""
+"""Column for errors in evaluating the condition."""
 
 
 class TableView:
-    """Selects rows and columns of a table, and reads headers into typed columns."""
+    """Selects rows and columns of a table, and decodes headers into typed columns."""
 
     def __init__(self, schema: pa.Schema, request: RowRequest) -> None:
         from letterhead.operations import DecodeOptions, Select
@@ -178,7 +178,7 @@ class TableView:
         self._names = [*(request.without_headers(own_names) if request.columns is None else request.columns)]
         self._select = None
         self._filter, self._tested = _filter(schema, request)
-        # Rows before the last ones may leave the condition undecided.
+        # Errors of the condition do not matter in rows before the last ones.
         defers = request.last is not None and request.errors == "raise"
         self._test = _filter(schema, replace(request, errors="column"))[0] if defers else self._filter
         reads_condition = self._filter is not None and self._filter.has_headers
@@ -194,18 +194,18 @@ class TableView:
                 raise ValueError(f"{counts[name]} columns are named {name!r}: pass the names of others in columns=")
         self._nested = {name: nested[name] for name in needed if name in nested}
         self.needed = [*dict.fromkeys(nested[name][0] if name in nested else name for name in needed)]
-        """The columns of the table to read."""
+        """Columns of the table to read."""
         check_distinct([*self._names, *columns_of(request.headers or {})], request.errors, request.error_column)
         empty = empty_batch(schema)
         self.schema: pa.Schema = self._view(self._chosen(empty)).schema
 
     @property
     def unseen_headers(self) -> list[NativeKey]:
-        """Keys of headers in the condition that no row had."""
+        """Header keys in the condition that no row has."""
         return [] if self._test is None else self._test.unseen_headers
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the requested rows and columns of batches: the last rows are found before their headers are read."""
+        """Yield the requested rows and columns of batches; the last rows are selected before headers are decoded."""
         last = self._request.last
         # Row numbers are unknown if only the end of a table is read, and are needed only for errors.
         is_numbered = last is None and self._decodes
@@ -215,7 +215,7 @@ class TableView:
         yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that the condition selects, or leaves undecided."""
+        """Return the rows that the condition selects or cannot decide."""
         if self._test is None:
             return batch
         batch, errors = self._test(batch)
@@ -229,7 +229,7 @@ class TableView:
         if _ERRORS in batch.schema.names:
             errors = batch.column(_ERRORS)
             if self._request.errors == "raise" and errors.null_count < len(errors) and self._filter is not None:
-                self._filter(batch)  # raises the first
+                self._filter(batch)  # raises the first error
         columns = {column: batch.column(column) for column in self._names}
         if self._select is not None:
             typed = self._select(batch.column("headers"))
@@ -259,7 +259,7 @@ def _number_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _up_to_error(
     work: Callable[[pa.RecordBatch], pa.RecordBatch], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the results for batches: an error comes after the rows before it, and names the row of the table if it is known."""
+    """Yield the results for batches; an error follows the rows before it, and names the row of the table if known."""
     for batch in batches:
         try:
             result = work(batch)
@@ -273,7 +273,7 @@ def _up_to_error(
 
 
 def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
-    """Return the format of a column of headers: typed headers come from Iggy."""
+    """Return the format of a header column: typed headers come from Iggy."""
     import pyarrow as pa
 
     if schema.names.count("headers") != 1:
@@ -295,7 +295,7 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     if request.where is None:
         return None, ()
     fields = {field.name: field_type(field.type) for field in schema}
-    # Other columns of this name are no headers, and a condition on other columns does not need them.
+    # Other columns of this name are not headers, and conditions on other columns do not need them.
     are_headers = schema.names.count("headers") == 1 and has_headers(schema.field("headers").type, drops_fields=True)
     format = format_of_headers(schema) if are_headers else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)

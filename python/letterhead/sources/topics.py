@@ -11,7 +11,7 @@ from letterhead.sources.base import LogSource
 
 
 class TopicSource(LogSource):
-    """A topic, or the partition of it that the address names."""
+    """Topic, or the partition of it that the address names."""
 
     def __init__(self, name: str, topic: str, partition: int | None) -> None:
         super().__init__(name)
@@ -20,15 +20,15 @@ class TopicSource(LogSource):
 
     @property
     def topic_name(self) -> str:
-        """The name of the topic."""
+        """Name of the topic."""
         return self.topic
 
     def has_several(self, request: RowRequest) -> bool:
-        """Return whether neither the address nor the request names one partition."""
+        """Return whether the address and the request leave open which partition is read."""
         return self.partition is None and (request.partitions is None or len(request.partitions) > 1)
 
     def _of_partition(self, request: RowRequest) -> RowRequest:
-        """Return the request for the partition in the address, or for the requested ones."""
+        """Return the request, restricted to the partition in the address if it has one."""
         if self.partition is None:
             return request
         if request.partitions is not None and request.partitions != {self.partition}:
@@ -37,7 +37,7 @@ class TopicSource(LogSource):
 
 
 def parse_path(parts: Iterable[str], names: int, form: str) -> tuple[list[str], int | None]:
-    """Parse the path of an address: so many names, and the number of a partition if there is one more part."""
+    """Parse the path of an address: ``names`` names, optionally followed by the number of a partition."""
     decoded = [unquote(part) for part in parts]
     if not names <= len(decoded) <= names + 1 or not all(decoded):
         raise ValueError(f"the address does not name a topic: {form}")

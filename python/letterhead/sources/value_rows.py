@@ -1,4 +1,4 @@
-"""Rows of a log whose values are decoded by the schemas of a registry: :func:`value_reader`."""
+"""Decode values of a log by the schemas of a registry: :func:`value_reader`."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def value_reader(
     fields: Collection[str],
     open_records: Callable[[RowRequest], Reader],
 ) -> Reader:
-    """Return a stream in which values, or keys, are typed; ``open_records`` reads them, and their headers, as they are stored.
+    """Return a stream with decoded values or keys; ``open_records`` reads the stored records and their headers.
 
-    What the condition says of stored records, whose ``fields`` it can name, is tested before values are decoded.
+    The parts of the condition on stored records, whose ``fields`` it can name, are tested before values are decoded.
     """
     decoders = [serialized.decoder(topic) for serialized, _ in parts]
     columns = tuple(request.columns or ())
     stored, decoded = _split_condition(request.where, [column.name for _, column in parts])
     needed = [name for _, column in parts for name in (column.name, column.headers) if name is not None]
-    # Errors that are raised name the record.
+    # Raised errors name the record.
     needed += LOCATIONS if request.errors == "raise" else ()
     last = None if decoded is None else request.last
     if decoded is not None:
@@ -74,12 +74,12 @@ def value_reader(
 
 
 def stored_tests(where: Where, columns: Sequence[str]) -> Condition | None:
-    """Return all tests of a condition that are not of fields of decoded columns."""
+    """Return all tests of a condition except those of decoded columns."""
     return all_of(test for test in predicates_in(as_condition(where)) if not _is_decoded(test, columns))
 
 
 def _split_condition(where: Where | None, columns: Sequence[str]) -> tuple[Condition | None, Condition | None]:
-    """Return the conditions to test before columns are decoded, and afterwards."""
+    """Return the parts of a condition to test before and after columns are decoded."""
     parts = [] if where is None else parts_of(as_condition(where))
     later = [any(_is_decoded(test, columns) for test in predicates_in(part)) for part in parts]
     before = all_of(part for part, is_later in zip(parts, later, strict=True) if not is_later)

@@ -34,8 +34,8 @@ def changelog_table(
 ) -> ChangelogTable:
     """Turn the changelog topic of a store with headers into the table of the store's current values.
 
-    The frame has the columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``, ``key``, ``value`` and
-    ``headers``. A key has the value of its last record in its partition, and no row if that is a tombstone.
+    The DataFrame has the columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``, ``key``, ``value``
+    and ``headers``. A key has the value of its last record in its partition, and no row if that is a tombstone.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def changelog_table(
 
 @dataclass(frozen=True)
 class ChangelogTable:
-    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
+    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
 
     The attributes are the arguments of :func:`changelog_table`, in milliseconds.
     """
@@ -109,7 +109,7 @@ class ChangelogTable:
     segment_interval: int | None
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """Return the table of a changelog topic, which the frame must contain from its beginning."""
+        """Return the table of a changelog topic, of which the DataFrame must contain all records from the first."""
         if df.isStreaming:
             raise ValueError(
                 "the frame is a stream, from which a deleted row could not be retracted: "
@@ -122,7 +122,7 @@ class ChangelogTable:
         versioned = self.store_type == "versioned"
         if versioned:
             records = self._without_late(records)
-        # The latest version has the largest timestamp, and among those the largest offset.
+        # The latest version has the largest timestamp; ties are broken by the offset.
         order = F.struct("ms", "offset") if versioned else F.col("offset")
         latest = F.max_by(F.struct("offset", "timestamp", "ms", "headers", "value"), order).alias("latest")
         rows = records.groupBy("partition", "key").agg(latest).select("partition", "key", "latest.*")
@@ -159,7 +159,7 @@ class ChangelogTable:
         return records.withColumn("observed", observed).where(F.col("ms") >= F.col("observed") - self.retention)
 
     def _without_expired(self, rows: DataFrame, records: DataFrame) -> DataFrame:
-        """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
+        """Remove rows of expired segments: those before the segment of the oldest retained time."""
         interval = self.segment_interval or segment_interval(require(self.retention, "the retention"))
         time = _time_in_key(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
@@ -219,7 +219,7 @@ _SUPPRESSED_ARROW = pa.schema(
     ]
 )
 
-# Kafka refuses such a record; rows without a key would become one.
+# Kafka rejects such a record, which would otherwise count as a row without a key.
 _KEY = (
     "case when key is not null then key else cast(raise_error(concat('the record at offset ', offset, ' of partition ', "
     "partition, ' has no key: is the topic a changelog? if so, leave such records out: "
@@ -236,12 +236,12 @@ _KEY_TIMES: dict[str, dict[str, int]] = {
     "versioned": {},
     "suppress": {},
 }
-"""Times in a stored key, and how many bytes before its end each begins."""
+"""Times in a stored key, with their distance from its end in bytes."""
 
 _STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": _PLAIN, "versioned": _PLAIN}
 
 
 def _time_in_key(start: int) -> Column:
-    """Return the integer that begins ``start`` bytes before the end of a key; times in keys are not negative."""
+    """Return the integer ``start`` bytes before the end of a key; times in keys are not negative."""
     time_bytes = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
     return F.conv(F.hex(time_bytes), 16, 10).cast("bigint")

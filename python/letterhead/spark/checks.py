@@ -1,4 +1,4 @@
-"""The value that an expression of Spark SQL parses or writes, and the conditions that make it invalid: :class:`Checked`."""
+"""Values that Spark SQL expressions parse or write, with the conditions that make them invalid: :class:`Checked`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ExpressionT = TypeVar("ExpressionT")
 
 
 class Check(NamedTuple):
-    """A condition that makes a value invalid, with the code and the message that the native module has for it."""
+    """Condition that makes a value invalid, with the core's error code and message."""
 
     when: Sql
     code: str
@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
+    """Parsed or written value, defined where no check holds, with its checks: the first that holds is reported."""
 
     checks: Sequence[Check]
     value: Sql
@@ -45,16 +45,16 @@ def check(when: Sql, code: str, message: str) -> Check:
 
 
 def value_unless_failed(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
-    """Return the value, or what ``fail`` returns for the first check that holds."""
+    """Return the value, or the result of ``fail`` for the first check that holds."""
     return case_when([(check.when, fail(check)) for check in checks], value)
 
 
 def case_when(
     choices: Sequence[tuple[ExpressionT, ExpressionT]], otherwise: ExpressionT, when: Callable[..., Any] = F.when
 ) -> ExpressionT:
-    """Return the value of the first condition that holds, as one flat CASE, because Spark Connect rejects deep nesting.
+    """Return the value of the first true condition, as one flat CASE because Spark Connect rejects deep nesting.
 
-    ``when`` begins a CASE; for Columns it is PySpark's.
+    ``when`` starts a CASE; for Columns it is PySpark's.
     """
     if not choices:
         return otherwise
@@ -66,7 +66,7 @@ def case_when(
 
 
 def raise_expression(prefix: str, check: Check, suffix: str = "") -> Sql:
-    """Return the expression that ends the query with the error of a check, between a prefix and a suffix."""
+    """Return the expression that fails the query with the error of a check, between a prefix and a suffix."""
     return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}){suffix}")))
 
 
@@ -79,7 +79,7 @@ def error_expression(
     key: str | None = None,
     column: str | None = None,
 ) -> Sql:
-    """Return an error as an element of a column of errors."""
+    """Return an error as an element of an error column."""
     return F.struct(
         code=F.lit(code),
         message=message,
@@ -91,7 +91,7 @@ def error_expression(
 
 
 def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:
-    """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
+    """Return one of two results. Checks are not combined with `&`, because Spark may evaluate both operands."""
     no = F.lit(False)
     return Checked(
         [
@@ -103,7 +103,7 @@ def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:
 
 
 def first_valid(results: Sequence[Checked]) -> Checked:
-    """Return the first of several results that is valid. The error of others has the messages of all, each once."""
+    """Return the first valid one of several results. If all are invalid, the error combines their distinct messages."""
     *before, last = results
     if not before:
         return last

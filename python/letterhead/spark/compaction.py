@@ -1,4 +1,4 @@
-"""Compact the messages of a frame with Spark's own expressions: :func:`compact`."""
+"""Compact the messages of a DataFrame with Spark's own expressions: :func:`compact`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {
     "key": ("binary", "string"), "offset": ("bigint",), "timestamp": ("bigint",), "value": ("binary",),
     "tombstone": ("boolean",),
 }  # fmt: skip
-"""The columns that compaction reads, and their accepted types."""
+"""Columns that compaction reads, and their accepted types."""
 
 
 def compact(
@@ -32,9 +32,10 @@ def compact(
 ) -> Transform:
     """Keep the last message of every key, and deletes for their retention time.
 
-    The rule is the same as for :meth:`letterhead.kip82.MessageLog.compact` (``letterhead.kip82.compaction.should_retain``). The frame is
-    the result of :func:`explode_batches` of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``. It
-    must be a batch frame, as the last message of a key is known only at the end. No Python runs on executors.
+    The rule is the same as for :meth:`letterhead.kip82.MessageLog.compact`
+    (``letterhead.kip82.compaction.should_retain``). The DataFrame is the result of :func:`explode_batches` of
+    ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``. It must not be streaming, because the last
+    message of a key is known only at the end. No Python runs on executors.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def compact(
     """
     by = check_names("by", by) or ()
     check_name("keyless value", keyless, ("keep", "drop"))
-    delete_horizon(now, delete_retention_ms)  # reject bad arguments now, not when a frame is passed
+    delete_horizon(now, delete_retention_ms)  # rejects bad arguments now, rather than when a DataFrame is passed
 
     inputs = tuple(Input(name, "compaction reads", types, field=name) for name, types in _TYPES.items())
     return Transform(inputs, _CompactionStep(by, now, delete_retention_ms, keyless))
@@ -79,7 +80,7 @@ def compact(
 
 @dataclass(frozen=True)
 class _CompactionStep:
-    """A compaction by expressions of Spark SQL, with the arguments of :func:`compact`."""
+    """Compaction by expressions of Spark SQL, with the arguments of :func:`compact`."""
 
     by: tuple[str, ...]
     now: int | None
@@ -90,7 +91,7 @@ class _CompactionStep:
         """Return the rows that compaction keeps."""
         choose_kept_names(fields, ("headers", *self.by))
         horizon = F.lit(delete_horizon(self.now, self.delete_retention_ms)).cast("bigint")
-        # Each message without a key is a window of its own, so that they are not all processed by one task.
+        # Each message without a key gets its own window, so that one task does not process them all.
         alone = F.when(F.col("key").isNull(), F.col("offset"))
         same_key = Window.partitionBy(*map(quoted_column, self.by), F.col("key"), alone)
         is_last = F.col("offset") >= F.max("offset").over(same_key)

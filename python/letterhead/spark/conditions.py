@@ -1,7 +1,7 @@
 """Conditions on headers as expressions of Spark SQL: :class:`HeaderCondition`.
 
-They are true, false or null of the same rows as in the core. Three things differ in Spark: NaN equals itself there and is the
-greatest number, ``exists`` of an empty list is false, and regular expressions are Java's.
+They are true, false or null for the same rows as in the core, with three differences: in Spark NaN equals itself and is
+the greatest number, ``exists`` of an empty list is false, and regular expressions are Java's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCATED = ("code", "message", "byte_offset", "header", "key")
 
 
 def check_tested_by_spark(condition_filter: Filter, remedy: str) -> None:
-    """Raise ``ValueError`` for a condition that has no expression of Spark."""
+    """Raise ``ValueError`` for a condition that Spark's expressions do not support."""
     for test in condition_filter.tests():
         spec = test.operand
         if isinstance(spec, str):
@@ -48,7 +48,7 @@ def check_tested_by_spark(condition_filter: Filter, remedy: str) -> None:
 
 
 class HeaderCondition:
-    """A condition on the headers of lists.
+    """Condition on lists of headers.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class HeaderCondition:
         self.truth = bound(self._truth(condition_filter.node))
 
     def selected_with_errors(self, type: str) -> tuple[Sql, Sql]:
-        """Return whether the condition selects a list, as it does one with an error, and the errors as a column of a type.
+        """Return whether a list is selected or has errors, and its errors as a column of a type.
 
-        They name the condition if it is not true.
+        Errors name the condition unless it is true.
         """
         errors = bound(join_errors(self.errors))
         condition = F.when(self.truth, F.lit(None)).otherwise("where")
@@ -82,7 +82,7 @@ class HeaderCondition:
         """Return the truth, or raise the first error of the list, as of a column of a type; its text ends with ``row``."""
 
         def fail(errors: Sql) -> Sql:
-            # Without checks, errors are a null without a type.
+            # Without checks, errors are an untyped null.
             error = F.get(errors.cast(type), F.lit(0))
             column = F.when(error["column"].is_not_null(), "column where: ").otherwise("")
             header = F.coalesce(F.concat(F.lit(", header "), error["header"].cast("string")), F.lit(""))
@@ -129,14 +129,14 @@ class HeaderCondition:
 
 
 def _any(values: Sql, holds: Any) -> Sql:
-    """Return whether a test is true of an element. It is null of an empty list, or if it is null of one and true of none."""
+    """Return whether a test is true for any element; null for an empty list, or if the test is null but never true."""
     is_true = F.mapped("exists", values, "v", lambda value: F.coalesce(holds(value), F.lit(False)))
     is_null = (F.size(values) <= 0) | F.mapped("exists", values, "v", lambda value: holds(value).is_null())
     return F.when(values.is_null(), F.lit(None)).when(is_true, True).when(is_null, F.lit(None)).otherwise(False)
 
 
 def _holds(name: str, literals: Sequence[Any], value: Sql, type: str) -> Sql:
-    """Return whether a test is true of a value."""
+    """Return whether a test is true for a value."""
     if name == "is_null":
         return value.is_null()
     if name == "matches":
@@ -165,12 +165,12 @@ def _compare(name: str, value: Sql, literal: object) -> Sql:
 
 
 def _true_unless_null(value: Sql, truth: bool) -> Sql:
-    """Return a truth for every value but null."""
+    """Return a constant, or null where the value is null."""
     return F.when(value.is_not_null(), truth).otherwise(None)
 
 
 def _range(type: str) -> tuple[Any, Any]:
-    """Return the least and the greatest literal that a column of numbers is compared with; others differ from all values."""
+    """Return the bounds for literals compared with a number column; no value equals a literal outside of them."""
     if type.startswith("decimal"):
         limit = 10**38 - 1
         return -limit, limit
@@ -182,7 +182,7 @@ def _range(type: str) -> tuple[Any, Any]:
 def _constant(literal: Any, type: str) -> Any:
     """Return a literal as a constant of Spark SQL."""
     if type.startswith("decimal"):
-        # Digits are passed one by one, because a context of Python rounds.
+        # Digits are passed one by one, because a decimal context of Python rounds.
         scale = int(type[:-1].partition(",")[2])
         return Decimal((int(literal < 0), tuple(map(int, str(abs(literal)))), -scale))
     if isinstance(literal, int) and not isinstance(literal, bool) and not -(1 << 63) <= literal < 1 << 63:
@@ -191,12 +191,12 @@ def _constant(literal: Any, type: str) -> Any:
 
 
 def _float_holds(name: str, literals: Sequence[float], value: Sql) -> Sql:
-    """Return whether a test is true of a float: NaN is unequal to everything, and in no order."""
+    """Return whether a test is true for a float: NaN is unequal to everything, and unordered."""
     value = bound(value.cast("double"))
     is_nan = F.isnan(value)
     numbers = [float(literal) for literal in literals if not math.isnan(literal)]
     if name == "in":
-        # Both zeros are equal, but not in a set of Java.
+        # Both zeros are equal, except in a set in Java.
         signs = (0.0, -0.0) if 0.0 in numbers else ()
         return (
             value.isin(*(number for number in numbers if number), *signs)

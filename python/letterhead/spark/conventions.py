@@ -1,6 +1,7 @@
-"""Values with a structure of their own, parsed into columns: AMQP primitives, traces, schema ids, times.
+"""Parse structured values into columns: AMQP primitives, traces, schema ids, times.
 
-Each function is an Arrow UDF of the function with the same name in :mod:`letterhead.arrow`, and ``traceparent`` an expression.
+Each function is an Arrow UDF around the function of the same name in :mod:`letterhead.arrow`; ``traceparent`` is an
+expression.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def trace_links(
 ) -> Column:
     """Return the span link of each message, as :func:`letterhead.arrow.trace_links` does; needs Spark 4.1.
 
-    It works on batch and streaming frames. A how-to page shows how the span of a batch gets its links.
+    It works on batch and streaming DataFrames. A how-to page shows how the span of a batch gets its links.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def _parse(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Colum
 
 
 def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql:
-    """Parse ``traceparent`` into a struct of its parts; ``errors`` decides what becomes of an invalid one."""
+    """Parse ``traceparent`` into a struct; ``errors`` is the policy for invalid values."""
     text = column.cast("binary").cast("string")
     parts = {"version": (1, 2), "trace_id": (4, 32), "parent_id": (37, 16), "flags": (54, 2)}
     version, trace, parent, flags = (F.substring(text, start, length) for start, length in parts.values())

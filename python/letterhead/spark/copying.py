@@ -1,4 +1,4 @@
-"""Copy a topic to a directory of Parquet files, a range of offsets in each task: :func:`copy_topic`."""
+"""Copy a topic to a directory of Parquet files, with a range of offsets in each task: :func:`copy_topic`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decode the values of a frame with a decoder for each schema: :func:`decode_by_schema`."""
+"""Decode the values of a DataFrame with a decoder for each schema: :func:`decode_by_schema`."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def decode_by_schema(
 
 @dataclass(frozen=True)
 class _SchemaStep:
-    """A decoder and its columns, which a session parses: Spark reads DDL only there."""
+    """Decoder and its columns. A session parses the columns, because Spark reads DDL only there."""
 
     decode: SchemaDecoder | ColumnsDecoder
     schema: str | StructType | None
@@ -124,12 +124,12 @@ class _SchemaStep:
     identify: tuple[str, ...]
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the kept columns of a frame, then the decoded ones."""
+        """Return the kept columns, then the decoded ones."""
         if self.schema is None and isinstance(self.decode, ColumnsDecoder):
             requested = _own_columns(known_columns(self.decode))
         else:
             if isinstance(self.decode, ColumnsDecoder):
-                self.decode.bind([])  # in the driver, so that all executors read by the same schema
+                self.decode.bind([])  # bound in the driver, so that all executors read by the same schema
             requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
         operation = DecodeBySchema(

@@ -40,7 +40,7 @@ NEED_NOTHING = (
 )
 
 ROUNDS = 5
-"""How often the job is run while some executors have not answered."""
+"""Number of runs of the job while some executors have not responded."""
 
 HOLD = 0.3
 """Seconds for which a task occupies its slot, so that the next one runs on another executor."""
@@ -109,13 +109,13 @@ def _executors(spark: SparkSession) -> int | None:
 def _slots(spark: SparkSession) -> int:
     if hasattr(spark, "_jsparkSession"):
         return int(spark.sparkContext.defaultParallelism)
-    # A client cannot query it, but a range has as many partitions as there are slots.
+    # A client cannot query the slots, but a range has as many partitions.
     return int(spark.range(100_000).select(F.spark_partition_id()).distinct().count())
 
 
 def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
-    """Run the job until all executors have answered; return the facts of each."""
-    # Not an Arrow UDF, as a worker may lack pyarrow. Spark 3.5 has the same argument.
+    """Run the job until all executors have responded; return the facts of each."""
+    # Not an Arrow UDF, because a worker may lack pyarrow. Spark 3.5 has the same argument.
     answer = F.udf(_answer_function(), "string", useArrow=False).asNondeterministic()
     tasks = 2 * _slots(spark)
     answers: dict[str, Facts] = {}
@@ -129,7 +129,7 @@ def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
 
 
 def _answer_function() -> Any:
-    """Return a function pickled by value, which needs no letterhead on the worker."""
+    """Return a function that is pickled by value and needs no letterhead on the worker."""
     cloudpickle.register_pickle_by_value(letterhead._doctor)
     try:
         pickled_examine, hold = cloudpickle.dumps(examine), HOLD
@@ -162,7 +162,7 @@ def _job_failed(error: Exception) -> Finding:
 
 
 def _groups(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
-    """Group executors that differ by their host only."""
+    """Group executors that differ only by host."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, facts in answers.items():
         # An archive is unpacked in another directory on every executor.
@@ -184,7 +184,8 @@ def _judge_versions(driver: Facts, facts: Facts, where: str) -> Iterable[Finding
 def _settings(spark: SparkSession) -> dict[str, str]:
     settings = {}
     for name in SETTINGS:
-        # Not every version of Spark has every setting. If a default is passed, `get` does not return Spark's own default.
+        # Not every version of Spark has every setting. With a default argument, `get` would not return Spark's own
+        # default.
         with suppress(Exception):
             settings[name] = spark.conf.get(name)
     return {name: str(value) for name, value in settings.items() if value is not None}
@@ -200,7 +201,7 @@ def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, st
 
 
 def _judge_batches(rows: int) -> Iterable[Finding]:
-    """Judge the number of rows in a batch; docs/benchmarks/spark.md has times for 1,000 to 64,000."""
+    """Assess the number of rows in a batch; docs/benchmarks/spark.md has times for 1,000 to 64,000."""
     if rows <= 0:
         problem = "no limit of rows, so that a batch can be as large as a partition"
     elif rows < 1000:

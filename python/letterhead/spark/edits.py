@@ -1,4 +1,4 @@
-"""Drop, keep, rename and insert headers in a frame, with Spark's own expressions: :func:`edit_headers`."""
+"""Drop, keep, rename and insert headers in a DataFrame, with Spark's own expressions: :func:`edit_headers`."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ def edit_headers(
 
     Use it to mask confidential values before messages leave a system, and for what Connect's transforms DropHeaders,
     InsertHeader and HeaderFrom do. Parameters name headers by their keys before the edit, except ``append``. Order,
-    repeated headers and null values of all other headers are kept. It is one expression of Spark SQL: it runs no Python,
-    needs nothing installed on executors, and accepts streaming frames. On Sail Arrow UDFs write the values of columns.
+    repeated headers and null values of all other headers are kept. It is one expression of Spark SQL: it runs no
+    Python, needs nothing installed on executors, and accepts streaming DataFrames. On Sail Arrow UDFs write the values
+    of columns.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def edit_headers(
     if not isinstance(truncate, bool):
         raise TypeError(f"truncate must be bool, not {truncate.__class__.__name__}")
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
-    # All edits have the same rules for keys; a function of a Column has no keys to check.
+    # All edits share the rules for keys; a function of a Column has no keys to check.
     has_function = any(map(callable, (only, drop, rename)))
     edit = HeaderEdit.of(
         only=None if callable(only) else only,
@@ -176,7 +177,7 @@ def edit_headers(
 
 @dataclass(frozen=True)
 class _EditStep:
-    """An edit of headers by expressions of Spark SQL, with the arguments of :func:`edit_headers`."""
+    """Edit of headers by expressions of Spark SQL, with the arguments of :func:`edit_headers`."""
 
     result_name: str
     only: Keys | None
@@ -191,7 +192,7 @@ class _EditStep:
     observe: str | Observation | None
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the frame with the edited headers in the column ``result_name``."""
+        """Return the DataFrame with the edited headers in the column ``result_name``."""
         check_replaced(df, fields, self.result_name)
         on_sail = is_sail(df.sparkSession)
         for key, value in self.replaced:
@@ -200,7 +201,8 @@ class _EditStep:
         if self.observe is not None:
             df = self._observed(df, quoted_column(inputs[0].name))
         df, pads = _with_pads(df, fields, self.replaced)
-        # New values become columns first: a random expression, which is used several times, is drawn once.
+        # New values become columns first, because a random expression that is used several times must be drawn only
+        # once.
         added = [*self.set, *self.appended]
         columns = {find_unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}
         wide = df.select("*", *(_column_of(header, fields).alias(name) for name, header in columns.items()))
@@ -215,7 +217,7 @@ class _EditStep:
         set_values = dict(zip((header.key for header in self.set), new, strict=False))
         headers = quoted_column(inputs[0].name)
         if new:
-            # Sail concatenates only arrays that agree in what may be null.
+            # Sail concatenates only arrays of the same nullability.
             headers = headers.cast(HEADERS)
         missing = [_missing(headers, key, value) for key, value in set_values.items()]
         edited = self._changed(self._remaining(headers, set_values), set_values, pads)
@@ -231,7 +233,7 @@ class _EditStep:
         )
 
     def _remaining(self, headers: Column, set_values: Mapping[str, Column]) -> Column:
-        """Return the headers that are not dropped; of each key that is set, only the first header stays."""
+        """Return the headers that are not dropped; of each key that is set, only the first header is kept."""
         if set_values:
             # Positions refer to the list before this filter, which never removes the first header of a key.
             firsts = {key: _position(headers, key) for key in set_values}
@@ -261,7 +263,7 @@ class _EditStep:
         return F.filter(headers, stays)
 
     def _changed(self, headers: Column, set_values: Mapping[str, Column], pads: Mapping[str, _Pads]) -> Column:
-        """Return headers under their new keys and with their new values."""
+        """Rename headers and replace their values."""
         if not (self.rename or self.replaced or set_values):
             return headers
 
@@ -283,7 +285,7 @@ class _EditStep:
         return F.transform(headers, changed)
 
     def _name(self, key: Column) -> Column:
-        """Return a key as keys are compared; see :func:`letterhead._header_edits.fold_key`."""
+        """Return the comparable form of a key; see :func:`letterhead._header_edits.fold_key`."""
         return F.translate(key, ascii_uppercase, ascii_lowercase) if self.ignore_case else key
 
     def _matches(self, key: Column, keys: Any, parameter: str) -> Column:
@@ -292,7 +294,7 @@ class _EditStep:
         return self._name(key).isin(*keys) if keys else F.lit(False)
 
     def _observed(self, df: DataFrame, headers: Column) -> DataFrame:
-        """Return a frame that counts the headers of each key that is dropped or replaced."""
+        """Return a DataFrame that counts the headers of each dropped or replaced key."""
         not_on_sail(df.sparkSession, "observe=", "count the headers with lhs.scan_headers")
         keys = dict.fromkeys([*(() if callable(self.drop) else self.drop or ()), *(key for key, _ in self.replaced)])
         if not keys:
@@ -306,7 +308,7 @@ class _EditStep:
 
 
 class _AddedHeader(NamedTuple):
-    """A header to set or append: its key, the name of a column, a Column or constant bytes, and the type to write."""
+    """Header to set or append: its key, the name of a column, a Column or constant bytes, and the type to write."""
 
     key: str
     column: Any
@@ -339,7 +341,7 @@ def _check_key(parameter: str, key: Any) -> Any:
 
 
 def _constants(values: Any) -> Any:
-    """Return headers with constant values for the rules of keys; anything but mappings and pairs as it is."""
+    """Return headers with constant values, to check their keys; other arguments are returned unchanged."""
     if isinstance(values, Mapping):
         return dict.fromkeys(values, b"")
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
@@ -393,18 +395,18 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
 
 
 def _position(headers: Column, key: str) -> Column:
-    """Return the place of the first header with a key, counted from 1; 0 without one."""
+    """Return the position of the first header with a key, counted from 1; 0 without one."""
     return F.array_position(F.transform(headers, lambda header: header["key"]), F.lit(key))
 
 
 def _missing(headers: Column, key: str, value: Column) -> Column:
-    """Return the header to append if there is none with its key, in an array."""
+    """Return an array with the header to append if its key is missing."""
     is_missing = F.coalesce(_position(headers, key), F.lit(0)) == 0
     return F.when(is_missing, F.array(value)).otherwise(F.array()).cast(HEADERS)
 
 
 def _check_function(df: DataFrame, key: str, function: Function) -> None:
-    """Reject a function that does not return strings or bytes; the query is analyzed and does not run."""
+    """Reject a function that does not return strings or bytes; the query is only analyzed."""
     values = F.array(F.lit(b"").cast("binary"))
     changed = F.transform(values, lambda value: _check_column("replace", function.function(value)))
     try:
@@ -421,7 +423,7 @@ def _check_function(df: DataFrame, key: str, function: Function) -> None:
 
 
 class _Pads(NamedTuple):
-    """The names of the columns with the two keys of HMAC, which are made of the secret key."""
+    """Names of the columns with the two keys that HMAC derives from the secret key."""
 
     inner: str
     outer: str
@@ -430,9 +432,9 @@ class _Pads(NamedTuple):
 def _with_pads(
     df: DataFrame, fields: Mapping[str, StructField], replaced: Sequence[tuple[str, NewValue]]
 ) -> tuple[DataFrame, dict[str, _Pads]]:
-    """Return a frame with the keys of HMAC as columns, and their names by the keys of the headers.
+    """Return a DataFrame with HMAC's derived keys as columns, and the column names by header key.
 
-    They are data of another frame, because a plan shows the constants in it: in the user interface of Spark, and in its logs.
+    They come from another DataFrame, because a plan exposes its constants in Spark's user interface and logs.
     """
     masks = [(key, mask) for key, mask in replaced if isinstance(mask, Hmac)]
     if not masks:
@@ -448,7 +450,7 @@ def _with_pads(
 
 
 def _hmac_keys(mask: Hmac) -> tuple[bytes, bytes]:
-    """Return what HMAC-SHA-256 hashes before a value, and before that hash; RFC 2104, section 2."""
+    """Return the inner and outer prefixes that HMAC-SHA-256 hashes; RFC 2104, section 2."""
     key = hashlib.sha256(mask.key).digest() if len(mask.key) > _BLOCK_BYTES else mask.key
     padded = key.ljust(_BLOCK_BYTES, b"\0")
     inner, outer = (bytes(byte ^ pad for byte in padded) for pad in (0x36, 0x5C))
@@ -459,7 +461,7 @@ _BLOCK_BYTES = 64
 
 
 def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
-    """Return the new value for a value that is not null; ``pads`` are those of HMAC."""
+    """Return the replacement of a non-null value; ``pads`` are those of HMAC."""
     match new:
         case Hmac():
             inner, outer = map(quoted_column, require(pads, "the keys of HMAC"))
@@ -472,7 +474,8 @@ def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
         case Mask("redact"):
             return F.lit(b"***").cast("binary")
         case Mask():
-            # On Sail, `substring` fails for bytes that are not UTF-8, so take the last four bytes as hexadecimal digits.
+            # On Sail, `substring` fails for bytes that are not UTF-8, so the last four bytes are taken as hexadecimal
+            # digits.
             last = F.substring(F.hex(value), -8, 8)
             is_shown = (F.length(value) >= 8) & last.rlike(r"\A(?:[2-6][0-9A-F]|7[0-9A-E]){4}\z")
             shown = F.when(is_shown, F.unhex(last)).otherwise(F.lit(b"").cast("binary"))
@@ -485,7 +488,7 @@ def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
 
 def _rename(key: Column, name: Column, rename: Any) -> Column:
     if callable(rename):
-        # A header without a key could not be written.
+        # A header with a null key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_check_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
     return case_when([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key, F.when)
@@ -515,7 +518,7 @@ def _column_of(header: _AddedHeader, fields: Mapping[str, StructField]) -> Colum
 
 
 def _write_value(header: _AddedHeader, name: str, column_type: DataType, truncate: bool, on_sail: bool) -> Column:
-    """Return the bytes of a header, whose value is in the column ``name``."""
+    """Return the bytes of a header value from the column ``name``."""
     column = f"column {header.column!r}" if isinstance(header.column, str) else "the column"
     where = f"header {header.key!r}: {column}"
     type = header.type

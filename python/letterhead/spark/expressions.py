@@ -32,13 +32,13 @@ __all__ = ["Fields", "guid_digits", "header_parser", "is_type", "is_utf8", "java
 
 
 Fields: TypeAlias = Sql | Mapping[str, Sql]
-"""A struct, or its fields by name."""
+"""Struct, or its fields by name."""
 
 
 def parser(type: str, *, in_millis: bool = False) -> Callable[[Sql], Checked]:
     """Return the function that parses a binary column as a type, such as ``int32:le`` or ``timestamp:iso:base64``.
 
-    With ``in_millis``, values of ``timestamp_ms`` are their numbers, of which microseconds may exceed 64 bits.
+    With ``in_millis``, values of ``timestamp_ms`` are numbers, because as microseconds they may exceed 64 bits.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def parser(type: str, *, in_millis: bool = False) -> Callable[[Sql], Checked]:
 
 
 def header_parser(type: str, has_types: bool, *, in_millis: bool = False) -> Callable[[Fields], Checked]:
-    """Return the function that parses the value of a header, a struct with ``value`` and, if so, ``type``.
+    """Return the function that parses the value of a header, a struct with ``value`` and possibly ``type``.
 
-    If headers have a type, it decides: a value of another type is invalid, and its bits are big-endian. The suffix of
-    ``type`` applies to values without a type. If there are alternatives, the first that reads the value applies.
+    In headers with a type, it decides: a value of another type is invalid, and bytes are big-endian. The suffix of
+    ``type`` applies to untyped values. Among alternatives, the first that parses the value applies.
     """
     alternatives = type.split(" | ")
     parsers = [_type_parser(alternative, has_types, in_millis) for alternative in alternatives]
@@ -97,7 +97,7 @@ def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Field
     fitting = _fitting_types(name, stored_type)
     accepted = [stored_type, *fitting]
     if suffix in CHARSETS:
-        # Text with a type is UTF-8, and bytes are in the requested character set.
+        # Text with a type is UTF-8; untyped bytes are in the requested character set.
         big_endian = parser(name)
         accepted.append("binary")
 
@@ -118,7 +118,7 @@ def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Field
 
 
 def _text_header(type: str, plain: Callable[[Sql], Checked], header: Fields) -> Checked:
-    """Parse text with a form of its own, which is stored as text or bytes."""
+    """Parse a type with a text form, which is stored as text or bytes."""
     message = F.concat(F.lit("the value is "), header["type"], F.lit(f" and {type} was requested"))
     wrong = Check(header["value"].is_not_null() & ~header["type"].isin("string", "binary"), "wrong_type", message)
     checks, value = plain(header["value"])
@@ -134,7 +134,7 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
 
 
 def _parse_as_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql) -> Checked:
-    """Parse bytes as one of some types, and return the value as another type, or the check that it does not fit."""
+    """Parse bytes as one of some types, and convert the value to another type, or return the check of a misfit."""
     checks: list[Check] = []
     values: list[tuple[Sql, Sql]] = []
     for stored in types:
@@ -148,7 +148,7 @@ def _parse_as_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql
 
 
 def _widen(name: str, stored: str, data: Sql) -> Checked:
-    """Parse bytes as a type, and return the value as another type."""
+    """Parse bytes as a type, and convert the value to another type."""
     if stored not in RANGES:
         checks, value = parser(stored)(data) if stored != "string" else Checked([], data)
         return Checked(checks, value.cast("double") if name == "float64" else value)
@@ -177,7 +177,7 @@ def _widen(name: str, stored: str, data: Sql) -> Checked:
 
 
 def is_type(name: Sql) -> Sql:
-    """Return whether a string is one of :data:`letterhead.values.VALUE_TYPES`, or ``type-16`` to ``type-255``."""
+    """Return whether a string is in :data:`letterhead.values.VALUE_TYPES`, or ``type-16`` to ``type-255``."""
     return name.isin(*VALUE_TYPES) | name.rlike(r"\Atype-(?:1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\z")
 
 
@@ -261,7 +261,7 @@ def java_charset(charset: str) -> str:
 
 
 def _charset(charset: str, data: Sql) -> Checked:
-    """Parse text in another character set. Whether it is valid is seen in its digits, as decoding bad text may end the query."""
+    """Parse text in another character set. Its digits are validated: decoding invalid text may fail the query."""
     text = F.decode(data, java_charset(charset))
     if charset not in _UNIT:
         return Checked([], text)
@@ -283,7 +283,7 @@ def _bool_text(name: str, data: Sql) -> Checked:
 
 def _char_text(name: str, data: Sql) -> Checked:
     text = data.cast("string")
-    # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
+    # Four bytes of UTF-8 encode a character outside the Basic Multilingual Plane.
     is_char = is_utf8(data) & (F.length(text) == 1) & (F.length(data) <= 3)
     return Checked([_bad_text(name, ~is_char)], text)
 
@@ -301,7 +301,7 @@ def _integer_text(name: str, data: Sql) -> Checked:
 
 
 def _exceeds_128_bits(name: str, data: Sql) -> Sql:
-    """Return whether text of more than 38 digits is no signed number of 128 bits, the most that the core parses."""
+    """Return whether text of more than 38 digits is not a signed 128-bit number, the largest that the core parses."""
     text = data.cast("string")
     digits = significant_digits(text)
     least = str(1 << 127) if name == "int128" else "0"
@@ -325,7 +325,7 @@ def _float_text(name: str, data: Sql) -> Checked:
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     text = bound(F.regexp_extract(data.cast("string"), rf"\A(?:{number}|NaN|-?Infinity)\z", 0))
     value = bound(F.when(text != "", text).cast(_SPARK_TYPES[name]))
-    # Only the word is an infinity: digits that round to one do not fit.
+    # Only the word is accepted as infinity: digits that round to it are out of range.
     outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
     return Checked(
         [_bad_text(name, text == ""), check(outside, "out_of_range", f"the number does not fit {name}")], value
@@ -342,10 +342,10 @@ def _uuid_text(name: str, data: Sql) -> Checked:
 # Tables -----------------------------------------------------------------------------------------------------------
 
 WIDTHS = {name: width for name, width in VALUE_TYPES.items() if width is not None} | {"uuid": 16, "timestamp_ms": 8}
-"""Bytes of a value."""
+"""Widths of values in bytes."""
 
 _STORED_AS = {"uuid": "binary", "timestamp_ms": "int64"}
-"""Types that formats store as another one."""
+"""Types that formats store as another type."""
 
 WIDE = ("int128", "uint128")
 
@@ -369,7 +369,7 @@ RANGES = {
 }
 
 FLOATS = {"float32": (23, 127), "float64": (52, 1023)}
-"""Bits of the mantissa, and bias."""
+"""Number of mantissa bits, and exponent bias."""
 
 _BYTES: dict[str, Callable[[str, bool, Sql], Checked]] = {
     "string": _string,
@@ -406,7 +406,7 @@ def hex_digits(data: Sql, width: int, little: bool) -> Sql:
 def guid_digits(data: Sql) -> Sql:
     """Return the digits of a UUID whose first three groups are little-endian, in the order of its text, or back.
 
-    Bytes of another length keep their number.
+    Bytes of another length keep their number of digits.
     """
     digits = bound(F.hex(data))
     swapped = [F.substring(digits, 2 * byte + 1, 2) for byte in (3, 2, 1, 0, 5, 4, 7, 6)]
@@ -424,7 +424,7 @@ def _parse_unsigned(digits: Sql) -> Sql:
 
 
 def _parse_signed(digits: Sql) -> Sql:
-    """Return up to eight bytes as a long, in which eight bytes are its 64 bits."""
+    """Return up to eight bytes as a signed long; eight bytes fill its 64 bits."""
     return F.conv(digits, 16, -10).cast("bigint")
 
 
@@ -441,7 +441,7 @@ def _number(name: str, digits: Sql) -> Sql:
 
 
 def _past_38_digits(name: str, digits: Sql) -> Sql:
-    """Return whether 16 bytes exceed decimal(38, 0); digits of equal length compare as their numbers do."""
+    """Return whether a 16-byte integer exceeds decimal(38, 0); digits of equal length compare as numbers."""
     highest = f"{_LARGEST_DECIMAL:032X}"
     if name == "uint128":
         return digits > highest
@@ -458,7 +458,7 @@ def _wide(name: str, digits: Sql) -> Sql:
 
     if name == "uint128":
         return size(digits)
-    # The complement of a negative number is its size less one; no step exceeds 38 digits.
+    # The complement of a negative number is its absolute value minus 1; no step exceeds 38 digits.
     negative = (F.lit(Decimal(-1)) - size(complement(digits))).cast("decimal(38,0)")
     return F.when(digits < "8", size(digits)).otherwise(negative)
 
@@ -473,7 +473,7 @@ def is_utf8(data: Sql) -> Sql:
     """Return whether bytes are UTF-8."""
     if hasattr(F, "is_valid_utf8"):
         return F.is_valid_utf8(data.cast("string"))
-    # Spark 3.5: invalid bytes are replaced by decoding, and do not come back.
+    # Spark 3.5 replaces invalid bytes when decoding, so encoding does not restore them.
     return F.encode(F.decode(data, "UTF-8"), "UTF-8") == data
 
 

@@ -1,4 +1,4 @@
-"""Checks of a frame on the driver, before a job runs: its columns, their types, and the names of the new ones."""
+"""Validate a DataFrame on the driver, before a job runs: its columns, their types, and the names of the new ones."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ KAFKA_COLUMNS = {
 
 
 class Input(NamedTuple):
-    """A column to read: its name or a Column, and its accepted types, as :func:`schemas.spelled` writes them.
+    """Column to read: its name or a Column, and its accepted types, as :func:`schemas.spelled` writes them.
 
-    Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing.
-    ``field`` is the field of the message that it holds.
+    Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing. ``field`` is
+    the field of the message that it contains.
     """
 
     name: Any
@@ -67,7 +67,7 @@ class Input(NamedTuple):
 
 def is_column(argument: object) -> bool:
     """Return whether an argument is a Column, of classic Spark or of Connect."""
-    # Up to Spark 3.5 a Column of Connect has a class of its own, which cannot be imported without Connect.
+    # Up to Spark 3.5, Columns of Connect have their own class, which cannot be imported without Connect.
     return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(argument).__mro__)
 
 
@@ -124,10 +124,10 @@ def name_of_result(column: str | Column, into: str | None) -> str:
 
 
 def with_inputs(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
-    """Return a frame that holds every input as a column, and the inputs by their names in it.
+    """Return a DataFrame with every input as a column, and the inputs with their column names.
 
-    An input that is a Column, or a field of a struct, as ``"redpanda.headers"`` is, is appended to the frame, under an unused
-    name.
+    An input that is a Column, or a field of a struct such as ``"redpanda.headers"``, is appended to the DataFrame under
+    an unused name.
     """
     named_inputs = []
     for column in inputs:
@@ -140,7 +140,7 @@ def with_inputs(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list
 
 
 def _is_nested(df: DataFrame, name: str) -> bool:
-    """Return whether a name is the path of a field in structs, and no column."""
+    """Return whether a name is a path to a field of a struct rather than a column."""
     if "." not in name or name in df.columns:
         return False
     type: Any = df.schema
@@ -152,7 +152,7 @@ def _is_nested(df: DataFrame, name: str) -> bool:
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
-    """Return the columns of a frame by name; raise ``ValueError`` if two have the same name."""
+    """Return the columns of a DataFrame by name; raise ``ValueError`` if two have the same name."""
     fields = {field.name: field for field in df.schema.fields}
     if (repeated := first_repeated(field.name for field in df.schema.fields)) is not None:
         raise ValueError(f"the frame has two columns {repeated!r}: rename or drop one of them")
@@ -173,11 +173,11 @@ def choose_kept_names(
 
 
 def identifying_names(fields: Mapping[str, StructField], kept: Sequence[str], identify: Sequence[str]) -> list[str]:
-    """Return the columns that errors may quote: the position of a record if it is kept, and columns that the caller names."""
+    """Return the columns for errors to quote: the record's position if kept, and columns that the caller names."""
     for name in identify:
         if name not in fields:
             raise unknown_name("column", name, fields)
-    # A column of another type has such a name by chance.
+    # A column of another type only has such a name by chance.
     positions = [name for name in kept if ddl(fields[name].dataType) in _POSITION_TYPES.get(name, ())]
     return list(dict.fromkeys([*positions, *identify]))
 
@@ -200,7 +200,7 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
 def with_shapes(
     fields: Mapping[str, StructField], inputs: Iterable[Input], reads: Callable[[StructField], bool]
 ) -> list[Input]:
-    """Return inputs that accept headers in every shape that ``reads`` accepts: :func:`core_reads`, or :func:`spark_reads`."""
+    """Return inputs that also accept the header shapes of ``reads``: :func:`core_reads`, or :func:`spark_reads`."""
     shaped = []
     for column in inputs:
         field = fields.get(column.name)
@@ -211,18 +211,18 @@ def with_shapes(
 
 
 def core_reads(field: StructField, *, drops_fields: bool) -> bool:
-    """Return whether the core reads headers of a column; with ``drops_fields``, they may have further fields."""
+    """Return whether the core reads a column as headers; with ``drops_fields``, they may have more fields."""
     [arrow] = arrow_schema(StructType([field]))
     return has_headers(arrow.type, drops_fields=drops_fields)
 
 
 def spark_reads(field: StructField) -> bool:
-    """Return whether an expression of Spark makes lists of the headers of a column."""
+    """Return whether Spark's expressions can convert a column to lists of headers."""
     return headers_expression(field.name, field.dataType) is not None
 
 
 def headers_expression(name: str, type: DataType) -> str | None:
-    """Return an expression of SQL that makes lists of a key and bytes of a column of headers; None if it has no such shape."""
+    """Return an SQL expression that converts a header column to lists of key and bytes; None for other shapes."""
     column = ".".join(f"`{part}`" if not part.isidentifier() else part for part in name.split("."))
     if isinstance(type, MapType):
         column, element = f"map_entries({column})", {"key": type.keyType, "value": type.valueType}
@@ -240,7 +240,7 @@ def headers_expression(name: str, type: DataType) -> str | None:
             return None
         value = f"h.{source}"
         if ddl(element[source]) != wanted:
-            # A cast from bytes to text keeps bytes that are not UTF-8.
+            # A cast from bytes to text does not reject bytes that are not UTF-8.
             value = f"cast({value} as {wanted})" if wanted == "binary" else f"validate_utf8(cast({value} as string))"
         parts.append(f"{value} as {part}")
     if isinstance(type, MapType) and parts == ["h.key as key", "h.value as value"]:
@@ -249,7 +249,7 @@ def headers_expression(name: str, type: DataType) -> str | None:
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -> None:
-    """Raise ``ValueError`` if Spark could not tell a new column from a kept column, or from another new column."""
+    """Raise ``ValueError`` if Spark could not distinguish a new column from a kept one, or from another new one."""
     # Spark ignores the case of names unless it is configured otherwise.
     kept = list(kept)
     taken = {name.lower(): name for name in kept}
@@ -300,7 +300,7 @@ _POSITION_TYPES = {
 """Columns with the position of a record in its topic, and their types."""
 
 VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
-"""The expression of SQL that makes headers with text values such with bytes."""
+"""SQL expression that converts text values of headers to bytes."""
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",

@@ -145,7 +145,7 @@ def header(
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
     name = text_of_key(key)
-    # Rejects misspelt names, batch formats, and keys that the format does not have.
+    # Rejects misspelt names, batch formats, and keys that the format does not support.
     select = Select(format, {name: field}, DecodeOptions(errors=errors, limits=limits), dialect="spark")
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
@@ -158,7 +158,7 @@ def header(
 
 
 class _HeaderList(NamedTuple):
-    """The structure of a format's list of headers."""
+    """Structure of a format's list of headers."""
 
     format: str
     keys: Literal["text", "int", "typed"]
@@ -166,7 +166,7 @@ class _HeaderList(NamedTuple):
 
     @property
     def type(self) -> str:
-        """The type of the list, as ``typeof`` of Spark SQL writes it."""
+        """Type of the list, as ``typeof`` of Spark SQL writes it."""
         key = {"text": "key:string", "int": "key:int", "typed": "key_type:string,key:binary"}[self.keys]
         return f"array<struct<{key},{'type:string,' if self.types else ''}value:binary>>"
 
@@ -194,7 +194,7 @@ def header_values(
     result: Sequence[StructField],
     remedy: str = _OTHER_ENGINE,
 ) -> dict[str, Sql]:
-    """Return the columns of a result; raise ``ValueError`` for what Spark's expressions do not read."""
+    """Return the columns of a result; raise ``ValueError`` for options that Spark's expressions do not support."""
     specs = normalise(columns, sql=True)
     for spec in specs:
         check_read_by_spark(spec.type, spec.split, remedy)
@@ -219,9 +219,9 @@ def is_read_by_spark(type: str, split: str | None) -> bool:
 
 
 class HeaderLists:
-    """A column of lists of headers, whose type is not checked, and what columns of its headers share.
+    """Column of header lists, whose type is not checked, with expressions that its columns share.
 
-    With ``is_tested``, values are those that conditions test: times of ``timestamp_ms`` are numbers.
+    With ``is_tested``, values are those that conditions compare: times of ``timestamp_ms`` are numbers.
     """
 
     def __init__(
@@ -236,16 +236,17 @@ class HeaderLists:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
-        # Keys are cast, which changes no list with text keys; a list with other keys is an error of its own. Spark checks
-        # the first branch, which is never taken, before the second, so that the error of a map names the column alone.
+        # The cast of keys changes no list with text keys; lists with other keys are an error by themselves. Spark
+        # checks the first branch, which is never taken, first, so that the error for a map names only the column.
         keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
         self.keys, self.reversed_keys = bound(keys), bound(F.reverse(keys))
 
     @cached_property
     def size(self) -> Sql:
-        """Number of headers; if errors are raised, a null key is one.
+        """Number of headers; if errors are raised, a null key raises.
 
-        The condition is here and not in front of the value, as Spark evaluates common expressions once if none precedes.
+        The condition is here rather than before the value, because Spark evaluates common expressions once only if no
+        condition precedes them.
         """
         size = F.size(self.column)
         if not self.is_strict:
@@ -258,7 +259,7 @@ class HeaderLists:
         return F.mapped("exists", self.reversed_keys, "key", lambda key: key.is_null())
 
     def columns(self, specs: Sequence[ColumnSpec], result: Sequence[StructField]) -> dict[str, Sql]:
-        """Return the values of headers by name, and with ``errors="column"`` the errors of each list, the last of the result."""
+        """Return the values of headers by name; with ``errors="column"``, the last is the list of errors."""
         if self.errors != "column":
             return {spec.name: self.value(spec) for spec in specs}
         values, errors = {}, [self.null_keys]
@@ -268,7 +269,7 @@ class HeaderLists:
         return {**values, result[-1].name: join_errors(errors).cast(ddl(result[-1].dataType))}
 
     def value(self, spec: ColumnSpec) -> Sql:
-        """Return the value of a header in each list; the text of an error ends with ``row``."""
+        """Return the value of a header in each list; error messages end with ``row``."""
         checked, found = self._read(spec)
         column = f"{self.type.format}: column {spec.name}: "
 
@@ -280,16 +281,16 @@ class HeaderLists:
             text = F.concat(F.lit(column), check.message, F.lit(f" ({check.code}"), *header, F.lit(")"), *self.row)
             return F.raise_error(text)
 
-        # Not one error for all checks: without projections each would be evaluated twice.
+        # One combined error would be evaluated twice for each check without projections.
         return value_unless_failed(checked.checks, checked.value, fail)
 
     def _read(self, spec: ColumnSpec) -> tuple[Checked, _Found]:
-        """Return the value of a header in each list with its checks, and the headers that have the key."""
+        """Return the value of a header in each list with its checks, and the headers with the key."""
         found = _find(self, spec)
         checks: list[Check] = []
         is_list = spec.repeat == "all"
         if spec.required and (self.errors != "null" or is_list):
-            # With errors="null" an absent header is null in any case, except that a list would be empty.
+            # With errors="null" an absent header is null anyway, but a list would be empty.
             checks.append(Check(found.is_absent, "missing_key", F.lit("the header is required and absent")))
         if spec.repeat == "error":
             checks.append(Check(found.is_repeated, "repeated_key", F.lit("the key occurs a second time")))
@@ -300,7 +301,7 @@ class HeaderLists:
         parsed = parse(_bound_header(found.header, self.type))
         if spec.default is not None:
             type, default_text = spec.default
-            # The header of an absent key is null, as are its checks.
+            # The header of an absent key is null, and so are its checks.
             default = parser(type, in_millis=in_millis)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
         return Checked([*checks, *parsed.checks], parsed.value), found
@@ -313,7 +314,7 @@ class HeaderLists:
         return ~_find(self, spec).is_absent
 
     def reported(self, spec: ColumnSpec) -> tuple[Sql, Sql]:
-        """Return the errors of a column, null if there are none, and its value, null if there are some."""
+        """Return the errors of a column, null without any, and its value, null with errors."""
         errors, value = self._reported(spec)
         return errors, F.when(errors.is_null(), value).otherwise(None)
 
@@ -350,7 +351,7 @@ class HeaderLists:
 
     @cached_property
     def null_keys(self) -> Sql:
-        """The errors of headers without a key, null if there are none."""
+        """Errors of headers without a key, null if there are none."""
         message = F.lit("the key is null")
         errors = F.numbered(
             self.keys,
@@ -362,7 +363,7 @@ class HeaderLists:
         return bound(F.when(self.has_null_key(), errors).otherwise(None))
 
     def _values(self, spec: ColumnSpec, matching: Sql, parse: Callable[[Fields], Checked]) -> Sql:
-        """Return the values of all headers that match, as a list."""
+        """Return the values of all matching headers, as a list."""
         strict, column = self.is_strict, f"{self.type.format}: column {spec.name}: "
         if spec.split is not None:
             matching = bound(_elements(matching, spec.split, self.type))
@@ -375,10 +376,10 @@ class HeaderLists:
 
         def is_bad(header: Sql) -> Sql:
             bad = value_unless_failed(parse(header).checks, F.lit(False), lambda _: F.lit(True))
-            # These checks accept a null value, whose type may still be unknown.
+            # These checks accept a null value, but its type may be unknown.
             return bad | F.coalesce(~is_type(header["type"]), F.lit(False)) if self.type.types else bad
 
-        # A message with null headers has none of any key.
+        # A message with null headers has no header of any key.
         matching = F.coalesce(matching, F.array())
         values = F.mapped("transform", matching, "h", element)
         if strict:
@@ -394,7 +395,7 @@ def join_errors(errors: Sequence[Sql]) -> Sql:
 
 
 def _bound_header(header: Sql, type: _HeaderList) -> dict[str, Sql]:
-    """Bind the fields of a header that a parser reads."""
+    """Bind the fields of a header for a parser."""
     return {name: bound(header[name]) for name in ("type", "value")[not type.types :]}
 
 
@@ -405,7 +406,7 @@ def _is_text(type: str) -> bool:
 
 
 def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: Sequence[str] = ()) -> Sql:
-    """Return a header for each element of the value of every header, with the same type and other fields.
+    """Split the value of every header into elements, each as a header with the same type and other fields.
 
     Values that are not UTF-8 are split by bytes, so that parsing rejects as many elements as the core does.
     """
@@ -433,9 +434,9 @@ def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: S
 
 
 class _Found(NamedTuple):
-    """The headers of a key in a list: the list of all, the one that counts and its position from 0, and conditions on their number.
+    """Headers of a key in a list: all, the selected one with its position from 0, and conditions on their number.
 
-    ``second`` is the position of the second one, if there is one.
+    ``second`` is the position of the second one, if any.
     """
 
     matching: Sql
@@ -446,12 +447,12 @@ class _Found(NamedTuple):
     second: Sql | None = None
 
     def position_of(self, check: Check) -> Sql | None:
-        """Return the position of the header that a check is about, if it is known."""
+        """Return the position of the header that fails a check, if known."""
         return {"missing_key": None, "repeated_key": self.second}.get(check.code, self.position)
 
 
 def _find(lists: HeaderLists, spec: ColumnSpec) -> _Found:
-    """Return the headers that have the key of a spec.
+    """Return the headers with the key of a spec.
 
     Text keys are searched without a lambda, which Spark would interpret for each header.
     """
@@ -463,14 +464,14 @@ def _find(lists: HeaderLists, spec: ColumnSpec) -> _Found:
         header = bound(F.get(matching, F.lit(0) if spec.repeat == "first" else count - 1))
         return _Found(matching, header, None, count <= 0, count > 1)
     key, size = str(spec.key), lists.size
-    # Positions are counted from 1, and 0 is no position. A header is not read by `get`, as Spark 4.3 loses the column in a
-    # join whose condition has both a field of all headers and one of a single header.
+    # Positions are counted from 1; 0 means absent. `get` is not used for headers, because Spark 4.3 loses the column in
+    # a join whose condition has both a field of all headers and one of a single header.
     from_last = F.array_position(lists.reversed_keys, key).cast("int")
     last = bound(size - from_last)
     if spec.repeat == "last":
         is_absent = F.coalesce(last == size, F.lit(True))
         return _Found(matching, F.try_element_at(column, last + 1), last, is_absent, F.lit(False))
-    # The condition holds for every list, and raises the error of a null key.
+    # The condition is true for every list, and raises the error for a null key.
     first = bound(F.when(size >= 0, F.array_position(lists.keys, key).cast("int")))
     is_absent = F.coalesce(first, F.lit(0)) == 0
     header = F.try_element_at(column, F.when(first > 0, first))
@@ -482,18 +483,18 @@ def _find(lists: HeaderLists, spec: ColumnSpec) -> _Found:
 
 
 def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> Callable[[Sql], Sql]:
-    """Return the predicate for headers. With ``strict``, a malformed header raises; otherwise only its key is compared."""
+    """Return the predicate for headers. With ``strict``, malformed headers raise; otherwise only keys are compared."""
     plain = spec.key
 
     def is_requested(header: Sql) -> Sql:
-        # Spark interprets this for every header: each step shows in the run time of a query.
+        # Spark interprets this for every header, so each step adds to the run time of a query.
         if header_list.keys == "typed":
             type, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
             same = (header["key_type"] == F.lit(type)) & (header["key"] == F.lit(bits))
         else:
             same = header["key"] == F.lit(plain)
         if not strict:
-            # A header of an unknown type is kept, so that the column is null and not the value of another header.
+            # A header of an unknown type matches, so that the column is null instead of the value of another header.
             return same
         if header_list.keys != "typed" and not header_list.types:
             # Only a null key makes the comparison null.
@@ -511,7 +512,7 @@ _NULL_KEY = "the key is null (null_key)"
 
 
 def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, str]]:
-    """Return the conditions that make a header malformed, in order, with the texts of their errors.
+    """Return the conditions that make a header malformed, in order, with their error messages.
 
     The type of a value may be null, the type of a key may not.
     """
@@ -533,7 +534,7 @@ def check_column_type(column: str | Column, format: str, value: Sql) -> Sql:
 
     Spark knows the type before a job runs, and removes the condition.
     """
-    # Spark Connect writes out the default collation of strings.
+    # Spark Connect includes the default collation of strings.
     header_list = _header_list_type(format)
     column_type = F.regexp_replace(F.typeof(attribute(column)), " collate UTF8_BINARY(?![A-Za-z_])", "")
     others: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Decode, select, encode and convert the headers of a frame: functions from DataFrame to DataFrame."""
+"""Decode, select, encode and convert the headers of a DataFrame: functions from DataFrame to DataFrame."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def select_headers(
     select = Select(format, headers, options, dialect="spark")
 
     def by_expressions() -> SelectByExpressions:
-        # Rejects misspelt names, batch formats, and keys that the format does not have.
+        # Rejects misspelt names, batch formats, and keys that the format does not support.
         result = output_schema(select).spark
         specs = tuple(normalise(headers, sql=True))
         return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
@@ -402,7 +402,7 @@ def _by_engine(
     specs: Sequence[ColumnSpec],
     by_expressions: Callable[[], Any],
 ) -> Transform:
-    """Return the transform of an engine; without one, expressions of Spark where they are fast and the column is a list."""
+    """Return the transform of an engine; by default, Spark's expressions if they are fast and the column is a list."""
     if engine == "spark":
         return Transform((_lists_input(column, operation.format),), by_expressions())
     transform = _transform(operation, _headers_input(column, operation.format), keep, identify)
@@ -417,7 +417,7 @@ def _step(
     result_name: str | None = None,
     null_fields: Mapping[str, pa.DataType] | None = None,
 ) -> ArrowStep:
-    """Return the step of an operation; ``result_name`` replaces the name of the first column that it returns."""
+    """Return the step of an operation; ``result_name`` replaces the name of its first column."""
     result = output_schema(operation)
     names = [field.name for field in result.spark[control_column_count(operation) :]]
     if result_name is not None:
@@ -430,7 +430,7 @@ def _step(
 def _write_options(
     on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["skip", "raise"], canonical: bool
 ) -> WriteOptions:
-    # Errors list the names that types have in Spark.
+    # Errors list the type names of Spark.
     to_native_types(types, sql=True)
     return WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
 
@@ -446,7 +446,7 @@ def _headers_input(column: str | Column, format: str) -> Input:
 
 
 def _if_possible(make: Callable[[], StepT]) -> StepT | None:
-    """Return a step by expressions of Spark; None if these cannot do it."""
+    """Return a step of Spark's expressions; None if they do not support it."""
     try:
         return make()
     except ValueError:
@@ -468,7 +468,7 @@ def _check_engine(engine: str | None, identify: Sequence[str]) -> None:
 def _field_inputs(
     column: str | Column, format: str, fields: Mapping[str, str | Column | None] | None
 ) -> tuple[tuple[Input, ...], dict[str, pa.DataType]]:
-    """Return the columns to write a format from, and the types of the fields that are null."""
+    """Return the columns from which a format is written, and the types of fields that are null."""
     types, fields = message_fields(format), _mapping("fields", fields or {})
     others = [name for name in types if name != "headers"]
     for field, name in fields.items():

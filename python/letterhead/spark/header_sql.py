@@ -1,4 +1,4 @@
-"""Headers as one expression of Spark SQL: :func:`header_columns`, a struct of typed columns, and :func:`sql`, the text of a header."""
+"""Headers in one Spark SQL expression: :func:`header_columns`, a struct of typed columns, and :func:`sql`, as text."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
 
 
 def _header_list(column: Sql, spec: ColumnSpec, nulls: Literal["keep", "skip"]) -> Sql:
-    """Return the headers of a column as an array, with null for a null that is skipped."""
+    """Return the header of a column as an array, with null for a skipped one."""
 
     def header(value: Sql) -> Sql:
         written = F.struct(key=F.lit(str(spec.key)), value=_written(value, spec))
@@ -226,12 +226,12 @@ def _header_list(column: Sql, spec: ColumnSpec, nulls: Literal["keep", "skip"]) 
 
 
 def _written(column: Sql, spec: ColumnSpec) -> Sql:
-    """Return the bytes of a value; a column of a type that it is not written from is an error."""
+    """Return the bytes of a value; a column of an unsuitable type is an error."""
     type = spec.type.partition(" | ")[0]
     base, scale = base_type(type), 0
     column_type = F.typeof(column)
     if base.startswith("decimal"):
-        # The digits are those of a decimal whose scale is known.
+        # The scale of the decimal is known, and with it its digits.
         accepted, fits = base, column_type == base
         scale = int(base[:-1].partition(",")[2])
     else:
@@ -248,7 +248,7 @@ def _written(column: Sql, spec: ColumnSpec) -> Sql:
 
 
 def select_items(column: str, columns: Columns, format: str, options: DecodeOptions) -> list[str]:
-    """Return the items of a SELECT list that read some headers, each an expression with its name."""
+    """Return the items of a SELECT list that read headers, as named expressions."""
     return [f"{text} as {quote(name)}" for name, text in _texts(column, columns, format, options).items()]
 
 

@@ -1,4 +1,4 @@
-"""Headers from columns: :func:`pack_headers`, the inverse of ``select_headers``."""
+"""Make headers from columns: :func:`pack_headers`, the inverse of ``select_headers``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def pack_headers(
 
 @dataclass(frozen=True)
 class _PackStep:
-    """Packs columns; their types resolve with the DataFrame."""
+    """Step that packs columns, whose types are resolved by the DataFrame."""
 
     pack: Pack
     into: str
@@ -93,7 +93,7 @@ class _PackStep:
     identify: tuple[str, ...]
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the kept columns of a frame, then the headers."""
+        """Return the kept columns of a DataFrame, then the headers."""
         names = list(columns_of(self.pack.columns or {}))  # type: ignore[arg-type]
         for name in names:
             if name not in fields:
@@ -102,7 +102,7 @@ class _PackStep:
             if isinstance(fields[name].dataType, TimestampNTZType) and type != HEADERS:
                 raise TypeError(f"column {name!r} is timestamp_ntz, and headers have points in time: {GIVE_ZONE}")
         schema = arrow_schema(StructType([fields[name] for name in names]))
-        # Types that cannot be written from their columns are errors of the driver.
+        # Columns of unsuitable types raise errors on the driver.
         type = self.pack(empty_batch(schema)).type
         result = Declared(type, [StructField(self.into, spark_type(type))])
         columns = tuple(Input(name, "headers are packed from", (), field=name) for name in names)

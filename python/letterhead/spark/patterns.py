@@ -1,7 +1,7 @@
-r"""Regular expressions of Rust's crate ``regex`` as those of Java: :func:`java_pattern`.
+r"""Translate regular expressions of Rust's crate ``regex`` to Java: :func:`java_pattern`.
 
-The two agree about few constructs: Java's ``.`` excludes more line ends, its ``\d`` is ASCII alone, and ignoring case has other
-rules. Those that are translated here match the same text, and take no stack of Java for each character.
+The two agree about few constructs: Java's ``.`` excludes more line ends, its ``\d`` is ASCII only, and ignoring case
+has other rules. The supported constructs match the same text, and use no Java stack for each character.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ATOM = re.compile(
 _REPEAT = re.compile(r"(?:[*+?]|\{[0-9]{1,3}(?:,(?:[0-9]{1,3})?)?\})?(?![*+?{])")
 
 _FOLDED = {"k": "\u212a", "s": "\u017f"}
-"""Characters outside of ASCII that are a letter of ASCII, without regard to case."""
+"""Non-ASCII characters that equal an ASCII letter if case is ignored."""
 
 
 def java_pattern(pattern: str) -> str | None:
-    r"""Return the pattern of Java that matches the same text; None if that is not known.
+    r"""Return the Java pattern that matches the same text; None if none is known.
 
     Examples
     --------
@@ -85,14 +85,14 @@ def _translate(atom: re.Match[str], ignores_case: bool, any_is_all: bool) -> str
 
 
 def _class(text: str, ignores_case: bool) -> str | None:
-    """Return a class, to which letters of the other case are added if case is ignored."""
+    """Return a class, with letters of the other case added if case is ignored."""
     start = "[^" if text.startswith("[^") else "["
     body = text[len(start) : -1]
     members: list[str] = []
     for first, last, single in re.findall(r"([A-Za-z0-9])-([A-Za-z0-9])|(.)", body, re.DOTALL):
         if single:
             first = last = single
-        # An empty range is an error of the pattern; one across classes of characters has others between.
+        # An empty range makes the pattern invalid; a range across character classes includes others between them.
         members.extend(map(chr, range(ord(first), ord(last) + 1)))
     if ignores_case:
         letters = {letter.lower() for letter in members if letter.isalpha()}

@@ -1,4 +1,4 @@
-"""Write the directories of a store from its changelog, a partition in each task: :func:`restore_stores`."""
+"""Write the directories of a store from its changelog, with a partition in each task: :func:`restore_stores`."""
 
 from __future__ import annotations
 

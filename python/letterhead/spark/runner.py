@@ -1,6 +1,6 @@
-"""Code that runs on workers: :class:`Runner` for `mapInArrow`, and :class:`ArrowFunction` for Arrow UDFs.
+"""Code for workers: :class:`Runner` for `mapInArrow`, and :class:`ArrowFunction` for Arrow UDFs.
 
-These objects are pickled on the driver: they hold an operation, which has names and options only.
+These objects are pickled on the driver: they contain an operation with only names and options.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Runner:
             values = pa.StructArray.from_arrays(columns, list(self.inputs))
         rows = len(values)
         if isinstance(self.operation, ExplodeBatches):
-            # Exploded batches can be many times as large as their input: a few rows are read at a time.
+            # Exploded batches can be many times as large as their input, so only a few rows are read at a time.
             rows = rows * _BYTES_READ // max(values.nbytes, 1)
         rows = max(rows, 1)
         return _ArrowStream(
@@ -104,7 +104,7 @@ class Runner:
         )
 
     def _columns(self, result: pa.Array) -> list[pa.Array]:
-        """Split the result into columns; their types are checked, as Spark matches them by position."""
+        """Split the result into columns; their types are checked, because Spark matches them by position."""
         # As text, because `==` ignores the names of nested fields.
         if str(result.type) != str(self.result_type):
             raise RuntimeError(
@@ -116,7 +116,7 @@ class Runner:
 
 @dataclass(frozen=True)
 class ArrowFunction:
-    """An Arrow UDF of a function on arrays, which is pickled.
+    """Picklable Arrow UDF around a function on arrays.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class ArrowFunction:
     first_field: bool = False
 
     def evaluate(self, values: pa.Array, *identify: pa.Array, names: Sequence[str] = ()) -> pa.Array:
-        """Evaluate the function on a batch; an error quotes the other columns, which have these names."""
+        """Evaluate the function on a batch; an error quotes the other columns, whose names are passed."""
         try:
             result = self.function(values)
         except HeaderError as error:
@@ -142,16 +142,16 @@ class ArrowFunction:
         return pa.array(result).flatten()[0] if self.first_field else result
 
     def column(self, column: str | Column, type: DataType, remedy: str = "", identify: Sequence[str] = ()) -> Column:
-        """Return the result for a column, with its type in Spark; an older Spark is an error that names the remedy.
+        """Return the result for a column, with its Spark type; an older Spark raises an error that names the remedy.
 
-        ``identify`` names columns that errors quote.
+        ``identify`` names columns for errors to quote.
         """
         if not hasattr(F, "arrow_udf"):
             raise ValueError(
                 f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}{remedy}"
             )
 
-        # Spark takes the type of UDF from the type hints, and the name of the column from that of the function.
+        # Spark takes the type of the UDF from the type hints, and the column name from the function name.
         def evaluate(values: pa.Array, *identifying: pa.Array) -> pa.Array:
             return self.evaluate(values, *identifying, names=identify)
 
@@ -161,7 +161,7 @@ class ArrowFunction:
 
 @dataclass(frozen=True)
 class _ArrowStream:
-    """A column as a stream of any library: an operation would convert a pyarrow column as a whole."""
+    """Column as a stream of an unknown library: an operation would convert a pyarrow column as a whole."""
 
     column: pa.ChunkedArray
 
@@ -172,14 +172,14 @@ class _ArrowStream:
 # Exploded batches -----------------------------------------------------------------------------------------------------
 
 _BYTES_READ = 1 << 20
-"""Bytes of batches that are exploded together: compressed ones become hundreds of times as large."""
+"""Bytes of batches that are exploded together: compressed ones can grow several hundred times."""
 
 _BYTES_KEPT = 256 << 20
-"""Bytes of the kept columns of a batch that is returned, at most."""
+"""Limit of bytes of the kept columns in a returned batch."""
 
 
 def _repeat_kept(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iterator[list[pa.Array]]:
-    """Repeat the kept columns for each message of their row, split into parts so that they stay small."""
+    """Repeat the kept columns for each message of their row, split into small parts."""
     if len(rows) > 1:
         first, last = rows[0].as_py(), rows[-1].as_py()
         # Rows are in order, and none is repeated more often than there are messages.
@@ -197,7 +197,7 @@ _MAX_CHARACTERS = 40
 
 
 def _locate_error(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[str, int]) -> HeaderError:
-    """Return an error with the columns that identify its row, as its number in an Arrow batch does not identify it."""
+    """Return an error with the columns that identify its row, which its index in an Arrow batch does not."""
     message = error.message
     if error.row is not None and identify:
         values = [f"{name}={_format_value(batch.column(position)[error.row])}" for name, position in identify.items()]
@@ -206,7 +206,7 @@ def _locate_error(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[s
 
 
 def _format_value(value: pa.Scalar) -> str:
-    """Format a value for a message: shortened, without control characters, and nested values by their types only."""
+    """Format a value for a message: shortened, without control characters, and nested values only by type."""
     if not value.is_valid:
         return "null"
     type = value.type

@@ -1,7 +1,7 @@
 """Differences on Sail, a Rust engine that implements Spark Connect; :func:`is_sail` detects it.
 
-Its expressions return other results than Spark's for some bytes and wide integers (0.7.2: ``is_valid_utf8`` of null
-is false, ``conv`` of more than 63 bits is null). There, Arrow UDFs read and write values instead.
+For some bytes and wide integers, its expressions return other results than Spark's (0.7.2: ``is_valid_utf8`` of null is
+false, ``conv`` of more than 63 bits is null). There, Arrow UDFs read and write values instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def is_sail(spark: Any) -> bool:
-    """Return whether a session is one of Sail; the first call for a session of Connect asks the server."""
+    """Return whether a session runs on Sail; the first call for a Connect session queries the server."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         return False
     if spark not in _known:
@@ -36,7 +36,7 @@ def is_sail(spark: Any) -> bool:
             # Sail reports a version of Spark, except in SQL.
             _known[spark] = not spark.sql("select version()").first()[0].startswith(spark.version)
         except PySparkException as error:
-            # Declarative pipelines, which Sail does not have, run no query while they are defined.
+            # Declarative pipelines, which Sail lacks, cannot run a query while they are defined.
             if "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION" not in str(error):
                 raise
             _known[spark] = False
@@ -44,19 +44,19 @@ def is_sail(spark: Any) -> bool:
 
 
 def active_is_sail() -> bool:
-    """Return whether the active session is one of Sail, for functions that make a Column and have no frame."""
+    """Return whether the active session runs on Sail, for functions that return a Column without a DataFrame."""
     spark = SparkSession.getActiveSession() if is_remote() else None
     return spark is not None and is_sail(spark)
 
 
 def not_on_sail(spark: Any, feature: str, remedy: str) -> None:
-    """Raise ``ValueError`` on Sail, where a feature does not run."""
+    """Raise ``ValueError`` on Sail for an unsupported feature."""
     if is_sail(spark):
         raise ValueError(f"{feature} does not run on Sail: {remedy}")
 
 
 def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:
-    """Return a data source for Sail: its columns are declared in Arrow's types, as times with a zone need it there."""
+    """Return a data source for Sail, whose columns are declared in Arrow's types, which times with a zone require."""
 
     class ArrowSchemaSource(source):  # type: ignore[misc]
         def schema(self) -> pa.Schema:
@@ -66,9 +66,9 @@ def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:
 
 
 def block_pushdown(headers: Column) -> Column:
-    """Return the same headers, by a function that Sail does not push down.
+    """Return the same headers, through a function that Sail does not push down.
 
-    It cannot evaluate a filter with a lambda, such as `filter(headers, h -> …)`, while it reads Parquet.
+    While it reads Parquet, Sail cannot evaluate a filter with a lambda, such as `filter(headers, h -> …)`.
     """
     return F.arrow_udf(_return_values, HEADERS).asNondeterministic()(headers)
 
@@ -78,7 +78,7 @@ def _return_values(values: pa.Array) -> pa.Array:
 
 
 def write_values(values: pa.Array, key: str, type: str, truncate: bool) -> pa.Array:
-    """Write a column as the bytes of a type, by the native module."""
+    """Write a column as the bytes of a type with the core."""
     rows = pa.RecordBatch.from_arrays([values], ["value"])
     lists = Pack("kafka", {"value": Field(type, key)}, "keep", truncate)(rows)
     return lists.flatten().field("value")

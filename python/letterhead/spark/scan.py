@@ -1,4 +1,4 @@
-"""Report the headers of a frame: :func:`scan_headers`. Workers scan partitions, and their statistics are merged."""
+"""Report the headers of a DataFrame: :func:`scan_headers`. Workers scan partitions, and their statistics are merged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["scan_headers"]
 
 _MERGED_ROWS = 8
-"""Rows that reach the driver, each with the merged statistics of many partitions: one may have some megabytes."""
+"""Rows with merged statistics that reach the driver. One may have some megabytes."""
 
 
 @documented
@@ -48,9 +48,10 @@ def scan_headers(
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
-    """Report which headers the messages of a frame have, with a suggested type for each.
+    """Report which headers the messages of a DataFrame have, with a suggested type for each.
 
-    It reads the frame once. The workers return statistics of a fixed size per key, regardless of the number of rows.
+    It reads the DataFrame once. The workers return statistics of a fixed size per key, regardless of the number of
+    rows.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def _scan_partition(
     strict_types: bool,
     limits: Limits | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Return one row for a partition, on a worker: its statistics."""
+    """Return the statistics of a partition as one row, on a worker."""
     columns = (batch.column(0) for batch in batches)
     scan = lha.scan(columns, format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits)
     yield _part(scan.statistics)

@@ -1,4 +1,4 @@
-"""Types of the columns that operations read and return, in Arrow and in Spark; :func:`output_schema` is the entry point."""
+"""Types of the columns that operations read and return, in Arrow and in Spark: :func:`output_schema`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Declared(NamedTuple):
-    """The columns that an operation returns: in Arrow a struct or the type of a single column, in Spark always columns."""
+    """Columns that an operation returns: in Arrow a struct or the type of a single column, in Spark always columns."""
 
     arrow: pa.DataType
     spark: list[StructField]
@@ -44,10 +44,10 @@ def output_schema(operation: ColumnOperation) -> Declared:
 
 
 def header_lists(format: str) -> tuple[str, ...]:
-    """Return the types that a column of a format's headers may have, as :func:`ddl` writes them.
+    """Return the accepted types for a column of a format's headers, as :func:`ddl` writes them.
 
-    The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
-    and absent where the operation adds types.
+    The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no
+    types, and absent where the operation adds types.
     """
     has_types = "type" in _header_type(format, text_keys=False).names
     type = T.StructField("type", T.StringType())
@@ -59,7 +59,7 @@ def header_lists(format: str) -> tuple[str, ...]:
 
 
 def ddl(type: DataType) -> str:
-    """Write a type of Spark as DDL does, without its nullability."""
+    """Write a Spark type as DDL, without its nullability."""
     spelling: str = type.simpleString()
     return spelling
 
@@ -76,7 +76,7 @@ def _header_type(format: str, text_keys: bool) -> Any:
 
 
 def spark_type(type: pa.DataType) -> DataType:
-    """Return Spark's type for a type of Arrow; raise ``TypeError`` if there is none."""
+    """Return the Spark type for an Arrow type; raise ``TypeError`` if there is none."""
     plain = {
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
@@ -98,14 +98,14 @@ def spark_type(type: pa.DataType) -> DataType:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the schema of Spark for a schema of Arrow; raise ``ValueError`` if two names differ only by case."""
+    """Return the Spark schema for an Arrow schema; raise ``ValueError`` if two names differ only by case."""
     check_case(schema.names)
     return spark_type(pa.struct(list(schema)))
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the schema of the batches that Spark passes to a function; times are UTC, whatever the zone of the session."""
-    # Spark 4 requires a zone for times, which Spark 3.5 does not take.
+    """Return the schema of the batches that Spark passes to a function; times are UTC, whatever the session's zone."""
+    # Spark 4 requires a zone for times; Spark 3.5 has no such parameter.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
 
@@ -120,7 +120,7 @@ def check_case(names: Iterable[str]) -> None:
 
 
 def same_but_for_case(name: str, later: str) -> ValueError:
-    """Return the error for two columns that Spark cannot tell apart."""
+    """Return the error for two columns that Spark cannot distinguish."""
     return ValueError(
         f"two columns {name!r} and {later!r} would be made, and Spark ignores the case of names: rename one of them; "
         f"lh.field(..., key={later!r}) reads a header into a column of another name"
@@ -128,7 +128,7 @@ def same_but_for_case(name: str, later: str) -> ValueError:
 
 
 def check_schema(source: str, schema: pa.Schema, requested: StructType | pa.Schema) -> None:
-    """Raise ``ValueError`` if a user requests another schema than the data source has, which does not cast."""
+    """Raise ``ValueError`` if a user requests a schema other than the data source's, which does not cast."""
     own = spark_schema(schema)
     if isinstance(requested, pa.Schema):  # on Sail
         requested = spark_schema(requested)

@@ -39,7 +39,7 @@ _REMEDY = "omit engine=, or pass 'arrow'"
 
 @dataclass(frozen=True)
 class SelectByExpressions:
-    """Select headers from a column of lists by projections, which filters on kept columns and partitions pass through.
+    """Selects headers from a column of lists by projections, which let filters on kept columns and partitions pass.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SelectByExpressions:
             check_reported_by_spark(self.format)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the kept columns of a frame, then the new ones."""
+        """Return the kept columns of a DataFrame, then the new ones."""
         not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
         [column] = inputs
         kept = choose_kept_names(fields, self.keep, inputs)
@@ -83,7 +83,7 @@ class SelectByExpressions:
 
 @dataclass(frozen=True)
 class FilterByExpressions:
-    """Keep the rows whose lists of headers a condition selects; other conditions on columns and partitions pass through.
+    """Keeps rows by a condition on their headers; other conditions on columns and partitions are pushed down.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class FilterByExpressions:
         elif errors == "raise":
             is_selected = condition.raising(self.error_type, _row(fields, identifying_names(fields, kept, ())))
         selected = find_unused_name("selected", [*df.columns, *new])
-        # Spark writes the columns that a filter reads into it, each as often as it is used, but not those of a generator.
+        # Spark inlines the columns that a filter reads, once for each use, except those of a generator.
         rows = _project(df, kept, {**results, selected: F.explode(F.array(is_selected))})
         return rows.where(quote(selected)).select(*map(quote, [*kept, *new]))
 
@@ -142,7 +142,7 @@ def reads_fast(specs: Sequence[ColumnSpec]) -> bool:
 
 
 _MAX_FAST = 6
-"""Columns from which on the methods that Spark generates exceed those that Java compiles."""
+"""Number of columns above which Spark's generated methods are too large for Java's compiler."""
 
 
 def _check_options(options: DecodeOptions) -> None:
@@ -151,7 +151,7 @@ def _check_options(options: DecodeOptions) -> None:
 
 
 def _with_lists(df: DataFrame, name: str, format: str) -> tuple[DataFrame, str]:
-    """Return a frame with headers as lists, and the name of their column: headers of other shapes are converted."""
+    """Return a DataFrame with headers as lists, converted from other shapes, and the name of their column."""
     type = df.schema[name].dataType
     if ddl(type) in header_lists(format):
         return df, name
@@ -160,7 +160,7 @@ def _with_lists(df: DataFrame, name: str, format: str) -> tuple[DataFrame, str]:
 
 
 def _project(df: DataFrame, kept: list[str], new: Mapping[str, Sql]) -> DataFrame:
-    """Return the kept columns of a frame, then new ones, by projections one after the other."""
+    """Return the kept columns of a DataFrame, then new ones, by successive projections."""
     columns = df.columns
     *steps, last = projections(new, columns)
     for step in steps:
@@ -169,12 +169,12 @@ def _project(df: DataFrame, kept: list[str], new: Mapping[str, Sql]) -> DataFram
 
 
 def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
-    """Return the parts of the text behind an error: columns with the position of the record, and the remedy."""
+    """Return the suffix of error messages: columns with the position of the record, and the remedy."""
     values = []
     for name in names:
         type, text = ddl(fields[name].dataType), column_by_name(name).cast("string")
         if type == "string":
-            # Nothing that could change the terminal.
+            # Only printable ASCII, so that nothing can control the terminal.
             text = F.concat(F.lit("'"), F.regexp_replace(F.substring(text, 1, 40), "[^ -~]", "?"), F.lit("'"))
         if not type.startswith("timestamp"):
             values.append((F.lit(f"{name}="), F.coalesce(text, F.lit("null"))))
@@ -184,6 +184,6 @@ def _row(fields: Mapping[str, StructField], names: Iterable[str]) -> list[Sql]:
 
 
 def _texts(kept: list[str], new: Mapping[str, str]) -> list[str]:
-    """Return the items of a SELECT list: the kept columns, then the new ones. A column that is repeated needs no alias."""
+    """Return the items of a SELECT list: the kept columns, then the new ones. Unchanged names need no alias."""
     items = (name if text == name else f"{text} as {quote(name)}" for name, text in new.items())
     return [*map(quote, kept), *items]

@@ -90,7 +90,7 @@ def show_headers(
         fields, [name for name in ("topic", "partition", "offset") if name in fields] if keep is None else keep
     )
     selected = [*(quoted_column(name).cast("string") for name in keep), _as_bytes(headers.name, parts)]
-    # By position, as two kept columns may be the same.
+    # By position, because two kept columns may have the same name.
     rows = (
         df.select(*(value.alias(f"column_{position}") for position, value in enumerate(selected)))
         .limit(n + 1)
@@ -105,7 +105,7 @@ def show_headers(
 
 
 def _header_fields(column: str, fields: dict[str, StructField]) -> list[str]:
-    """Return the fields of a header of the column: key, value, and for some formats types."""
+    """Return the header fields of the column: key, value, and for some formats types."""
     if column not in fields:
         raise unknown_name("column", column, fields)
     type = fields[column].dataType
@@ -118,10 +118,10 @@ def _header_fields(column: str, fields: dict[str, StructField]) -> list[str]:
 
 
 def _as_bytes(column: str, parts: list[str]) -> Column:
-    """Return headers as bytes: a string that is not UTF-8 would be changed on its way to Python."""
+    """Return headers as bytes, because a string that is not UTF-8 would change on its way to Python."""
 
     def as_binary(header: Column) -> Column:
-        # An integer key is written as text.
+        # Integer keys are printed as text.
         return F.struct(
             *(header[part].cast("binary" if part == "value" else "string").cast("binary") for part in parts)
         )
@@ -130,7 +130,7 @@ def _as_bytes(column: str, parts: list[str]) -> Column:
 
 
 def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Iterator[list[str]]:
-    """Return a line for each header; the first one identifies the message."""
+    """Return one row for each header; the first one identifies the message."""
     if not headers:
         yield [*kept, "", "null" if headers is None else "none"]
         return
@@ -142,7 +142,7 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
 
 
 def _key_or_type(data: bytes | None, width: int | None) -> str:
-    """Format a key or a type: without quotes if that is unambiguous."""
+    """Format a key or a type, without quotes if unambiguous."""
     text = None if data is None else as_text(data)
     return _value(data, width) if text is None else _cut(quote_if_needed(text), width)
 
@@ -175,7 +175,7 @@ def _align(head: list[str], table: list[list[str]]) -> Iterator[str]:
 
 
 def _screen_width(text: str) -> int:
-    """Return the columns that text takes on a screen."""
+    """Return the width of text on a terminal, in columns."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

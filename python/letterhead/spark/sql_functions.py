@@ -34,11 +34,11 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "timestamp": ("timestamp", "timestamp_ms"),
     "date": ("date", "date:text"),
 }
-"""What follows ``header_`` and ``try_header_``; the type of the result; and the type that is read without a third argument."""
+"""Suffixes of ``header_`` and ``try_header_``, with the result type, and the type read without a third argument."""
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Register ``header_string(headers, key[, type])`` and so on, ``try_header_string``, null on errors, and ``header_pack``."""
+    """Register ``header_string(headers, key[, type])`` and so on, ``try_header_string``, and ``header_pack``."""
     for name, (result, type) in FUNCTIONS.items():
         policies: list[tuple[str, Literal["raise", "null"]]] = [("", "raise"), ("try_", "null")]
         for prefix, errors in policies:
@@ -49,7 +49,7 @@ def register_functions(spark: SparkSession) -> None:
 
 @dataclass(frozen=True)
 class _ReadHeader:
-    """Read the header of each row that a key names, by the native module."""
+    """Reads the header that a key names in each row, with the core."""
 
     name: str
     result: str
@@ -57,7 +57,7 @@ class _ReadHeader:
     errors: Literal["raise", "null"]
 
     def read(self, *arguments: pa.Array) -> pa.Array:
-        """Return the values of a batch; the key and the type are the same in all its rows."""
+        """Return the values of a batch, in which key and type are constant."""
         usage = f"{self.name}(headers, 'key') or {self.name}(headers, 'key', 'type')"
         if len(arguments) not in (2, 3):
             raise TypeError(f"{self.name} has {count_noun(len(arguments), 'argument')}: write {usage}")
@@ -77,7 +77,7 @@ class _ReadHeader:
             options = DecodeOptions(errors=self.errors)
             selected = to_pyarrow(Select("kafka", columns, options, dialect="spark").apply(headers))
         except HeaderError as error:
-            # Rows are counted in a batch, so the number does not identify a row of the query. The column has no name.
+            # The row number counts within a batch, so it does not identify a row of the query. The column has no name.
             message = f"header {key}: {error.message}: try_{self.name} returns null"
             raise copy_error(error, message, row=None, column=None) from None
         return selected.field("value")
@@ -98,7 +98,7 @@ class _ReadHeader:
 
 
 def pack_headers(*arguments: pa.Array) -> pa.Array:
-    """Return lists of headers: of a struct, its fields that are not null, and of a map, all its entries."""
+    """Return lists of headers: from the non-null fields of a struct, or from all entries of a map."""
     usage = "header_pack(struct(tenant, retry)) or header_pack(map('tenant', tenant))"
     if len(arguments) != 1:
         raise TypeError(f"header_pack has {count_noun(len(arguments), 'argument')}: write {usage}")
@@ -109,7 +109,7 @@ def pack_headers(*arguments: pa.Array) -> pa.Array:
         if pa.types.is_map(values.type) and is_text(values.type.key_type):
             return _pack_maps(values)
     except HeaderError as error:
-        # Rows are counted in a batch, so the number does not identify a row of the query.
+        # The row number counts within a batch, so it does not identify a row of the query.
         raise copy_error(error, f"header_pack: {error.message}", row=None) from None
     raise TypeError(
         f"header_pack takes a struct, or a map whose keys are strings, and not {values.type}: write {usage}"
@@ -124,7 +124,7 @@ def _pack_structs(structs: pa.StructArray) -> pa.Array:
 
 
 def _pack_maps(maps: pa.MapArray) -> pa.Array:
-    """Write the values of maps as one column; a null value is a header with a null value."""
+    """Write the values of maps as one column; a null value becomes a header with a null value."""
     _check_zone("value", maps.type.item_type)
     column = pa.RecordBatch.from_arrays([maps.items], ["value"])
     written = Pack("kafka", nulls="keep")(column).flatten().field("value")

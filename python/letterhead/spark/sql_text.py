@@ -1,9 +1,9 @@
-"""Expressions of Spark SQL: :class:`Sql`, which has the operators of Column, :data:`F`, its functions, and :func:`projections`.
+"""Expressions of Spark SQL: :class:`Sql` with Column's operators, the functions :data:`F`, and :func:`projections`.
 
-An expression is a graph: one that others use several times is written once by :func:`bound`. :func:`projections` writes the
-graph as lists of columns, each read from the one before, so that their text grows with the graph; as a tree, which a single
-Column is, it grows with the product of all uses. Text is parsed by Spark in one step, where a Column takes a call of the JVM
-for each node.
+An expression is a graph: :func:`bound` marks one that is used several times, so that it is written once.
+:func:`projections` writes the graph as lists of columns, each of which reads the previous one, so the text grows with
+the graph; a tree, such as a single Column, grows with the product of all uses. Spark parses text in one step, but a
+Column takes a call of the JVM for each node.
 
 Strings with a backslash or a quote are written as bytes, because a setting of Spark decides what a backslash means.
 """
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Sql:
-    """An expression of Spark SQL.
+    """Expression of Spark SQL.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Sql:
 
     @property
     def operands(self) -> Iterable[Sql]:
-        """The operands, each as often as the expression uses it."""
+        """Operands, each as often as the expression uses it."""
         return (part for part in self.parts if isinstance(part, Sql))
 
     @cached_property
     def column(self) -> Column:
-        """The expression as a Column, in which it is repeated wherever it is used."""
+        """Column of the expression, in which shared parts are repeated."""
         return self._build()
 
     def __getitem__(self, field: str) -> Sql:
@@ -88,7 +88,7 @@ class Sql:
         return _Operator(_COMPARISON, (self, f" in ({texts})"), lambda: self.column.isin(*values))
 
     def between(self, low: object, high: object) -> Sql:
-        """Return whether the value is in a range, with its limits."""
+        """Return whether the value is in a range, including its limits."""
         return (self >= low) & (self <= high)
 
     def rlike(self, pattern: str) -> Sql:
@@ -105,15 +105,15 @@ class Sql:
         return F.endswith(self, text)
 
     def div(self, divisor: object) -> Sql:
-        """Return the quotient of integers."""
+        """Return the integer quotient."""
         return _operator(self, "div", divisor, lambda left, right: spark_functions.call_function("div", left, right))
 
     def bits_and(self, other: object) -> Sql:
-        """Return the bits of both."""
+        """Return the bitwise AND."""
         return _operator(self, "&", other, lambda left, right: left.bitwiseAND(right))
 
     def bits_or(self, other: object) -> Sql:
-        """Return the bits of either."""
+        """Return the bitwise OR."""
         return _operator(self, "|", other, lambda left, right: left.bitwiseOR(right))
 
     def __neg__(self) -> Sql:
@@ -165,7 +165,7 @@ class Sql:
 
 
 class _Operator(Sql):
-    """Expression of an operator. ``level`` is its precedence: operands of a lower one get parentheses."""
+    """Expression with an operator. Operands of lower precedence than ``level`` get parentheses."""
 
     def __init__(self, level: int, parts: tuple[str | Sql, ...], build: Callable[[], Column]) -> None:
         super().__init__(parts, build)
@@ -173,19 +173,19 @@ class _Operator(Sql):
 
 
 _LEVELS = {"or": 0, "and": 1, "|": 4, "&": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7, "div": 7}
-"""How tightly an operator binds; all others are comparisons."""
+"""Precedences of operators; all others are comparisons."""
 
 _AND, _NOT, _COMPARISON, _UNARY, _FIELD = 1, 2, 3, 8, 9
 
 
 class _Bound(Sql):
-    """An expression that may be a column of its own: it fails for no value, as it is evaluated for every row."""
+    """Expression that may become a separate column: it must not fail, because it is evaluated for every row."""
 
     is_bound = True
 
 
 def bound(expression: Sql) -> Sql:
-    """Return an expression that :func:`projections` may write once; it fails for no value."""
+    """Mark an expression that :func:`projections` may write once; it must not fail for any value."""
     return _Bound((expression,), lambda: expression.column)
 
 
@@ -195,7 +195,7 @@ def column_by_name(name: str) -> Sql:
 
 
 def attribute(column: str | Column) -> Sql:
-    """Return a Column, which has no text, or a column by name as ``F.col`` reads it: ``struct.field``, parts in backticks."""
+    """Return a Column, which has no text, or a column by a name for ``F.col``: ``struct.field``, parts in backticks."""
     if not isinstance(column, str):
         return Sql((), lambda: column)
     parts = _PART.findall(column) if _NAME.fullmatch(column) else []
@@ -209,9 +209,9 @@ _NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 
 
 def as_subquery(expression: Sql) -> str:
-    """Return the whole text of an expression: a query of :func:`projections`, if it uses others several times.
+    """Return the complete text of an expression: as a query of :func:`projections` if it uses others several times.
 
-    Spark writes its expressions into the query around it when it plans, and joins nothing.
+    When Spark plans the query, it inlines these expressions without a join.
     """
     *steps, last = projections({"result": expression}, ())
     if not steps:
@@ -224,7 +224,7 @@ def as_subquery(expression: Sql) -> str:
 
 
 def combine(sign: Literal["and", "or"], operands: Sequence[Sql]) -> Sql:
-    """Return operands combined by a sign, in one expression however many there are."""
+    """Return operands joined by AND or OR, in one flat expression."""
     by = operator.and_ if sign == "and" else operator.or_
     separated = [part for operand in operands for part in (f" {sign} ", operand)][1:]
     return _Operator(_LEVELS[sign], tuple(separated), lambda: reduce(by, (operand.column for operand in operands)))
@@ -236,18 +236,18 @@ def literal(value: object) -> Sql:
 
 
 class _Case(Sql):
-    """A ``CASE`` without a last value, to which ``when`` and ``otherwise`` add one."""
+    """``CASE`` without ELSE, to which ``when`` and ``otherwise`` add branches."""
 
     def __init__(self, choices: tuple[tuple[Sql, Sql], ...]) -> None:
         self.choices = choices
         super().__init__((*self._parts(), " end"), self._column)
 
     def when(self, condition: Sql, value: object) -> _Case:
-        """Return the expression with another condition, for rows in which none before it holds."""
+        """Add a branch, for rows in which no earlier condition is true."""
         return _Case((*self.choices, (condition, _operand(value))))
 
     def otherwise(self, value: object) -> Sql:
-        """Return the expression with the value for all other rows."""
+        """Add the value for all other rows."""
         last = _operand(value)
         return Sql((*self._parts(), " else ", last, " end"), lambda: self._column().otherwise(last.column))
 
@@ -266,7 +266,7 @@ class _Case(Sql):
 
 
 class _Functions:
-    """The functions of Spark SQL, by name. An argument that is not an expression is a constant."""
+    """Functions of Spark SQL, by name. Arguments other than expressions are constants."""
 
     def __getattr__(self, name: str) -> Callable[..., Sql]:
         if not hasattr(spark_functions, name):
@@ -277,11 +277,11 @@ class _Functions:
         return literal(value)
 
     def when(self, condition: Sql, value: object) -> _Case:
-        """Return a value where a condition holds; null elsewhere, unless ``when`` or ``otherwise`` follows."""
+        """Return a value where a condition is true; null elsewhere, unless ``when`` or ``otherwise`` follows."""
         return _Case(((condition, _operand(value)),))
 
     def regexp_extract(self, text: Sql, pattern: str, group: int) -> Sql:
-        """Return a group of the first match of a pattern, an empty string without one."""
+        """Return a group of the first match of a pattern, or an empty string without a match."""
         return _call("regexp_extract", text, _without_backslashes(pattern), group)
 
     def struct(self, **fields: Sql) -> Sql:
@@ -297,7 +297,7 @@ class _Functions:
         return _with_lambda(function, array, (variable,), body, of_element)
 
     def numbered(self, array: Sql, body: Callable[[Sql, Sql], Sql]) -> Sql:
-        """Return ``transform`` of an array, of each element and its position."""
+        """Return ``transform`` of an array, over elements and their positions."""
 
         def of_element(element: Column, position: Column) -> Column:
             return body(attribute(element), attribute(position)).column
@@ -310,10 +310,10 @@ F = _Functions()
 
 
 def projections(columns: Mapping[str, Sql], taken: Iterable[str]) -> list[dict[str, str]]:
-    """Return expressions as lists of columns by name: each reads the columns before it, and the last one has the result.
+    """Return expressions as lists of columns by name: each reads the previous list, and the last one has the results.
 
-    A bound expression that is used more than once is a column of an earlier list, under a name that is not taken. A list
-    repeats the columns of the one before that a later one needs.
+    A bound expression that is used more than once becomes a column of an earlier list, under a name that is not in
+    ``taken``. A list repeats the columns of the previous one that later lists need.
     """
     return _Projections(columns, taken).lists()
 
@@ -341,7 +341,7 @@ class _Projections:
         self.levels: dict[Sql, int] = {}
 
     def _uses(self, expression: Sql) -> Counter[Sql]:
-        """Return how often the text of an expression uses bound ones."""
+        """Count how often the text of an expression uses bound ones."""
         if expression not in self.uses:
             uses: Counter[Sql] = Counter()
             for operand in expression.operands:
@@ -374,7 +374,7 @@ class _Projections:
         return lists
 
     def _named(self, expression: Sql) -> Iterator[Sql]:
-        """Return the columns that the text of an expression names."""
+        """Return the columns in the text of an expression."""
         for used in self._uses(expression):
             if used in self.names:
                 yield used
@@ -388,9 +388,9 @@ class _Projections:
 
 
 def _write(expression: Sql, names: Mapping[Sql, str], texts: list[str], outer: int = 0) -> None:
-    """Append the text of an expression, in which some are written by name; ``outer`` is the level that needs no parentheses.
+    """Append the text of an expression, with some parts by name; at the level ``outer``, it needs no parentheses.
 
-    Parentheses are few, as the parser of Spark looks ahead from each one to its end.
+    Parentheses are avoided, because Spark's parser looks ahead from each one to its end.
     """
     level = expression.level if isinstance(expression, _Operator) else None
     inner = level + (level > _AND) if level is not None else outer if expression.is_bound else 0

@@ -1,8 +1,8 @@
-r"""Parse text with a form of its own, in expressions of Spark SQL: times, dates, decimals, Base64 and hex digits.
+r"""Parse text forms in expressions of Spark SQL: times, dates, decimals, Base64 and hex digits.
 
-:func:`form_parser` returns the parser of a type such as ``timestamp:iso``, and :func:`base_parser` that of bytes which are
-written as text, with the rules of the native module. Parts
-of text that does not match are null, so that no cast fails. Patterns that repeat a class of characters do not recurse.
+:func:`form_parser` returns the parser of a type such as ``timestamp:iso``, and :func:`base_parser` a parser of encoded
+bytes, with the rules of the core. Parts of text that do not match are null, so that no cast fails. Patterns that repeat
+a character class do not recurse.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _BASE64 = "|".join(
     rf"\A(?:{digit}{{4}})*(?:{digit}[AQgw](?:==)?|{digit}{{2}}[AEIMQUYcgkosw048]=?)?\z"
     for digit in ("[A-Za-z0-9+/]", "[A-Za-z0-9_-]")
 )
-"""Base64 in either alphabet, padded or not; bits after the last byte are 0. Java repeats a group of one length in a loop."""
+"""Base64 in either alphabet, padded or not, with unused bits 0. Java repeats a group of fixed length in a loop."""
 
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Units of time, and how many of each are a second."""
+"""Units of time, with their number in a second."""
 
 _FIRST, _END = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999 in seconds since 1970."""
 
 
 def form_parser(type: str) -> Callable[[Sql], Checked] | None:
-    """Return the function that parses a binary column as text of a type; None if the type has no form of its own.
+    """Return the function that parses a binary column as text of a type; None if the type has no text form.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def form_parser(type: str) -> Callable[[Sql], Checked] | None:
 
 
 def base_parser(base: str, parse: Callable[[Sql], Checked]) -> Callable[[Sql], Checked]:
-    """Return the function that parses a binary column as text in a base encoding, and the bytes of the text by ``parse``."""
+    """Return the function that decodes a binary column from a base encoding, and parses the bytes with ``parse``."""
 
     def parse_text(text: Sql) -> Checked:
         is_valid, data = (_base64 if base == "base64" else _hex)(text.cast("string"))
@@ -94,10 +94,10 @@ def _iso(data: Sql) -> Checked:
 
 
 def _epoch(unit: str, data: Sql) -> Checked:
-    spelled, too_long, number = signed_digits(data, 27)  # The year 9999 has 21 digits of nanoseconds.
+    spelled, too_long, number = signed_digits(data, 27)  # the year 9999 has 21 digits of nanoseconds
     per_second = UNITS[unit]
     if unit == "ns":
-        # A quotient of decimals is rounded, to a number of places that depends on the configuration.
+        # A quotient of decimals is rounded to a number of digits that depends on the configuration.
         micros = F.when(number < 0, number - F.lit(Decimal(999))).otherwise(number).div(F.lit(Decimal(1000)))
     else:
         micros = number * F.lit(Decimal(1_000_000 // per_second))
@@ -107,18 +107,18 @@ def _epoch(unit: str, data: Sql) -> Checked:
 
 
 def significant_digits(text: Sql) -> Sql:
-    """Return the digits of a whole number without its sign and without zeros in front."""
+    """Return the digits of a whole number without sign and leading zeros."""
     return F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
 
 
 def signed_digits(data: Sql, length: int) -> tuple[Sql, Sql, Sql]:
-    """Return whether text is digits with or without a minus, whether they are more than a length, and their number."""
+    """Return whether text is a whole number, whether it has more digits than a length, and its value."""
     text = data.cast("string")
     # Bytes that are not UTF-8 match no pattern of ASCII characters.
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = bound(significant_digits(text))
     too_long = F.length(digits) > length
-    # The sign is text, as negation rounds to 34 digits (Spark 3.5 to 4.2).
+    # The sign is added as text, because negation rounds to 34 digits (Spark 3.5 to 4.2).
     sign = F.when(text.startswith("-"), "-0").otherwise("0")
     return spelled, too_long, bound(F.concat(sign, F.when(~too_long, digits)).cast("decimal(38,0)"))
 
@@ -135,10 +135,10 @@ def _decimal(name: str, data: Sql) -> Checked:
     mantissa = bound(F.regexp_extract(text, r"[0-9.]+", 0))
     digits = F.replace(mantissa, ".", "")
     significant = bound(F.btrim(digits, F.lit("0")))
-    # A double of any number of digits is no error, and exact where the number may fit.
+    # A double accepts any number of digits, and is exact where the number may fit.
     exponent = F.regexp_extract(text, "[eE]([+-]?[0-9]+)", 1).cast("double")
     point = bound(F.length(F.substring_index(mantissa, ".", 1)) + F.when(text.rlike("[eE]"), exponent).otherwise(0))
-    # The places of the first and the last digit that is not 0; the first one before the point has the place 0.
+    # Positions of the first and the last nonzero digit, as powers of ten.
     first = point - F.instr(digits, significant)
     last = first - F.length(significant) + 1
     fits = F.coalesce((first < precision - scale) & (last >= -scale), F.lit(False))
@@ -155,12 +155,12 @@ def _decimal(name: str, data: Sql) -> Checked:
 
 
 def _pad(digits: Sql, length: Sql) -> Sql:
-    """Return digits with zeros behind them, up to a length of at most 38."""
+    """Pad digits with trailing zeros, up to a length of at most 38."""
     return F.substring(F.concat(digits, F.lit("0" * 38)), F.lit(1), length)
 
 
 def _base64(text: Sql) -> tuple[Sql, Sql]:
-    """Return whether text is Base64, and its bytes. Text is used few times, as the parser of the bytes repeats both."""
+    """Return whether text is Base64, and its bytes. Text is used sparingly: the parser of the bytes repeats both."""
     padded = F.rpad(F.translate(text, "-_", "+/"), (F.length(text) + 3).bits_and(-4), "=")
     return text.rlike(_BASE64), F.unbase64(padded)
 
@@ -171,12 +171,12 @@ def _hex(text: Sql) -> tuple[Sql, Sql]:
 
 
 def _match(data: Sql, pattern: str) -> Sql:
-    """Return text that a pattern matches as a whole, and empty text if it does not."""
+    """Return text if a pattern matches it completely, and empty text if not."""
     return F.regexp_extract(data.cast("string"), rf"\A{pattern}\z", 0)
 
 
 def _of_date(text: Sql) -> list[Check]:
-    """Return checks of the date at the start of text, which must exist."""
+    """Return checks that the date at the start of text is valid."""
     last = F.dayofmonth(F.last_day(F.concat(F.substring(text, 1, 7), "-01").cast("date")))
     return [
         check(F.substring(text, 9, 2).cast("int") > last, "bad_text", "the date does not exist"),

@@ -1,4 +1,4 @@
-"""Functions from DataFrame to DataFrame: :class:`Transform`, which checks a frame, and runs a :class:`TransformStep`."""
+"""Functions from DataFrame to DataFrame: :class:`Transform` checks a DataFrame, and runs a :class:`TransformStep`."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ __all__ = ["ArrowStep", "TransformStep", "Transform", "control_column_count"]
 
 
 class TransformStep(Protocol):
-    """The work of a transform on the columns that it reads."""
+    """Work of a transform on the columns that it reads."""
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the resulting frame.
+        """Return the resulting DataFrame.
 
-        ``fields`` are the columns of the frame of the caller. ``inputs`` are the columns to read, by their names in ``df``,
-        which may have more columns for them.
+        ``fields`` are the columns of the caller's DataFrame. ``inputs`` are the columns to read, by their names in
+        ``df``, which may have more columns for them.
         """
 
 
 @dataclass(frozen=True)
 class Transform:
-    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
+    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Transform:
     by_default: SelectByExpressions | FilterByExpressions | None = None
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """Return the transformed frame.
+        """Return the transformed DataFrame.
 
-        Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
+        Raises ``ValueError`` if a column is missing or would be duplicated, ``TypeError`` if one has the wrong type.
         """
         fields = fields_of(df)
         df, inputs = with_inputs(df, self.inputs)
@@ -85,7 +85,7 @@ class Transform:
 
 
 def _has_lists(df: DataFrame, name: str, format: str) -> bool:
-    """Return whether a column has the lists of Spark's Kafka source, as the format has them, and the engine is Spark."""
+    """Return whether the engine is Spark, and a column has its Kafka source's lists, in the format's shape."""
     field = fields_of(df).get(name)
     if field is None or not ddl(field.dataType) == HEADERS == header_lists(format)[0]:
         return False
@@ -94,9 +94,9 @@ def _has_lists(df: DataFrame, name: str, format: str) -> bool:
 
 @dataclass(frozen=True)
 class ArrowStep:
-    """An operation on columns, which runs as ``mapInArrow`` and returns the kept columns, then the new ones.
+    """Operation on columns that runs as ``mapInArrow`` and returns the kept columns, then the new ones.
 
-    Spark matches the columns of ``mapInArrow`` by position, so the function and its declared schema are made together.
+    Spark matches the columns of ``mapInArrow`` by position, so the function and its declared schema are built together.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ArrowStep:
         check_distinct(self.names)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
-        """Return the kept columns of a frame, then the new ones."""
+        """Return the kept columns of a DataFrame, then the new ones."""
         if is_sail(df.sparkSession) and df.isStreaming:
             raise ValueError("Sail does not run Python on streams: pass a batch frame")
         # A condition keeps the column that it reads.
@@ -154,5 +154,5 @@ class ArrowStep:
 
 
 def control_column_count(operation: ColumnOperation | DecodeBySchema | Pack) -> int:
-    """Return the number of leading result columns that are not part of the output: they select or repeat rows."""
+    """Return the number of leading result columns that only select or repeat rows, and are not part of the output."""
     return 1 if isinstance(operation, ExplodeBatches | Where) else 0

@@ -1,12 +1,12 @@
-r"""Write a value as the bytes of a type, in expressions of Spark SQL: :func:`writer`, the inverse of `expressions.parser`.
+r"""Write a value as bytes of a type, in Spark SQL expressions: :func:`writer`, the inverse of `expressions.parser`.
 
 Numbers are written by the digits of ``hex``::
 
     int32     258    hex = '102'   padded to '00000102'   unhex = 00 00 01 02
     float64   -1.5   = -(1 + fraction) * 2 ** exponent    the three are put side by side as the bits of a long
 
-Text is checked by the parser of the same type, so that nothing is written that the parser would reject. A value that its
-type cannot represent exactly is an error; with ``truncate``, digits of times and decimals are cut off.
+Text is checked by the parser of the same type, so that nothing is written that the parser would reject. A value that
+its type cannot represent exactly is an error; with ``truncate``, excess digits of times and decimals are cut off.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from letterhead.types import CHARSETS, base_type, split_type
 __all__ = ["GIVE_ZONE", "accepted_types", "writer", "written_from"]
 
 GIVE_ZONE = "cast it to timestamp, which reads it in the time zone of the session"
-"""The remedy for a column of times without a zone."""
+"""Remedy for a column of times without a zone."""
 
 Writer: TypeAlias = Callable[[Sql], Checked]
 
 
 def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
-    """Return the function that writes a column as a type, of alternatives the first, which must be valid.
+    """Return the function that writes a column as a type, or as the first of several, which must be valid.
 
-    The column has one of the types that :func:`written_from` accepts; ``scale`` is that of a column of decimals.
+    The column has one of the types that :func:`written_from` accepts; ``scale`` applies to columns of decimals.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
 
 
 def written_from(type: str, column_type: T.DataType) -> str | None:
-    """Return ``None`` if a type can be written from a column of a type of Spark, and otherwise the types that fit.
+    """Return ``None`` if a type can be written from a Spark column type, and otherwise the types that fit.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
 
 
 def accepted_types(name: str) -> list[str]:
-    """Return the types of columns, without decimals, from which a type that is no decimal is written.
+    """Return the column types, except decimals, from which a non-decimal type is written.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _narrow(name: str, number: Sql) -> Sql:
         return F.when(number, "01").when(~number, "00")
     if name == "uint64":
         return F.lpad(F.conv(number.cast("string"), 10, 16), 16, "0")
-    # A negative number has all 16 digits, and the first ones are dropped.
+    # A negative number has all 16 digits, of which the first are dropped.
     length = 2 * WIDTHS[name]
     return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - length, length)
 
@@ -146,7 +146,7 @@ def _wide(name: str, number: Sql) -> Sql:
     number = number.cast("decimal(38,0)")
     size = F.when(number < 0, F.lit(Decimal(-1)) - number).otherwise(number).cast("decimal(38,0)")
     half = F.lit(Decimal(1 << 64))
-    # The upper half of 38 digits has 63 bits at most.
+    # The upper half of 38 digits has at most 63 bits.
     high = F.lpad(F.hex(size.div(half)), 16, "0")
     low = F.lpad(F.conv((size % half).cast("string"), 10, 16), 16, "0")
     digits = F.concat(high, low)
@@ -158,7 +158,7 @@ def _float(name: str, number: Sql) -> Sql:
     width, (mantissa_bits, bias) = WIDTHS[name], FLOATS[name]
     number = number.cast("double")
     size = F.abs(number)
-    # The logarithm is off by one step at most; dividing by a power of two is exact.
+    # The logarithm is off by at most one step; dividing by a power of two is exact.
     guess = F.greatest(F.least(F.floor(F.log2(size)), F.lit(bias)), F.lit(1 - bias))
     rest = size / F.pow(F.lit(2.0), guess.cast("double"))
     step = F.when(rest >= 2, 1).when(rest < 1, -1).otherwise(0)
@@ -171,7 +171,7 @@ def _float(name: str, number: Sql) -> Sql:
     exponent = F.when(subnormal, 0).otherwise(guess + step + F.lit(bias))
     special = F.isnan(number) | (size == F.lit(float("inf")))
     quiet = F.lit(1 << (mantissa_bits - 1))
-    # Only as text does negative zero differ from zero.
+    # Negative zero differs from zero only as text.
     negative = ((number < 0) | ((number == 0) & number.cast("string").startswith("-"))) & ~F.isnan(number)
     sign = F.when(negative, 2 * bias + 2).otherwise(0)
     head = F.when(special, 2 * bias + 1).otherwise(exponent) + sign
@@ -206,7 +206,7 @@ _MICROS_OF_DAY = 86_400 * 1_000_000
 
 
 def _in_unit(type: str, unit: str, time: Sql, truncate: bool) -> tuple[Sql, Check] | tuple[Sql]:
-    """Return a time as a number of units since 1970, and the check that no digits are left over."""
+    """Return a time as a number of units since 1970, and the check that no digits are lost."""
     micros, size = F.unix_micros(time), F.lit(1_000_000 // UNITS[unit])
     rest = F.pmod(micros, size)
     number = (micros - rest).div(size)
@@ -229,7 +229,7 @@ def _from_time(type: str, unit: str, time: Sql, truncate: bool) -> Checked:
 
 
 def _iso(micros: Sql) -> Sql:
-    """Return RFC 3339 in UTC, whatever the zone of the session, with as many decimals as the time has: none, three or six."""
+    """Return RFC 3339 in UTC, regardless of the session's zone, with no, three or six decimals, as needed."""
     of_day = F.pmod(micros, F.lit(_MICROS_OF_DAY))
     days = (micros - of_day).div(F.lit(_MICROS_OF_DAY)).cast("int")
 
@@ -255,9 +255,9 @@ def _from_date(date: Sql) -> Checked:
 
 
 def _from_decimal(name: str, number: Sql, scale: int, truncate: bool) -> Checked:
-    """Write a decimal of ``scale`` decimals with as many as its type has, by its digits: arithmetic could round it."""
+    """Write a decimal with as many decimals as its type has, by digits, because arithmetic could round it."""
     precision, places = map(int, name[len("decimal(") : -1].split(","))
-    # The only function that writes a decimal without an exponent under every configuration.
+    # Only this function writes a decimal without an exponent under every configuration.
     text = F.translate(F.format_number(number, scale), ",", "")
     digits = F.translate(text, "-", "")
     whole = F.substring_index(digits, ".", 1)

@@ -1,4 +1,4 @@
-"""The base class of stores of bytes, and a marker of stores that keep headers."""
+"""Base class of stores of bytes, and a marker of stores with headers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 ValueFormat: TypeAlias = Literal["plain", "timestamped", "headers"]
-"""The format of the values of a store; :mod:`letterhead.state.interfaces` shows the bytes."""
+"""Format of a store's values; :mod:`letterhead.state.interfaces` documents the bytes."""
 
 StoreType: TypeAlias = Literal["key-value", "window", "session", "versioned"]
 
@@ -112,7 +112,7 @@ class BytesStore:
 
 
 class KeyValueWrites(ABC):
-    """Writes of key-value stores of bytes that consist of other operations."""
+    """Write operations of key-value stores of bytes that are built from others."""
 
     @abstractmethod
     def get(self, key: bytes) -> bytes | None:
@@ -142,14 +142,14 @@ def check_time(time: int) -> None:
 
 
 def check_session_format(format: ValueFormat) -> None:
-    """Raise ValueError for a format that values of sessions cannot have."""
+    """Raise ValueError for a format that sessions do not support."""
     if format == "timestamped":
         raise ValueError("a session store is plain or has headers: a session's times are in its key")
 
 
 class _Marker(type):
     def __instancecheck__(cls, store: object) -> bool:
-        # The stores of this package have one class for all formats, so the format of the instance decides.
+        # Stores of this package have one class for all formats, so the format of the instance decides.
         marked = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
         return marked or super().__instancecheck__(store)
 

@@ -1,4 +1,4 @@
-"""The task that a store belongs to: the current record, the changelog, the cache."""
+"""Task of a store: the current record, the changelog, the cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 
 
 class Changelog(Protocol):
-    """Receives the changes of stores, in one topic for each store."""
+    """Destination of the changes of stores, with one topic for each store."""
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
         """Append one record to a partition."""
@@ -62,7 +62,7 @@ class ChangelogList:
 
 
 class StoreContext:
-    """The task that stores belong to; ``record`` is the record that is being processed.
+    """Task of some stores; ``record`` is the record that is being processed.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ CONSISTENCY_POSITION = "c"
 
 
 def changelog_topic(application_id: str, store: str) -> str:
-    """Return the name of a store's changelog topic, which its serdes receive too."""
+    """Return the name of a store's changelog topic, which is also passed to its serdes."""
     return f"{application_id}-{store}-changelog"
 
 
@@ -121,7 +121,7 @@ def with_position(headers: Headers, position: Position) -> Headers:
 
 
 def position_of(record: ChangelogRecord) -> tuple[ChangelogRecord, Position]:
-    """Separate the store's position from a record's headers; the position is empty if the record has none."""
+    """Separate the store's position from a record's headers; it is empty if the record has none."""
     headers = record.headers
     if len(headers) < 2 or tuple(headers[-2]) != CONSISTENCY_VERSION or headers[-1].key != CONSISTENCY_POSITION:
         return record, Position()

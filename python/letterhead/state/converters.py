@@ -1,6 +1,6 @@
-"""Convert changelog records to values of a store, and values of a store to changelog records.
+"""Convert changelog records to a store's values, and a store's values to changelog records.
 
-A changelog record has the payload as its value, with timestamp and headers beside it. A tombstone stays a tombstone.
+The value of a changelog record is the payload; timestamp and headers are separate. Tombstones are preserved.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = [
 RecordConverter: TypeAlias = Callable[[ChangelogRecord], ChangelogRecord]
 
 ChangelogFields: TypeAlias = tuple[bytes | None, int, Headers]
-"""The value, timestamp and headers of a changelog record."""
+"""Value, timestamp and headers of a changelog record."""
 
 Split: TypeAlias = Callable[[bytes, RecordContext], ChangelogFields]
-"""Splits a stored value into the fields of its changelog record."""
+"""Function that splits a stored value into the fields of its changelog record."""
 
 
 def converter_for(store_type: str, format: str) -> RecordConverter:
@@ -97,7 +97,7 @@ def _split_timestamped(value: bytes, context: RecordContext) -> ChangelogFields:
 
 def _split_headers(value: bytes, context: RecordContext) -> ChangelogFields:
     payload, timestamp, start, end = split_value(value, True)
-    headers = _new(LazyHeaders)  # without the call of __init__: this runs at every write
+    headers = _new(LazyHeaders)  # without calling __init__, because this runs at every write
     headers._encoded = value, start, end, None, None
     return payload, timestamp, headers
 

@@ -1,4 +1,4 @@
-"""Durations, which callers pass as milliseconds or as :class:`~datetime.timedelta`."""
+"""Convert durations from milliseconds or :class:`~datetime.timedelta`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Milliseconds: TypeAlias = "int | timedelta"
 
 
 def milliseconds(name: str, duration: object) -> int:
-    """Return a duration in milliseconds; the name of the parameter is for errors.
+    """Return a duration in milliseconds; errors contain the name of the parameter.
 
     Raises
     ------

@@ -25,10 +25,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VALID_TO_UNDEFINED = -1
-"""Returned by a put of the latest version, whose validity has no end yet."""
+"""Return value of a put of the latest version, whose validity has no end yet."""
 
 PUT_NOT_VALID = -(1 << 63)
-"""Returned by a put of a version that is older than the history retention, and was dropped."""
+"""Return value of a put of a version that was dropped because it is older than the history retention."""
 
 
 class VersionedBytes(NamedTuple):
@@ -55,7 +55,7 @@ class ChangelogRecord(NamedTuple):
 
 
 class Context(Protocol):
-    """The task that a store of bytes belongs to."""
+    """Task of a store of bytes."""
 
     @property
     def record(self) -> RecordContext | None:
@@ -106,7 +106,7 @@ class StoreIterator(Closing, Generic[K, V]):
         self._noun = noun
         self._on_close = on_close
         self._peeked: tuple[K, V] | DamagedRowError | None = None
-        self._unreadable: str | None = None  # the reason, if there is no next row
+        self._unreadable: str | None = None  # reason why there is no next row
 
     def __iter__(self) -> Self:
         if self._unreadable is not None:
@@ -172,7 +172,7 @@ class StoreIterator(Closing, Generic[K, V]):
         try:
             return next(self._rows)
         except StopIteration:
-            # After an exception, a generator ends like a generator that is exhausted.
+            # After an exception, a generator looks like an exhausted one.
             if self._unreadable is FAILED:
                 raise self._error(FAILED) from None
             self._unreadable = ENDED

@@ -1,4 +1,4 @@
-"""Reads of many rows. Each is one :class:`StoreScan`, so that a store or layer implements one method for all of them."""
+"""Reads of many rows, each a :class:`StoreScan`, so that a store or layer implements one method for all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class StoreScan(NamedTuple):
-    """The rows to read, and their order.
+    """Rows to read, and their order.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class StoreScan(NamedTuple):
     by_time: bool = False
     """Whether to read the rows of all keys, in order of time if the store has such an order."""
     prefix: Any = None
-    """Prefix of the keys, instead of bounds; key-value stores only."""
+    """Prefix of the keys, instead of bounds; only for key-value stores."""
 
     @classmethod
     def of_key(

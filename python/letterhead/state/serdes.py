@@ -88,7 +88,7 @@ class Serde(Generic[T]):
 
 
 class _CheckedSerde(Serde[T]):
-    """Checks the type of objects; subclasses convert objects that are not null."""
+    """Checks the type of objects; subclasses convert non-null objects."""
 
     _types: ClassVar[type | tuple[type, ...]]
     _write: Callable[..., bytes]
@@ -281,10 +281,10 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
         return None if data is None else self._decode(topic, data)
 
     def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
-        """Return the value of a row, which is named in the error for damaged headers."""
+        """Return the value of a row, which the error for damaged headers names."""
         payload, timestamp, start, end = split_value(data, True, self._message_bytes)
         if self._is_bytes:
-            # The headers are created at the first access, and __init__ is not called: this runs for every row.
+            # The headers are created on first access, and __init__ is skipped, because this runs for every row.
             lazy: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
             lazy._value, lazy._timestamp, lazy._headers = payload, timestamp, (data, start, end, origin, self._limits)
             return lazy
@@ -313,14 +313,14 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
         return None if data is None else self._decode(topic, data)
 
     def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
-        """Return the aggregation of a row, which is named in the error for damaged headers."""
+        """Return the aggregation of a row, which the error for damaged headers names."""
         payload, _, start, end = split_value(data, False, self._message_bytes)
         own = LazyHeaders(data, start, end, origin, self._limits)
         return AggregationWithHeaders(self.inner.deserialize(topic, own, payload), own)
 
 
 class StateSerdes(Generic[K, V]):
-    """The serdes of a store with the topic that is passed to them; a store has them as its attribute ``serdes``.
+    """Serdes of a store, with the topic that is passed to them; the attribute ``serdes`` of a store.
 
     The methods take the headers of the row. Without headers they warn and pass empty ones; Kafka Streams will remove
     those variants.
@@ -371,7 +371,7 @@ class StateSerdes(Generic[K, V]):
 
 
 def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, part: str) -> bytes | None:
-    """Serialize a key or a value; ``part`` is "key" or "value", for the error.
+    """Serialize a key or a value; errors contain ``part``: "key" or "value".
 
     Raises
     ------

@@ -77,7 +77,7 @@ class Builder:
         return self
 
     def with_errors(self, errors: ScanErrors) -> Self:
-        """Choose how a scan handles a row that cannot be read.
+        """Set the policy of scans for rows that cannot be read.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ def _builder(
     key_serde: Serde[Any] | None,
     value_serde: Serde[Any] | None,
 ) -> Builder:
-    """Return a builder of a class of stores, whose values have a format."""
+    """Return a builder of a class of stores with a value format."""
     if supplier is None:
         raise TypeError("supplier cannot be null")
     if supplier.store_type != store._store_type:

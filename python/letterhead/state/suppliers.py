@@ -62,7 +62,7 @@ class Supplier:
     format: ValueFormat | None = None
 
     def get(self, format: ValueFormat | None = None) -> Any:
-        """Make the store of bytes, not yet open; ``format`` applies if the supplier has none of its own."""
+        """Make the store of bytes, not yet open; ``format`` applies if the supplier does not set one."""
         return self.make(self.format or format or "headers")
 
 

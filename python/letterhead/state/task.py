@@ -24,16 +24,16 @@ __all__ = ["TaskProgress", "Task"]
 
 
 class TaskProgress(NamedTuple):
-    """The progress of a task, which an engine stores to resume the task later."""
+    """Progress of a task, which an engine stores to resume the task later."""
 
     stream_time: int
-    """The greatest timestamp seen so far; -1 before the first record."""
+    """Largest timestamp seen so far; -1 before the first record."""
     punctuations: tuple[int, ...]
-    """The next time of each punctuation that was scheduled in ``init``; -1 if it was cancelled."""
+    """Next time of each punctuation scheduled in ``init``; -1 if it was cancelled."""
 
 
 class Task:
-    """One instance of a topology, with its ``stores`` by name.
+    """Instance of a topology, with its ``stores`` by name.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Task:
         )
 
     def resume(self, progress: TaskProgress | None) -> None:
-        """Resume the task from its progress; ``None`` is the beginning.
+        """Resume the task from its progress; ``None`` means the beginning.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The values of stores: a value with its timestamp, its headers, or the time of its validity."""
+"""Values of stores: a value with its timestamp, its headers, or its period of validity."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 V = TypeVar("V")
 
 Origin: TypeAlias = tuple[str, RowKey]
-"""The name of the store and the key of the row that a value comes from."""
+"""Name of the store and key of the row from which a value comes."""
 
 EncodedHeaders: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
-"""A stored value, the start and end of its headers, its origin, and limits for reading it."""
+"""Stored value, start and end of its headers, its origin, and limits for reading it."""
 
 
 class LazyHeaders(Headers):
-    """Headers of a stored value that are parsed at the first access.
+    """Headers of a stored value that are parsed on first access.
 
     They are the bytes from ``start`` to ``end`` of a stored ``value``. If they are damaged, the first access raises
     :class:`DamagedRowError`, or :class:`~letterhead.errors.DecodeError` without an ``origin``.
@@ -67,15 +67,15 @@ class LazyHeaders(Headers):
         return True
 
     def unread(self) -> bytes | None:
-        """Return the encoded headers until they are parsed; ``None`` afterwards, as they may have been changed."""
+        """Return the encoded headers until they are parsed, then ``None``, because they may have been changed."""
         if self.parsed:
             return None
         value, start, end, _, _ = self._encoded
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
-        # `_items`, which all methods of Headers use, is unset until the first access. Once it is set, this method is not
-        # called again, and accesses cost the same as for any other headers.
+        # `_items`, which all methods of Headers use, is unset until the first access. Later accesses do not call this
+        # method, and cost the same as for any other headers.
         if name != "_items":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         items = self._items = self._read()
@@ -103,12 +103,12 @@ class LazyHeaders(Headers):
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Any:
-        # A selection of these headers is parsed already.
+        # Selecting from these headers has already parsed them.
         return Headers._with(items)
 
 
 class _WithHeaders:
-    """The base class of values with headers, which are parsed lazily; ``_fields`` are compared and shown."""
+    """Base class of values with headers, which are parsed lazily; ``_fields`` are compared and shown."""
 
     __slots__ = ("_headers",)
     _fields: ClassVar[tuple[str, ...]]

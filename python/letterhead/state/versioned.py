@@ -1,7 +1,7 @@
 """Versioned stores, over rows in memory or in RocksDB.
 
-The latest version of a key is a row of its own. The others are in segments, by the *end* of their validity: all versions
-that end in one segment of time are one row of it. Keys begin with the number of the segment, -1 for the latest versions.
+The latest version of a key has its own row. The others are in segments, by the *end* of their validity: all versions
+that end in one time segment share a row. Keys begin with the number of the segment, -1 for the latest versions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def default_segment_interval(history_retention: int) -> int:
 
 
 class VersionedStore(BytesStore):
-    """A store of versions, over rows that a subclass reads and writes.
+    """Store of versions, over rows that a subclass reads and writes.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ class VersionedStore(BytesStore):
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Write the records of a changelog: each is a version with the timestamp of its record.
 
-        The observed time advances with each record. (Kafka Streams starts with the time of the last one. A tombstone can
-        then be too old to be kept, and an earlier version that was logged after it would be valid again.)
+        The observed time advances with each record. (Kafka Streams starts with the time of the last one. A tombstone
+        can then be dropped as too old, so that an earlier version that was logged after it becomes valid again.)
         """
         self._check_open()
         for record in records:
@@ -175,7 +175,7 @@ class VersionedStore(BytesStore):
         raise NotImplementedError
 
     def _drop(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from one key up to another, which is excluded."""
+        """Delete the rows from one key to before another."""
         raise NotImplementedError
 
     def _key_from(self, key: bytes) -> bytes | None:
@@ -185,7 +185,7 @@ class VersionedStore(BytesStore):
     # Segments.
 
     def _find_segments(self) -> None:
-        """Find the existing segments: after the first key of a segment, continue with the first key behind the segment."""
+        """Find the existing segments: after the first key of a segment, skip to the first key after the segment."""
         self._observed = -1
         self._segments = []
         key = self._key_from(b"")
@@ -225,7 +225,7 @@ class VersionedStore(BytesStore):
             expired = self._segments.pop(0)
             self._drop(_INT64.pack(expired), _INT64.pack(expired + 1))
 
-    # Writing a version. All rows that it changes are written together.
+    # Writing a version. All changed rows are written together.
 
     def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         self._expire()
@@ -249,8 +249,9 @@ class VersionedStore(BytesStore):
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
         """Put a version after the latest version, which moves to the segment in which it ends; or replace it."""
         rows: list[tuple[bytes, bytes | None]] = []
-        # A tombstone has no latest row. At the time of the latest version nothing moves, but the segment of that time must
-        # still record the deletion. Otherwise, a version that arrives later with an earlier time would become the latest.
+        # A tombstone has no latest row. At the time of the latest version nothing moves, but the segment of that time
+        # must still record the deletion. Otherwise, a version that arrives later with an earlier time would become the
+        # latest.
         if timestamp > latest.timestamp or value is None:
             segment = self._live_segment(timestamp)
             if segment is not None:
@@ -266,7 +267,7 @@ class VersionedStore(BytesStore):
         if replaced.valid_from == timestamp:
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
-            # The version that was valid so far now ends in an older segment.
+            # The previously valid version now ends in an older segment.
             older = self._live_segment(timestamp)
             if older is not None:
                 rows.append(self._append_to_segment(older, key, replaced.valid_from, timestamp, replaced.value))
@@ -282,7 +283,7 @@ class VersionedStore(BytesStore):
         if value is not None:
             self._write([(LATEST + key, Latest(timestamp, value).write())])
             return
-        # A tombstone has no latest row: the segment of its time records that the key was deleted.
+        # A tombstone has no latest row, so the segment of its time records the deletion.
         segment = self._live_segment(timestamp)
         if segment is not None:
             self._write([self._append_to_segment(segment, key, timestamp, timestamp, None)])
@@ -296,7 +297,7 @@ class VersionedStore(BytesStore):
         if row is None:
             row = SegmentRow.of_version(timestamp, next_start, value)
         elif row.next <= timestamp:
-            # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
+            # The versions of the row ended earlier: the key was deleted in this segment, and has had no value since.
             row.insert_as_latest(timestamp, next_start, value)
         else:
             row.insert_as_earliest(timestamp, value)

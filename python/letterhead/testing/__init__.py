@@ -32,7 +32,7 @@ _STRATEGIES = ("encoded", "headers", "keys", "messages", "values")
 def __getattr__(name: str) -> Any:
     if name not in _STRATEGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # A missing package is not an AttributeError, which would look like a misspelt name.
+    # An AttributeError for a missing package would look like a misspelt name.
     with install_hint(f"letterhead.testing.{name}", "hypothesis"):
         import hypothesis  # noqa: F401
     return getattr(importlib.import_module("letterhead.testing.strategies"), name)

@@ -22,7 +22,7 @@ _MAX_CHARACTERS = 64
 def assert_headers_equal(left: Any, right: Any) -> None:
     """Raise if headers differ in number, order, keys, types or bits.
 
-    Null differs from empty, and a typed value from its bytes. Columns and frames are compared row by row.
+    Null differs from empty, and a typed value from its bytes. Columns and DataFrames are compared row by row.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _headers(side: Any) -> Headers | None:
 
 
 def _rows(side: Any) -> Rows:
-    """Return the headers of all rows of a column or a frame."""
+    """Return the headers of all rows of a column or a DataFrame."""
     import pyarrow as pa
 
     if side is None:
@@ -122,7 +122,7 @@ def _rows_difference(left: Rows, right: Rows) -> str:
 
 
 def _difference(left: Headers | None, right: Headers | None) -> str | None:
-    """Return two lists of headers line by line, with an explanation of the difference; None if they are equal."""
+    """Return two lists of headers line by line with an explanation of the difference; None if they are equal."""
     if left == right:
         return None
     if left is None or right is None:
@@ -130,7 +130,7 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
     lines = []
     for operation, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if operation == "equal":
-            # A header that only moved up or down is shown at its position on the right.
+            # A header that only moved is shown at its position on the right.
             lines += [f"  {index}  {_format_header(right[index])}" for index in range(c, d)]
             continue
         lines += [f"- {index}  {_format_header(left[index])}" for index in range(a, b)]
@@ -139,7 +139,7 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
 
 
 def _explain(left: Headers, right: Headers) -> list[str]:
-    """Return an explanation of the first difference, if it is one that is easily overlooked."""
+    """Return an explanation of the first difference, if it is easily overlooked."""
     if sorted(map(repr, left)) == sorted(map(repr, right)):
         return ["the headers are the same, in another order"]
     if left.unique() == right.unique() and len(left) != len(right):
@@ -183,7 +183,7 @@ def _format_value(value: HeaderValue) -> str:
     if text is None:
         return _hex(value)
     shown = f"{text[:_MAX_CHARACTERS]!r}" + (f"… {len(value)} bytes" if len(text) > _MAX_CHARACTERS else "")
-    # Two texts can look alike outside ASCII.
+    # Different text outside ASCII can look alike.
     return shown if text.isascii() else f"{shown} ({_hex(value)})"
 
 

@@ -19,13 +19,13 @@ ALL_TYPES = [*VALUE_TYPES, "type-16", "type-200", "type-255"]
 
 
 class Traits(NamedTuple):
-    """Properties of a format that can be written."""
+    """Properties of a writable format."""
 
     keys: str  # "text", "int" or "typed"
     types: list[str]  # types of values; empty if values have none
-    checks: str  # the check of typed values by the reader: "nothing", "size" or "value"
+    checks: str  # check of typed values by the reader: "nothing", "size" or "value"
     nulls: bool  # whether a value can be null
-    least: int  # fewest bytes of a key or a value
+    least: int  # minimum length of a key or a value
     fields: list[str]  # fields of a message, or ["headers"]
 
 
@@ -43,7 +43,7 @@ def _traits(row: dict[str, Any]) -> Traits:
 
 
 FORMATS: dict[str, Traits] = {row["name"]: _traits(row) for row in _native.formats() if row["is_target"]}
-"""The formats that can be written, by name."""
+"""Writable formats by name."""
 
 # --- keys and values -------------------------------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ FEW_KEYS: dict[str, list[Any]] = {
         ("type-200", b"x"),
     ],
 }
-"""Keys by form; few, so that they repeat."""
+"""Few keys by form, so that they repeat."""
 
 _number_texts = st.from_regex(r"-?0*[0-9]{0,4}", fullmatch=True) | st.integers(-(2**129), 2**129).map(str)
 _float_texts = (
@@ -83,11 +83,11 @@ _ends = st.sampled_from([b"\0", b"\x7f", b"\x80", b"\xff"]).flatmap(
 )
 data = _sized | _ends | _texts | st.binary(max_size=5)
 values = st.none() | data
-"""Values of formats without types."""
+"""Values of untyped formats."""
 
 
 def bits(type: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
-    """Return a strategy for the bits of a type, by the check of the reader of a format."""
+    """Return a strategy for the bytes of a type, according to the checks of a format's reader."""
     width = VALUE_TYPES.get(type)
     if checks == "value" and type == "bool":
         return st.sampled_from([b"\0", b"\1"])
@@ -112,7 +112,7 @@ def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
 
 
 def _key(type: str, bits: bytes) -> Any:
-    """Return a typed key; a string that is UTF-8 becomes text, the only form of such a key."""
+    """Return a typed key; a UTF-8 string becomes text, the only form of such a key."""
     try:
         return bits.decode() if type == "string" else (type, bits)
     except UnicodeDecodeError:
@@ -127,7 +127,7 @@ def _typed_values(types: list[str], checks: str, least: int) -> st.SearchStrateg
 
 
 def header_values(traits: Traits) -> st.SearchStrategy[Any]:
-    """Return a strategy for the type and the bits of values."""
+    """Return a strategy for the type and the bytes of values."""
     typed: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= traits.least))
     if traits.types:
         typed = _typed_values(traits.types, traits.checks, traits.least)
@@ -135,7 +135,7 @@ def header_values(traits: Traits) -> st.SearchStrategy[Any]:
 
 
 def headers(format: str) -> st.SearchStrategy[list[Any]]:
-    """Return a strategy for headers that a format carries without loss; half of the examples repeat two keys."""
+    """Return a strategy for headers that a format holds without loss; half of the examples repeat two keys."""
     traits = FORMATS[format]
     typed = header_values(traits)
     two = st.sampled_from(FEW_KEYS[traits.keys][:2])
@@ -164,11 +164,11 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def messages(format: str) -> st.SearchStrategy[Any]:
-    """Return a strategy for messages that a format carries without loss: headers, or a dict of fields."""
+    """Return a strategy for messages that a format holds without loss: headers, or a dict of fields."""
     fields = FORMATS[format].fields
     if fields == ["headers"]:
         return headers(format)
-    # Numbers of Iggy are unsigned.
+    # Iggy's numbers are unsigned.
     numbers = naturals if format.startswith("iggy") else int64s
     drawn = {**FIELDS, **dict.fromkeys(("offset", "timestamp", "origin_timestamp"), numbers)}
     return st.fixed_dictionaries({name: headers(format) if name == "headers" else drawn[name] for name in fields})

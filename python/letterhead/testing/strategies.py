@@ -21,7 +21,7 @@ __all__ = ["encoded", "headers", "keys", "messages", "values"]
 
 
 def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
-    """Return a strategy for keys of a format: text, numbers of 32 bits, or values of any type.
+    """Return a strategy for keys of a format: text, 32-bit integers, or typed values.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
 
 
 def values(format: str = "kafka") -> st.SearchStrategy[HeaderValue]:
-    """Return a strategy for values of a format: bytes, or values of all its types; null if it has null."""
+    """Return a strategy for values of a format: bytes, or values of all its types; also null if it supports null."""
     return plain.header_values(_traits(format)).map(lambda drawn: _value(*drawn))
 
 

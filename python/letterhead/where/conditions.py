@@ -1,4 +1,4 @@
-"""Operands and conditions as users write them: :func:`col` is the entry point."""
+"""Operands and conditions in the form that users write: :func:`col` is the entry point."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from letterhead.values import Value
 __all__ = ["Condition", "Logic", "Operand", "Predicate", "Where", "all_of", "col", "parts_of", "predicates_in"]
 
 MAX_DEPTH = 30
-"""Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
+"""Maximum nesting of ``not``, ``and`` and ``or``; the number of conditions on one level is unlimited."""
 
 ANY = "binary:any"
-"""The type of an operand that a condition tests for null alone, so that it needs no type."""
+"""Type of an operand that is only tested for null, so that it needs no type."""
 
 EVERY = "binary:every"
-"""The type of an operand that stands for the headers of all keys."""
+"""Type of an operand for the headers of all keys."""
 
 DEPTH_HINT = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparisons, and each with its operands swapped."""
+"""Comparisons, with the operator after swapping the operands."""
 
 _LITERALS = (str, bytes, bool, int, float, date, datetime, Decimal, uuid.UUID, Value)
 
@@ -54,7 +54,7 @@ class Condition:
 
 
 Where: TypeAlias = Condition | str
-"""The types that ``where`` accepts: a condition, or SQL text."""
+"""Types accepted by ``where``: a condition, or SQL text."""
 
 
 class Logic(Condition):
@@ -65,7 +65,7 @@ class Logic(Condition):
         self.parts = parts
 
     def flat(self) -> list[Condition]:
-        """Return the parts of a chain of ``and``, or of ``or``, which may be longer than Python can recurse."""
+        """Return the parts of a chain of ``and``, or of ``or``, which may be longer than Python's recursion limit."""
         if self.name == "not":
             return [*self.parts]
         parts: list[Condition] = []
@@ -88,13 +88,13 @@ class Logic(Condition):
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition | None:
-    """Return the condition that all of some conditions are true; None if there are none."""
+    """Return the conjunction of some conditions; None if there are none."""
     parts = [*conditions]
     return _chain("and", parts) if parts else None
 
 
 def parts_of(condition: Condition) -> list[Condition]:
-    """Return the conditions that are all true where a condition is."""
+    """Return conditions whose conjunction is the condition."""
     return condition.flat() if isinstance(condition, Logic) and condition.name == "and" else [condition]
 
 
@@ -110,7 +110,7 @@ def predicates_in(condition: Condition) -> Iterator[Predicate]:
 
 
 def _chain(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:
-    """Return conditions combined as operators combine them."""
+    """Return conditions combined as by operators."""
     if name == "not":
         return Logic(name, *parts)
     return reduce(partial(Logic, name), parts)
@@ -302,7 +302,7 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
 
 
 def literal_text(literal: Any) -> str:
-    """Return a literal as Python writes it; Python refuses to write integers of thousands of digits."""
+    """Return a literal in Python's syntax; Python cannot format integers of thousands of digits."""
     if isinstance(literal, int) and literal.bit_length() > 200:
         return f"(an integer of {literal.bit_length():,} bits)"
     return repr(literal)

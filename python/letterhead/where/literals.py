@@ -1,4 +1,4 @@
-"""Literals of conditions as values of the types that they are compared with: :func:`literals_of`."""
+"""Convert literals of conditions to the types of their operands: :func:`literals_of`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ZonedText", "literals_of", "type_of_literal"]
 
 
 class ZonedText(str):
-    """A literal of SQL text, with the zone of times in it that name none."""
+    """Literal of SQL text, with the zone for times without one."""
 
     zone: tzinfo
 
@@ -32,7 +32,7 @@ _EXPECTED = {"string": "str", "char": "str", "binary": "bytes", "bool": "True or
 
 
 def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
-    """Return the type of a header that a literal without a declared type is compared with; None if it has none."""
+    """Return the type of an undeclared header that is compared with a literal; None if there is none."""
     if isinstance(literal, Value):
         return literal.type
     if format_has_types and isinstance(literal, bool | int | float):
@@ -42,7 +42,7 @@ def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
 
 
 def literals_of(condition: Predicate, type: str) -> tuple[Any, ...]:
-    """Return the literals of a test as values of a type; raise ValueError for one that no value of the type can equal."""
+    """Return the literals of a test as values of a type; raise ValueError for one that never equals such a value."""
     try:
         return tuple(_literal(literal, type, condition.name) for literal in condition.literals)
     except ValueError as error:
@@ -61,7 +61,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     if base in ("string", "char") and isinstance(literal, str):
         return str(literal)
     if base == "binary" and isinstance(literal, str | bytes):
-        # SQL has no other common literal for bytes that are text, which nearly all keys of records are.
+        # SQL has no common literal for text as bytes, but nearly all keys of records are such bytes.
         return literal.encode() if isinstance(literal, str) else literal
     if base == "bool" and isinstance(literal, bool):
         return literal
@@ -86,7 +86,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
 
 
 def _kind_of(literal: Any) -> str:
-    """Return the name of a literal's type for an error; text is called text, also if it has a zone."""
+    """Return the name of a literal's type for an error; text with a zone is called text, too."""
     return "text" if isinstance(literal, str) else literal.__class__.__name__
 
 
@@ -105,7 +105,7 @@ def _unscale(literal: Any, scale: int) -> int:
     """Return a literal as a number of units of the last decimal."""
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
         raise ValueError(f"a decimal is not compared with {_kind_of(literal)}: pass a Decimal or a number")
-    # The text of a float is the decimal that was written. A context rounds to its number of digits.
+    # The text of a float is the decimal that was written. A decimal context would round it.
     number = Decimal(str(literal))
     with localcontext(prec=len(number.as_tuple().digits) + 1):
         number = number.scaleb(scale)
@@ -122,7 +122,7 @@ def _float(literal: float, base: str, test: str) -> float:
         number = math.inf
     if number != literal and literal == literal:
         raise ValueError(f"{literal_text(literal)} has no exact {base}")
-    # For an order, any double can be compared with values of 32 bits.
+    # For an order comparison, any double can be compared with 32-bit values.
     if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
         near = _nearest_float32(number)
         if near != number:

@@ -1,4 +1,4 @@
-"""Fields inside of structs as columns of a table: ``redpanda.partition``, and the only headers, as Redpanda's tables have them."""
+"""Fields of structs as columns of a table: ``redpanda.partition``, and the only headers, as in Redpanda's tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def find_nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
-    """Return the path of each field inside of structs, by the names on it with dots between them.
+    """Return the path of each field within structs, keyed by its names joined with dots.
 
-    A name that is a column, or that two fields have, is left out. ``headers`` is the only field of headers with this name.
+    Names that are columns, or belong to two fields, are omitted. ``headers`` is included if only one field has this
+    name.
     """
     import pyarrow as pa
 
@@ -35,7 +36,7 @@ def find_nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
 
 
 def with_nested_columns(schema: pa.Schema, paths: Mapping[str, tuple[str, ...]]) -> pa.Schema:
-    """Return a schema with fields inside of structs as its last columns."""
+    """Return a schema with fields of structs appended as columns."""
     for name, (root, *names) in paths.items():
         field = schema.field(root)
         for inner in names:
@@ -45,7 +46,7 @@ def with_nested_columns(schema: pa.Schema, paths: Mapping[str, tuple[str, ...]])
 
 
 def append_nested_columns(batch: pa.RecordBatch, paths: Mapping[str, tuple[str, ...]]) -> pa.RecordBatch:
-    """Return a batch with fields inside of structs as its last columns; they are null where a struct is null."""
+    """Return a batch with fields of structs appended as columns, which are null where a struct is null."""
     import pyarrow.compute as pc
 
     for name, (root, *names) in paths.items():

@@ -1,4 +1,4 @@
-"""Conditions from what users pass: conditions, and SQL text."""
+"""Conditions from arguments: conditions, and SQL text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from letterhead.where.conditions import Condition, Operand
 __all__ = ["as_condition", "parse"]
 
 _FOREIGN = {"pyarrow.Expression": "pyarrow.compute.field", "polars.Expr": "polars.col"}
-"""Expressions of other libraries, and their function for a column."""
+"""Expression types of other libraries, with their function for a column."""
 
 
 def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
-    """Read a condition from SQL text.
+    """Parse a condition from SQL text.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def as_condition(where: Any) -> Condition:
         return parse(where)
     hint = f": compare it, as in {where!r} == True" if isinstance(where, Operand) else ""
     if (of := _FOREIGN.get(f"{type(where).__module__.partition('.')[0]}.{type(where).__name__}")) is not None:
-        # Neither library has an interface to walk an expression whose columns have no types yet.
+        # Neither library has an interface to traverse expressions whose columns have no types yet.
         hint = f": write letterhead.col in place of {of}, with the same operators, or SQL text"
     raise TypeError(
         f"where must be a condition such as col('tenant') == 'acme', or SQL text, not {type(where).__name__}{hint}"

@@ -1,6 +1,6 @@
 """Resolve the names in a condition to record fields and headers, and convert its literals to their types.
 
-:func:`resolve` is the entry point; the compiled core evaluates what :meth:`Filter.program` returns.
+:func:`resolve` is the entry point; the compiled core evaluates the result of :meth:`Filter.program`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Operand: TypeAlias = "ColumnSpec | str"
-"""A header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
+"""Header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
 
 
 class Step(NamedTuple):
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A condition as the compiled core takes it."""
+    """Condition in the form of the compiled core."""
 
     headers: list[ColumnSpec]
     fields: list[str]
@@ -54,7 +54,7 @@ class Program(NamedTuple):
 
 
 class ResolvedTest(NamedTuple):
-    """A test of a header or of a field."""
+    """Test of a header or of a field."""
 
     operand: Operand
     quantifier: str
@@ -70,7 +70,7 @@ class ResolvedLogic(NamedTuple):
 
 
 Node: TypeAlias = "ResolvedTest | ResolvedLogic | bool | None"
-"""A condition, or its truth if that is known: true, false or null."""
+"""Condition, or its truth if it is constant: true, false or null."""
 
 
 @lru_cache
@@ -88,7 +88,8 @@ def fields_of_format(format: str) -> Mapping[str, str]:
 def resolve(where: Where | None, fields: Mapping[str, str], headers: Columns | None = None) -> Filter | None:
     """Return the filter for a source with these record fields and ``headers``.
 
-    A field has a type that headers have, such as ``int64`` or ``timestamp_ms``. With the type ``""``, it is only tested for null.
+    A field has a type of headers, such as ``int64`` or ``timestamp_ms``. With the type ``""``, it is only tested for
+    null.
     """
     if where is None:
         return None
@@ -97,7 +98,7 @@ def resolve(where: Where | None, fields: Mapping[str, str], headers: Columns | N
 
 
 def filter_of(where: Where | Filter | None, format: str, specs: Sequence[ColumnSpec] = ()) -> Filter | None:
-    """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
+    """Return the filter for messages of a format; a filter that a reader has already resolved is returned unchanged."""
     if where is None or isinstance(where, Filter):
         return where
     info = format_info(format)
@@ -112,7 +113,7 @@ def _resolve(where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec
 
 
 def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
-    """Add a condition on offsets: from ``start`` to before ``end``, or unknown because the message cannot be read."""
+    """Add a condition on offsets: from ``start`` to before ``end``, or unknown because the message is unreadable."""
     tests = [
         ResolvedTest("offset", "", name, literals)
         for name, literals in (("is_null", ()), (">=", (start,)), ("<", (end,)))
@@ -123,7 +124,7 @@ def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
 
 
 class Filter:
-    """A condition whose operands have been resolved to record fields and header columns."""
+    """Condition whose operands are resolved to record fields and header columns."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -135,7 +136,7 @@ class Filter:
         return hash(self.node)
 
     def bind(self, constants: Mapping[str, Any]) -> Filter:
-        """Return the filter for messages that have these values in some fields."""
+        """Return the filter for messages with constant values in some fields."""
 
         def evaluate(test: ResolvedTest) -> Node:
             if isinstance(test.operand, str) and test.operand in constants:
@@ -150,7 +151,7 @@ class Filter:
 
     @property
     def constant(self) -> bool | None:
-        """True if all messages are selected, False if none are; ``None`` if that depends on the message."""
+        """True if all messages are selected, False if none are; ``None`` if it depends on the message."""
         return None if isinstance(self.node, ResolvedTest | ResolvedLogic) else bool(self.node)
 
     @property
@@ -160,7 +161,7 @@ class Filter:
 
     @property
     def program(self) -> Program:
-        """The condition for the compiled core."""
+        """Condition for the compiled core."""
         steps: list[Step] = []
         operands = {operand: index for index, operand in enumerate([*self.headers, *self.fields])}
 
@@ -168,7 +169,7 @@ class Filter:
             if isinstance(node, ResolvedLogic):
                 for part in node.parts:
                     add(part)
-                # With more than two parts, each further step joins a part with the ones before it.
+                # With more than two parts, each further step combines a part with the previous ones.
                 steps.extend([Step(node.name)] * max(1, len(node.parts) - 1))
             elif isinstance(node, ResolvedTest):
                 index = operands[node.operand]
@@ -176,14 +177,14 @@ class Filter:
                     steps.extend([Step("is_null", index), Step("not")])
                 else:
                     steps.append(Step(node.name, index, node.quantifier, node.literals))
-            else:  # null, or false in place of the whole condition: both select nothing
+            else:  # null, or false for the whole condition: both select nothing
                 steps.append(Step("null"))
 
         add(self.node)
         return Program(self.headers, self.fields, steps)
 
     def truths(self, columns: Mapping[Operand, pa.Array], rows: int) -> pa.BooleanArray:
-        """Return the truth for each row; null where it is unknown, as it is of an operand that has no column."""
+        """Return the truth for each row; null where it is unknown, as for an operand without a column."""
         import pyarrow as pa
 
         if isinstance(self.node, bool):
@@ -193,12 +194,12 @@ class Filter:
 
     @property
     def headers(self) -> list[ColumnSpec]:
-        """The headers that the condition tests, each once."""
+        """Distinct headers in the condition."""
         return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, ColumnSpec)))
 
     @property
     def fields(self) -> list[str]:
-        """The fields that the condition tests, each once."""
+        """Distinct fields in the condition."""
         return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, str)))
 
     def tests(self) -> list[ResolvedTest]:
@@ -212,7 +213,7 @@ class Filter:
         return tests_in(self.node)
 
     def bounds(self, field: str) -> tuple[int | None, int | None]:
-        """Return the least and the greatest value of an integer field that a selected message can have."""
+        """Return the smallest and largest value of an integer field in selected messages."""
         return _find_implied_bounds(self.node, field, negated=False)
 
 
@@ -299,7 +300,7 @@ def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
         return spec
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
-        # Any type will do. A header with a null value exists.
+        # Any type will do, because a header with a null value exists.
         header = name if field is None or field.key is None else field.key
         return ColumnSpec("where", native_key(header), "binary:exists" if condition.name == "exists" else ANY)
     if field is None:
@@ -366,7 +367,7 @@ def _find_implied_bounds(node: Node, field: str, negated: bool) -> tuple[int | N
         return _find_implied_bounds(node.parts[0], field, not negated)
     bounds = [_find_implied_bounds(part, field, negated) for part in node.parts]
     lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
-    # A negated `or` selects what an `and` of the negated parts selects.
+    # A negated `or` is an `and` of the negated parts.
     if (node.name == "and") != negated:
         return max(_not_none(lows), default=None), min(_not_none(highs), default=None)
     return (None if None in lows else min(_not_none(lows))), (None if None in highs else max(_not_none(highs)))

@@ -1,4 +1,4 @@
-"""Conditions on the rows of tables, stores and mapped records: :class:`RowFilter`."""
+"""Evaluate conditions on the rows of tables, stores and mapped records: :class:`RowFilter`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Examined", "RowFilter", "field_type"]
 
 
 class Examined(NamedTuple):
-    """The truth of a condition for each row, null where it is unknown, and the errors of each row, null for a row without one.
+    """Truth of a condition for each row, null where it is unknown, and the errors of each row, null without errors.
 
     ``errors`` is None if the condition tests no headers, or if errors are not returned in a column.
     """
@@ -35,7 +35,7 @@ class Examined(NamedTuple):
 
     @property
     def selected(self) -> pa.BooleanArray:
-        """The rows that the condition selects, as a mask."""
+        """Mask of the rows that the condition selects."""
         import pyarrow.compute as pc
 
         return pc.fill_null(self.truths, False)
@@ -73,10 +73,10 @@ class RowFilter:
         known = {name: type for name, type in fields.items() if name != "headers"}
         self._filter = require(resolve(where, known, headers), "the condition")
         self._operands = self._filter.headers
-        # Output columns have the index of their header as name: a condition can read a key as several types.
+        # Output columns are named by the index of their header, because a condition can read a key as several types.
         self._specs = [spec._replace(name=str(index)) for index, spec in enumerate(self._operands)]
         self.fields = frozenset(self._filter.fields)
-        """Names of the columns that the condition tests."""
+        """Names of the columns in the condition."""
         self._unseen_keys = {spec.name: spec.key for spec in self._specs if spec.type != EVERY}
         self._tested = False
         self._format = format
@@ -90,7 +90,7 @@ class RowFilter:
 
     @property
     def unseen_headers(self) -> list[NativeKey]:
-        """Keys of headers that no row had which was tested for headers."""
+        """Keys of headers that no examined row has."""
         return [*self._unseen_keys.values()] if self._tested else []
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
@@ -109,10 +109,10 @@ class RowFilter:
         return batch.filter(selected), errors
 
     def examine(self, columns: Mapping[str, pa.Array], messages: pa.Array | None, rows: int) -> Examined:
-        """Test the rows, whose headers are in ``messages``.
+        """Evaluate the condition on rows, whose headers are in ``messages``.
 
-        Only of rows that columns do not exclude, headers are read. Their errors are raised, or with ``errors="column"``
-        returned; those with column "where" leave the condition undecided.
+        Headers are only read in rows that columns do not exclude. Their errors are raised, or returned with
+        ``errors="column"``; those with column "where" leave the condition undecided.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -145,7 +145,7 @@ class RowFilter:
         attributed = [
             found
             and [
-                # A header that was not read may replace the value that was tested.
+                # An unread header could override the tested value.
                 detail | {"column": None if is_true and (certain or detail["code"] != "incomplete") else "where"}
                 for detail in found
             ]
@@ -156,7 +156,7 @@ class RowFilter:
         return Examined(truths, pa.array(attributed, errors.type))
 
     def _note_seen(self, messages: pa.Array, values: Mapping[str, pa.Array]) -> None:
-        """Note the headers that a row has, also with a null value."""
+        """Note the headers of a row, including those with a null value."""
         if not len(messages):
             return
         self._tested = True
@@ -181,7 +181,7 @@ def _has_value(column: pa.Array) -> bool:
 
 
 def field_type(type: pa.DataType) -> str:
-    """Return the type of a column in a condition; empty if it is only tested for null."""
+    """Return the type of a column for conditions; empty if it can only be tested for null."""
     import pyarrow as pa
 
     types = pa.types
@@ -190,7 +190,7 @@ def field_type(type: pa.DataType) -> str:
     if types.is_timestamp(type):
         return "timestamp" if type.unit in ("us", "ns") else "timestamp_ms"
     if types.is_decimal(type):
-        # The core compares decimals as integers of 128 bits, and literals have no negative scale.
+        # The core compares decimals as 128-bit integers, and literals have no negative scale.
         return f"decimal({type.precision},{type.scale})" if type.precision <= _MAX_DIGITS and type.scale >= 0 else ""
     for name, matches in (
         ("int64", types.is_integer), ("float64", types.is_floating), ("bool", types.is_boolean), ("date", types.is_date),
@@ -204,4 +204,4 @@ def field_type(type: pa.DataType) -> str:
 
 
 _MAX_DIGITS = 38
-"""Decimal digits that 128 bits hold."""
+"""Maximum number of decimal digits in 128 bits."""

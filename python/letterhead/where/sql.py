@@ -24,7 +24,7 @@ with install_hint("a condition as SQL text", "letterhead[sql]"):
 __all__ = ["condition_of_sql"]
 
 
-# Names of types stay as written: int8 has one byte here, and eight in other dialects.
+# Names of types are kept as written: int8 has one byte here, and eight in other dialects.
 _KEYWORDS: dict[str, Any] = {
     word: token
     for word, token in tokens.Tokenizer.KEYWORDS.items()
@@ -34,7 +34,7 @@ _KEYWORDS: dict[str, Any] = {
 
 _TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
 
-# Token for PRESENT: any that conditions do not use otherwise. Where a name is expected, PRESENT is a name.
+# Token for PRESENT, otherwise unused in conditions. Where a name is expected, PRESENT is a name.
 _PRESENT = _TOKENS.DICTIONARY
 
 
@@ -54,7 +54,7 @@ class _Where(Dialect):
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 _MAX_PART_CHARS = 80
-"""Characters of a part that an error shows."""
+"""Maximum number of characters of a part in an error."""
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
@@ -77,13 +77,13 @@ _ARGUMENTS: dict[Any, frozenset[str]] = {
     exp.Literal: _THIS | {"is_string"},
     exp.Null: frozenset(),
 }
-"""The supported arguments of each supported expression; any other argument changes its meaning and is rejected.
+"""Supported arguments of each expression; any other argument would change its meaning and is rejected.
 
 The table of a column is rejected later, by an error that names the remedy."""
 
 
 def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
-    """Return the condition that SQL text spells; :func:`letterhead.where.parse` documents it."""
+    """Return the condition in SQL text; :func:`letterhead.where.parse` documents the syntax."""
     check_utf8("where: the text", text)
     if "`" in _TEXT.sub("", text):
         names = "\"content-type\", or headers['content-type']"
@@ -107,8 +107,8 @@ def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
 
 
 def _check_depth(text: str) -> None:
-    """Reject text that the parser would recurse into too deeply, before it does."""
-    # The number of prefixes, such as NOT, after each open parenthesis.
+    """Reject deeply nested text before the parser recurses into it."""
+    # Number of prefixes, such as NOT, after each open parenthesis.
     prefixes = [0]
     for token in _Where().tokenize(text):
         if token.token_type in (_TOKENS.L_PAREN, _TOKENS.L_BRACKET):
@@ -125,14 +125,14 @@ def _check_depth(text: str) -> None:
 
 
 class _SqlTranslator:
-    """Translates the expressions of a text into conditions."""
+    """Translates expressions of SQL text to conditions."""
 
     def __init__(self, text: str, timezone: tzinfo | None) -> None:
         self._text = text
         self._timezone = timezone
 
     def condition(self, node: Any) -> Condition:
-        """Translate an expression into a condition."""
+        """Translate an expression to a condition."""
         self._check(node)
         match node:
             case exp.Paren():
@@ -184,7 +184,7 @@ class _SqlTranslator:
         raise self._error(node, "it is not supported")
 
     def _chain(self, node: Any) -> list[Any]:
-        """Return the parts of a chain of AND, or of OR. A chain may be longer than Python can recurse."""
+        """Return the parts of a chain of AND, or of OR, which may be longer than Python's recursion limit."""
         parts = []
         while type(node.this) is type(node):
             parts.append(node.expression)
@@ -209,7 +209,7 @@ class _SqlTranslator:
         return self._operand(left)._compared(name, self._literal(right))
 
     def _advice(self, left: Any, right: Any) -> str:
-        """Return how to write the other side of a comparison, if that can be told."""
+        """Return advice for writing the other side of a comparison, if possible."""
         if isinstance(right, exp.Column):
             return f": write text in single quotes: '{right.name}'"
         if isinstance(right, exp.Sub) and all(isinstance(part, exp.Literal) for part in right.flatten()):
@@ -266,7 +266,7 @@ class _SqlTranslator:
         is_header = isinstance(node.this, exp.Column) and node.this.sql() == "headers"
         if not is_header or others or not isinstance(key, exp.Literal) or not key.is_string:
             raise self._error(node, "write a header as headers['key']")
-        # A key with a type is a header, whatever its name.
+        # A typed key is a header, whatever its name.
         return col(key.this, type or "string")
 
     def _literal(self, node: Any) -> Any:
@@ -329,7 +329,7 @@ class _SqlTranslator:
         return text
 
     def _check(self, node: Any) -> None:
-        """Reject arguments of an expression that this module does not read."""
+        """Reject unsupported arguments of an expression."""
         known = _ARGUMENTS.get(type(node))
         if known is None:
             hint = ": to ignore case, write ILIKE" if isinstance(node, exp.Lower | exp.Upper) else ""

@@ -1,4 +1,4 @@
-"""The commands of `letterhead group`, their options and help; the modules that do the work are imported when needed."""
+"""Commands of `letterhead group` with options and help; the modules that implement them are imported when needed."""
 
 from __future__ import annotations
 

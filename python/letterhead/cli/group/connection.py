@@ -18,7 +18,7 @@ __all__ = ["connect"]
 
 @contextmanager
 def connect(cluster: Cluster) -> Iterator[KafkaClient]:
-    """Return a client, and report its errors as failures of the command."""
+    """Yield a client, and report its errors as failures of the command."""
     with reading_errors():
         from letterhead.kafka.client import KafkaClient
         from letterhead.kafka.settings import reader_settings

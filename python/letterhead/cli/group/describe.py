@@ -33,7 +33,7 @@ def run_list(cluster: Cluster, *, json: bool) -> int:
 
 
 def run_describe(cluster: Cluster, name: str, *, json: bool) -> int:
-    """Print the members of a group, and how far it is."""
+    """Print the members of a group and its positions."""
     with connect(cluster) as client:
         group = describe_group(client, name)
     if json:

@@ -1,4 +1,4 @@
-"""The options that name the brokers of groups."""
+"""Options for the brokers of groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Cluster", "cluster"]
 
 
 class Cluster(NamedTuple):
-    """The brokers that have the groups, and how to connect to them."""
+    """Brokers of the groups, and connection options."""
 
     servers: str | None
     settings: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""`letterhead group reset`: show which offsets a group would get, and commit them."""
+"""`letterhead group reset`: show the new offsets of a group, and commit them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from letterhead.kafka.groups import GroupOffsets
 def run_reset(
     cluster: Cluster, name: str, *, to: str | None, shift: int | None, topics: Sequence[str], execute: bool, json: bool
 ) -> int:
-    """Print the offsets that a group gets, and commit them with ``execute``."""
+    """Print the new offsets of a group, and commit them with ``execute``."""
     point = None if to is None else points(to)
     chosen = dict(map(_partitions_of, topics))
     if isinstance(point, Mapping) and len(chosen) != 1:
@@ -43,7 +43,7 @@ def run_reset(
 
 
 def check_no_members(group: GroupDescription) -> None:
-    """Refuse a group with active consumers."""
+    """Reject a group with active consumers."""
     if group.has_members:
         raise Failure(
             f"group {group.name!r} is {group.state} with {count_text(len(group.members), 'member')}, which commit offsets "
@@ -53,7 +53,7 @@ def check_no_members(group: GroupDescription) -> None:
 
 
 def print_changes(name: str, changes: Sequence[OffsetChange], *, execute: bool, json: bool) -> None:
-    """Print the offsets that a group gets, or has got."""
+    """Print the new offsets of a group."""
     if json:
         print_json({"group": name, "committed": execute, "offsets": [_document(change) for change in changes]})
         return
@@ -65,7 +65,7 @@ def print_changes(name: str, changes: Sequence[OffsetChange], *, execute: bool, 
 
 
 def _partitions_of(text: str) -> tuple[str, frozenset[int] | None]:
-    """Return a topic, and the partitions of it that are named as in orders:0,3-5."""
+    """Return a topic, and the numbers of its partitions if they are listed as in orders:0,3-5."""
     topic, colon, numbers = text.partition(":")
     if not topic:
         raise Failure("--topic needs the name of a topic, as in orders or orders:0,3-5")

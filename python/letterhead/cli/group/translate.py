@@ -1,4 +1,4 @@
-"""`letterhead group translate`: show where a group continues in the copy of a topic, and commit it."""
+"""`letterhead group translate`: show where a group continues in the copy of a topic, and commit these offsets."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run_translate(
     execute: bool,
     json: bool,
 ) -> int:
-    """Print the offsets that a group gets in the copy of a topic, and commit them with ``execute``.
+    """Print the offsets of a group in the copy of a topic, and commit them with ``execute``.
 
-    ``topics`` are the addresses of source and target, and their property files.
+    ``topics`` contains the addresses of source and target, with their property files.
     """
     with usage_errors():
         (source, from_cluster), (target, to_cluster) = [

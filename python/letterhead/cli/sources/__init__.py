@@ -1,1 +1,1 @@
-"""The sources that commands read; :mod:`letterhead.cli.sources.opening` opens them."""
+"""Sources of commands; :mod:`letterhead.cli.sources.opening` opens them."""

@@ -1,4 +1,4 @@
-"""Find the batch of a log of Kafka that has an offset: :func:`batch_at`."""
+"""Find the batch with an offset in a Kafka log: :func:`batch_at`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ FORMAT = "record-batch"
 
 
 class StoredRecord(NamedTuple):
-    """A batch, the number of the record with the offset, and the exit code of the findings."""
+    """Batch, index of the record with the offset in it, and the exit code of the findings."""
 
     batch: bytes
-    number: int | None  # counted from 0; None if the batch is damaged before the record
+    number: int | None  # None if the batch is damaged before the record
     code: int
 
 
 def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> StoredRecord:
-    """Return the batch of a topic, or of log segments, that has an offset; raise Failure if there is none."""
+    """Return the batch with an offset in a topic or log segments; raise Failure if there is none."""
     [source] = open_sources([text], request)
     if "view" not in source.options:
         raise Failure(f"--offset is for topics and log segments of Kafka, not for {source.name}")
-    # All partitions use a point, as far as they reach: a mapping would require that the offset exists.
+    # The offset bounds all partitions that reach it; in a mapping it would have to exist.
     request = replace(
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,
@@ -60,14 +60,14 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
 
 
 def with_checksums(data: bytes) -> bytes:
-    """Return batches with the checksums of their contents, so that damaged ones can be looked at."""
+    """Return batches with recomputed checksums, so that damaged ones can be inspected."""
     heads, end = _native.record_batches(data, 0, None, 0)
     parts = [_native.with_checksum(data[position : position + size]) for position, size, *_ in heads]
     return b"".join([*parts, data[end:]])
 
 
 def _number_of(offset: int, data: bytes, limits: Limits) -> tuple[int | None, bool]:
-    """Return the number of the record with an offset, counted from 0; if none has it, whether some cannot be read."""
+    """Return the index of the record with an offset, or None, and whether some records cannot be read."""
     import pyarrow as pa
 
     from letterhead import arrow as lha

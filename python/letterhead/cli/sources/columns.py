@@ -1,4 +1,4 @@
-"""A column of serialized messages, or of headers, in a source: :func:`open_column`."""
+"""Column of serialized messages or headers in a source: :func:`open_column`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["SourceColumn", "open_column"]
 
 _ERRORS = "letterhead: source"
-"""Column for the errors of rows of the source."""
+"""Column for errors of source rows."""
 
 
 class SourceColumn:
-    """A column of a source that is read once.
+    """Column of a source that is read once.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class SourceColumn:
         self.file = path if (path := Path(source.name)).is_file() else None
 
     def first_values(self, count: int) -> list[Any]:
-        """Return the first values that are not null, without reading them for :meth:`batches`."""
+        """Return the first non-null values, which :meth:`batches` still returns."""
         values: list[Any] = []
         for batch, errors in self._read():
             self._first.append((batch, errors))
@@ -74,15 +74,15 @@ class SourceColumn:
         return values[:count]
 
     def empty(self) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return a batch without rows, as :meth:`batches` does."""
+        """Return a batch without rows, in the form of :meth:`batches`."""
         return self._split(empty_batch(self._reader.schema))
 
     def batches(self) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-        """Read the source: rows, and the errors of those that could not be read, or left the condition undecided."""
+        """Read the source: rows, and the errors of rows that cannot be read or for which the condition is undecided."""
         return itertools.chain(self._first, self._read())
 
     def finish(self) -> int:
-        """Report the findings of reading the source, and return the exit code."""
+        """Report the findings about the source, and return the exit code."""
         return report_findings(self.source)
 
     def _read(self) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
@@ -103,7 +103,7 @@ def open_column(
 ) -> SourceColumn:
     """Open a source with a column of bytes, or with ``lists`` of headers; with ``alone``, read no other column.
 
-    ``errors`` says what happens to rows that cannot be read, or that leave the condition undecided.
+    ``errors`` is the policy for rows that cannot be read, or for which the condition is undecided.
     """
     try:
         import pyarrow  # noqa: F401

@@ -1,4 +1,4 @@
-"""Errors of opening and reading a source as failures of the command: :func:`reading_errors`."""
+"""Report errors of opening and reading a source as failures of the command: :func:`reading_errors`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["reading_errors"]
 
 @contextmanager
 def reading_errors() -> Iterator[None]:
-    """Turn errors of opening and reading a source into failures of the command; errors in the data pass."""
+    """Convert errors of opening and reading a source to failures of the command; errors in the data pass through."""
     try:
         yield
     except HeaderError:

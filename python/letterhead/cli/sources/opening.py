@@ -1,4 +1,4 @@
-"""Open the sources that arguments name (:func:`open_sources`): ask for missing passwords, and print remarks."""
+"""Open the sources named by arguments (:func:`open_sources`): prompt for missing passwords, and print remarks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = [
 ]
 
 CONFIG_VARIABLE, KCAT_VARIABLE = "LETTERHEAD_CONFIG", "KCAT_CONFIG"
-"""Environment variables that name a property file, or a configuration file of kcat. --config and -X override its settings."""
+"""Environment variables that name a property file, or a kcat configuration file. --config and -X take precedence."""
 
 
 def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
-    """Return the sources that arguments name; with --bootstrap-server, names without a scheme are those of topics."""
+    """Return the sources named by arguments; with --bootstrap-server, names without a scheme are topics."""
     if request.servers is not None:
         names = [_topic_address(name) for name in names]
-    # A truncated end is one of the findings of a source, and printed as one line.
+    # A truncated end is reported as a finding of the source, on one line.
     warnings.simplefilter("ignore", TruncatedTailWarning)
     with reading_errors():
         sources = recognition.open_sources(names, AskedLogins())
@@ -61,7 +61,7 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
 
 
 def warn_of_password() -> None:
-    """Warn of a password in the address of a topic of Iggy."""
+    """Warn of a password in the address of an Iggy topic."""
     warn(
         "a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
         "IGGY_PASSWORD, or be asked for it"
@@ -84,19 +84,19 @@ def check_request(sources: Sequence[Source], request: RowRequest) -> None:
 
 
 def open_reader(source: Source, request: RowRequest) -> Reader:
-    """Return a stream of the requested rows, and print the remarks of its source."""
+    """Return a stream of the requested rows, and print the source's remarks."""
     with print_remarks():
         return source.reader(request)
 
 
 def column_names(source: Source, request: RowRequest) -> list[str]:
-    """Return the names of all columns, and print the remarks of their source."""
+    """Return the names of all columns, and print the source's remarks."""
     with print_remarks():
         return [*source.columns(request)]
 
 
 def report_findings(source: Source) -> int:
-    """Print the findings of reading, and return the exit code."""
+    """Print the findings about a source, and return the exit code."""
     findings = source.findings()
     for remark in findings.remarks:
         warn(remark)
@@ -105,7 +105,7 @@ def report_findings(source: Source) -> int:
 
 @contextmanager
 def print_remarks() -> Iterator[None]:
-    """Print the remarks of a source that is opened."""
+    """Print the remarks that opening a source emits as warnings."""
     with reading_errors(), warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -114,14 +114,14 @@ def print_remarks() -> Iterator[None]:
 
 
 class AskedLogins(Logins):
-    """Asks for missing users and passwords, if there is a terminal."""
+    """Prompts for missing users and passwords on a terminal."""
 
     def __init__(self, brokers_remedy: str = BROKERS_REMEDY) -> None:
         super().__init__()
         self.brokers_remedy = brokers_remedy
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
-        """Add the settings of the file named in the environment, and ask for a missing password."""
+        """Add the settings of the file named in the environment, and prompt for a missing password."""
         file, of_kcat = os.environ.get(CONFIG_VARIABLE), os.environ.get(KCAT_VARIABLE)
         from_file = file_settings(file or of_kcat or "", is_of_kcat=not file) if file or of_kcat else {}
         values = super().kafka_settings({**from_file, **settings}, has_servers=has_servers)
@@ -131,7 +131,7 @@ class AskedLogins(Logins):
         return values
 
     def complete(self, user: str | None, password: str | None) -> tuple[str, str]:
-        """Ask for the user and the password of Iggy."""
+        """Prompt for the user and the password of Iggy."""
         if can_ask():
             user = user or ask("user of Iggy")
             password = password or ask("password", secret=True)
@@ -139,11 +139,11 @@ class AskedLogins(Logins):
 
 
 def can_ask() -> bool:
-    """Return whether a person can answer on a terminal."""
+    """Return whether a terminal is available for prompts."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def ask(question: str, *, secret: bool = False) -> str:
-    """Ask on standard error; a secret is not shown."""
+    """Prompt on standard error; a secret is not echoed."""
     answer: str = typer.prompt(question, hide_input=secret, err=True)
     return answer

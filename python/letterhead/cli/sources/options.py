@@ -1,4 +1,4 @@
-"""The options that say what to read of a source, and how to reach it: :func:`selection`."""
+"""Options for the rows to read of a source, and for the connection: :func:`selection`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 _CONNECTION = "Connection"
 _STORES = "State stores"
 MAX_PARTITIONS = 100_000
-"""More partitions in a range are a mistake: no topic has them."""
+"""Limit of a range of partitions; a larger one is a mistake."""
 
 RecordMapping = StrEnum("RecordMapping", ["kafka-gateway", "kafka-gateway-lossless"])
 
@@ -116,7 +116,7 @@ def selection(
     bootstrap_server: BootstrapServer = None,
     settings: Mapping[str, str],
 ) -> RowRequest:  # fmt: skip
-    """Return which rows to read."""
+    """Return the request for rows."""
     with usage_errors():
         return RowRequest(
             where=None if where is None else parse(where, timezone=SETTINGS.zone),
@@ -139,14 +139,14 @@ def as_milliseconds(timeout: float | None) -> int | None:
 
 
 def check_unused(request: RowRequest) -> None:
-    """Refuse the options of a source where one serialized message is read."""
+    """Reject options of sources if one serialized message is read."""
     defaults = RowRequest(settings=request.settings, stores=StoreOptions(), timeout_ms=request.timeout_ms)
     if request != defaults or request.settings or request.servers:
         raise Failure("--start, --where, --config and the like need --column: they are for a column of a source")
 
 
 class KeyRangeOptions(NamedTuple):
-    """Bounds of keys as they were written, and whether to read backward."""
+    """Key bounds as text, and the direction of reading."""
 
     first: str | None = None
     last: str | None = None
@@ -171,7 +171,7 @@ def key_range(
         bool, option("--reverse", "From the last row to the first.", "", rich_help_panel=_STORES)
     ] = False,
 ) -> KeyRangeOptions:
-    """Return the bounds of keys as they were written, and whether to read backward."""
+    """Return key bounds as text, and the direction of reading."""
     if prefix is not None and (first_key is not None or last_key is not None):
         raise Failure("--prefix and --from-key, --to-key exclude each other: give one of them")
     return KeyRangeOptions(first_key, last_key, prefix, reverse)
@@ -196,14 +196,14 @@ def parse_headers(text: str) -> list[TypedHeader]:
 
 
 def header_columns(headers: str | None, profile: str | None = None) -> dict[str, Any] | None:
-    """Return the columns of --profile, followed by those of --headers."""
+    """Return the columns of --profile, then those of --headers."""
     with usage_errors():
         typed: dict[str, Any] = {} if headers is None else {**columns_from_text("--headers", headers)}
         return {**conventions.profile(profile), **typed} if profile is not None else typed or None
 
 
 def points(text: str) -> OffsetSpec:
-    """Return a point of all partitions, or points of some, written as 0=POINT,1=POINT."""
+    """Return one point for all partitions, or points of some, written as 0=POINT,1=POINT."""
     if "=" not in text or text.startswith("group:"):
         return _point(text)
     points = {}
@@ -216,7 +216,7 @@ def points(text: str) -> OffsetSpec:
 
 
 def _point(text: str) -> str | datetime:
-    """Return a time without a zone as a time in the zone of --tz, and other text unchanged."""
+    """Return a time without a zone in the zone of --tz, and other text unchanged."""
     if is_relative(text) or re.fullmatch(r"@?-?\d+", text):
         return text
     try:
@@ -226,7 +226,7 @@ def _point(text: str) -> str | datetime:
 
 
 def partition_numbers(option: str, texts: list[str] | None) -> frozenset[int] | None:
-    """Return numbers of partitions that are written as in 0,3-5."""
+    """Return the partition numbers in text such as 0,3-5."""
     if not texts:
         return None
     numbers: set[int] = set()

@@ -1,4 +1,4 @@
-"""The options that decode values by the schemas of a registry: :func:`serialized_values`."""
+"""Options that decode values by the schemas of a registry: :func:`serialized_values`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def serialized_values(
         option("--value-schema", "A file with the schema of the columns, instead.", "FILE", rich_help_panel=_PANEL),
     ] = None,
 ) -> Any:
-    """Return the ``SerializedValues`` of values and of keys, or None for neither; their package takes time to import."""
+    """Return the ``SerializedValues`` of values and of keys, or None; their package is slow to import."""
     if value is None and (value_subject or value_schema):
         raise Failure("--value-subject and --value-schema need --value, as in --value avro")
     if key is None and key_subject:
@@ -94,7 +94,7 @@ def serialized_values(
 
 
 def _settings(texts: list[str]) -> dict[str, str]:
-    """Return settings of options and of property files; a later one overrides an earlier one."""
+    """Return settings from options and property files; later ones override earlier ones."""
     from letterhead.kafka.properties import read_properties
 
     settings: dict[str, str] = {}

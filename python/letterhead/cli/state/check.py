@@ -38,7 +38,7 @@ VERSIONS = ("4.3", "4.4")
 
 KEPT, CONVERTED, DAMAGED, REFUSED = "kept", "converted", "damaged", "refused"
 REBUILT, LOST = "rebuilt", "lost"
-"""Outcomes of a store that is refused, with a changelog and without one."""
+"""Outcomes of a rejected store, with and without a changelog."""
 
 _MEANINGS = {
     KEPT: "opened as it is",
@@ -51,16 +51,17 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """The predicted outcome for a store.
+    """Predicted outcome for a store.
 
-    `trial_result` describes a trial on a copy of the store; `failed` tells whether the trial contradicts the prediction.
+    `trial_result` describes a trial on a copy of the store; `failed` tells whether the trial contradicts the
+    prediction.
     """
 
     store: StoreReader
     target: DetectedType
     result: str
     changelog: tuple[str, int, int] | None
-    """Topic, partition, and the offset up to which the store has its records."""
+    """Topic and partition of the changelog, and the offset up to which the store contains its records."""
     notes: tuple[str, ...] = ()
     trial_result: str = ""
     failed: bool = False
@@ -69,7 +70,7 @@ class Outcome:
 def predict_outcome(stored: DetectedType, layout: str) -> str:
     """Return the outcome when Kafka Streams opens a store with a layout: kept, converted, damaged or refused."""
     if stored.key_format == "versioned" and "headers" in (stored.layout_name, layout):
-        return REFUSED  # there is no such store
+        return REFUSED  # such a store does not exist
     if LAYOUTS[stored.name, layout].family == stored.layout.family:
         return KEPT
     if FORMATS.index(layout) < FORMATS.index(stored.layout_name):
@@ -87,7 +88,7 @@ def run_check(
     source: ChangelogSource | None,
     json: bool,
 ) -> int:
-    """Print the outcome for every store; the changelogs of a broker are the topics of the stores."""
+    """Print the outcome for every store; on a broker, the changelogs are the topics of the stores."""
     from_version = from_version or next(version for version in VERSIONS if version != to)
     for name, version in (("--to", to), ("--from", from_version)):
         if version not in VERSIONS:
@@ -141,14 +142,14 @@ def _predict(store: StoreReader, to: str, from_version: str, layout: str | None)
 
 
 def _layout_of(store_type: DetectedType, layout: str) -> str:
-    """Return the layout with which Kafka Streams opens a store: sessions have no timestamps, versions no headers."""
+    """Return the layout that Kafka Streams uses for a store: sessions have no timestamps, versions no headers."""
     if store_type.key_format == "versioned" or (store_type.name, layout) not in LAYOUTS:
         return "plain"
     return layout
 
 
 def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None, to: str) -> Outcome:
-    """Do on a copy what Kafka Streams would do, and compare the rows."""
+    """Perform on a copy the steps of Kafka Streams, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, trial_result="not tried: letterhead converts these rows without the defect")
     with _copy_of(outcome.store.files) as copy:
@@ -197,9 +198,9 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
     topic, partition, offset = outcome.changelog
     if source.brokers is not None:
         source = source._replace(path=topic)
-    if store_type.name == "key-value":  # no retention: only rows of the directory's other stores expire
+    if store_type.name == "key-value":  # without retention: only rows of the directory's other stores expire
         source = source._replace(retention=None, segment_interval=None)
-    end = offset + 1  # records after that are not in the store
+    end = offset + 1  # later records are not in the store
     with TemporaryDirectory("check") as temporary:
         try:
             done = restore(
@@ -214,7 +215,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
                 partition=partition,
                 start=first_offsets(source, partition, store_type.name, end) if to == "4.4" else "earliest",
                 end=end,
-                force=True,  # the store itself names the topic
+                force=True,  # the topic comes from the store itself
             )
         except ValueError as error:  # such as a topic that does not exist
             return replace(outcome, trial_result=f"refused, and not restored: {as_options(str(error))}", failed=True)
@@ -225,7 +226,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
 
 
 def _compare(outcome: Outcome, directory: Path, done: str, *, lacks_oldest: bool = False) -> Outcome:
-    """Compare a copy with the store, by the parts of values that both keep; a copy may lack rows of the oldest segments."""
+    """Compare a copy with the store, by the parts of values in both; a copy may lack rows of the oldest segments."""
     store_type = outcome.store.type
     differing = left_out = last = 0
     try:

@@ -1,4 +1,4 @@
-"""The commands of `letterhead state`, their options and help; the modules that do the work are imported when needed."""
+"""Commands of `letterhead state` with options and help; the modules that implement them are imported when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Format rows of stores for a screen and as JSON."""
+"""Format rows of stores for a terminal and as JSON."""
 
 from __future__ import annotations
 

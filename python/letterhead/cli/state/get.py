@@ -34,7 +34,7 @@ def run_get(
     everything: bool,
     epoch_ms: bool,
 ) -> int:
-    """Print the row of a key; of a window store that keeps duplicates, all of them."""
+    """Print the row of a key, or all rows in a window store with duplicates."""
     raw_key = parse_stored_key(key)
     options = {"--start": start, "--end": end, "--as-of": as_of}
     times = {option: parse_stored_time(option, text) for option, text in options.items()}
@@ -56,7 +56,7 @@ def run_get(
 
 
 def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
-    """Refuse times that the store type does not have, and require its own times."""
+    """Reject times that the store type does not have, and require those that it needs."""
     key_type = store.type.key_format
     for option, time in times.items():
         if time is None and option in REQUIRED_TIMES[key_type]:
@@ -78,7 +78,7 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
         if segment.start is not None and segment.start > max(time or 0 for time in times.values()):
             break
         for stored in store.encoded_rows(families, first, last):
-            # Windows of longer keys may lie between two windows of a key that have different sequence numbers.
+            # Between windows of a key with different sequence numbers, there may be windows of longer keys.
             if len(stored.key) == len(first):
                 yield from store.parse_row(segment, stored)
 
@@ -110,7 +110,7 @@ def _version(store: StoreReader, key: bytes, as_of: int | None) -> Iterator[Stor
 
 
 class _StoredVersions(VersionedStore):
-    """A versioned store over a read-only database.
+    """Versioned store over a read-only database.
 
     The files do not contain the segment interval, and a get does not need it: one interval covers all segments.
     """

@@ -1,4 +1,4 @@
-"""Determine the end offsets of changelogs, from a broker or from files, by which stores lag behind them."""
+"""Determine the end offsets of changelogs, from a broker or from files, to compute the lag of stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["end_offsets"]
 
 
 def end_offsets(partitions: Iterable[str], changelogs: ChangelogSource | None) -> dict[str, int]:
-    """Return the offset after the last record of each ``topic-partition`` that the changelogs have."""
+    """Return the offset after the last record of each ``topic-partition`` in the changelogs."""
     requested = set(partitions)
     ends: dict[str, int] = {}
     if changelogs is None:
@@ -45,6 +45,6 @@ def _read_broker_lag(requested: set[str], brokers: BrokerSettings) -> dict[str, 
         with KafkaClient(reader_settings(None, brokers)) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
             ends = client.offsets(dict.fromkeys(partitions, LATEST_TIME), "read_committed")
-    except RuntimeError as error:  # an invalid answer, or an answer that refuses the request
+    except RuntimeError as error:  # an invalid response, or one that rejects the request
         raise Failure(str(error)) from error
     return {str(partition): end for partition, end in ends.items()}

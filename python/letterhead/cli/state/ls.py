@@ -1,4 +1,4 @@
-"""`letterhead state ls`: list stores, their contents, and how they were left."""
+"""`letterhead state ls`: list stores, their contents, and whether they were closed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from letterhead.state.storage.versioned_rows import segment_number
 
 @dataclass
 class SegmentContents:
-    """The contents of a segment, or of a store without segments. With --quick, only `rows` are estimated.
+    """Contents of a segment, or of a store without segments. With --quick, only `rows` are estimated.
 
-    `older` counts rows that have not been moved to the newer family yet, `index` counts index entries in addition to the rows;
-    `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest time.
+    `older` counts rows that are not moved to the newer family yet, `index` counts index entries in addition to the
+    rows; `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest
+    time.
     """
 
     name: str
@@ -50,12 +51,12 @@ class SegmentContents:
 
 
 NOT_ESTIMATED = ("older", "index", "versions", "key_bytes", "value_bytes", "header_bytes")
-"""The fields of :class:`SegmentContents` that are null in JSON with --quick."""
+"""Fields of :class:`SegmentContents` that are null in JSON with --quick."""
 
 
 @dataclass
 class StoreListing:
-    """A store: its type and contents, or in `error` the reason why it cannot be read."""
+    """Store with its type and contents, or in `error` the reason why it cannot be read."""
 
     files: StoreFiles
     store: StoreReader | None = None
@@ -70,7 +71,7 @@ class StoreListing:
 
     @property
     def type(self) -> str:
-        """The store type and the format of values; a ? if the store cannot be read."""
+        """Store type and format of values; a ? if the store cannot be read."""
         return "?" if self.store is None else str(self.store.type)
 
     def total(self, field: str) -> int:
@@ -93,8 +94,8 @@ def run_ls(
         partitions = {partition for listing in listings for partition in listing.offsets}
         ends = end_offsets(partitions, changelogs)
     for listing in listings:
-        # The offset is the offset of the last record in the store; a store without an offset lacks all records. A store that
-        # is ahead of an older copy of its changelog lacks none.
+        # The stored offset is that of the last record in the store; without one, the store lacks all records. A store
+        # that is ahead of an older copy of its changelog lacks none.
         listing.lag = {
             partition: max(ends[partition] - 1 - max(offset, -1), 0)
             for partition, offset in listing.offsets.items()
@@ -154,7 +155,7 @@ def _estimate_rows(store: StoreReader, segment: StoreSegment, families: StoredFa
 def _count_rows(
     listing: StoreListing, store: StoreReader, segment: StoreSegment, families: StoredFamilies
 ) -> list[SegmentContents]:
-    """Count the rows of a database; the database of a versioned store has all segments of the store."""
+    """Count the rows of a database; in a versioned store, one database has all segments."""
     contents_by_prefix: dict[bytes, SegmentContents] = {}
     versioned = store.type.key_format == "versioned"
     total = sum(families.estimate(family) for family, _ in store.row_families(families))
@@ -178,7 +179,7 @@ def _count_rows(
             try:
                 if versioned:
                     contents.versions += len(store.versions(row.key, row.newer()))
-                # The file has no headers for an older row.
+                # An older row has no headers in the file.
                 contents.header_bytes += 0 if row.legacy is not None else store.header_bytes(row.key, row.value)
                 for time in store.row_times(row.key, row.value):
                     contents.first = time if contents.first is None else min(contents.first, time)
@@ -215,7 +216,7 @@ def _rows(listing: StoreListing, quick: bool) -> str:
 
 
 def _sizes(listing: StoreListing) -> list[str]:
-    """Return the bytes of keys, values and headers, and the share of headers in values; empty for a store without headers."""
+    """Return the sizes of keys, values and headers, and the headers' share; empty for a store without headers."""
     keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
     with_headers = listing.store is not None and listing.store.type.value_format == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]

@@ -1,4 +1,4 @@
-"""The options by which the commands of `letterhead state` select stores."""
+"""Options by which the commands of `letterhead state` select stores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from letterhead.sources.kafka import SCHEME, KafkaAddress
 
 
 class ChangelogSource(NamedTuple):
-    """The changelog of a store, or another directory, and how long its rows are kept in milliseconds.
+    """Changelog of a store, or another directory, with the retention of its rows in milliseconds.
 
-    With brokers, the path is the name of a topic, or empty for the topics that the stores name.
+    With brokers, the path is the name of a topic, or empty for the topics of the stores.
     """
 
     path: str
@@ -29,7 +29,7 @@ class ChangelogSource(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The stores that a command reads, and how."""
+    """Stores for a command, and options for reading them."""
 
     directory: Path
     name: str | None
@@ -67,7 +67,7 @@ def stores(directory: Dir, store: Name = None, store_type: StoreType = None, val
 
 @group_options(selection=stores, limits=limits)
 def limit_stores(*, selection: Selection, limits: Limits) -> Selection:
-    """Return the stores to read, and limits."""
+    """Return the stores to read, with limits."""
     return selection._replace(limits=limits)
 
 
@@ -104,7 +104,7 @@ def changelogs(
     ] = None,
     brokers: BrokerSettings | None,
 ) -> ChangelogSource | None:
-    """Return the changelogs of several stores; the topics of brokers are those that the stores name."""
+    """Return the changelogs of several stores; with brokers, these are the topics of the stores."""
     if changelog is None:
         _check_named(brokers)
         return None if brokers is None else ChangelogSource("", brokers)
@@ -124,12 +124,12 @@ def _check_named(brokers: BrokerSettings | None) -> None:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an address of Kafka, not a path or a name."""
+    """Return whether text is a Kafka address, rather than a path or a name."""
     return text.lower().startswith(SCHEME)
 
 
 def _parse_address(text: str, brokers: BrokerSettings | None) -> tuple[str, BrokerSettings]:
-    """Return the topic and the settings of the brokers of an address."""
+    """Return the topic and the broker settings in an address."""
     with usage_errors():
         address = KafkaAddress.parse(text)
         if address.partition is not None:

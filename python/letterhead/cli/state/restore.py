@@ -31,7 +31,7 @@ def run_restore(
     json: bool,
     **options: Any,
 ) -> int:
-    """Restore a store with other options of :func:`restore`, and print where it is."""
+    """Restore a store with the options of :func:`restore`, and print its location."""
     started = time.monotonic()
     if (store_type, layout) == ("versioned", "headers"):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
@@ -71,7 +71,7 @@ def run_restore(
 
 
 def _end(text: str | None) -> int | datetime | None:
-    """Read where to stop: an offset, or a time."""
+    """Parse the end: an offset, or a time."""
     if text is None:
         return None
     if text.removeprefix("-").isdecimal():
@@ -83,7 +83,7 @@ def _end(text: str | None) -> int | datetime | None:
 
 
 def _start(text: str) -> Start:
-    """Read where to begin."""
+    """Parse the start."""
     if text == "earliest":
         return "earliest"
     if not text.isascii() or not text.isdecimal():
@@ -94,7 +94,7 @@ def _start(text: str) -> Start:
 def first_offsets(
     source: ChangelogSource, partition: int | None, store_type: str, end: int | datetime | None
 ) -> dict[int, int] | None:
-    """Return where Kafka Streams 4.4 begins with a topic; None for other sources, whose start `restore` finds itself."""
+    """Return the first offset that Kafka Streams 4.4 reads of a topic; None for sources where `restore` finds it."""
     if source.brokers is None or store_type in ("key-value", "versioned") or not source.retention:
         return None
     from letterhead.state.restoring.first_offsets import topic_retained_from

@@ -16,7 +16,7 @@ from letterhead.values import Value
 
 
 class DamagedRows:
-    """Reports rows that cannot be read, or raises at the first, and counts them."""
+    """Reports and counts unreadable rows, or raises at the first."""
 
     def __init__(self, raises: bool) -> None:
         self._raises = raises
@@ -39,7 +39,7 @@ def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
 
 
 def parse_stored_key(text: str) -> bytes:
-    """Read a key: text, bytes after `hex:` or `base64:`, or a typed value, big-endian as Kafka's serializers write it."""
+    """Parse a key: text, bytes after `hex:` or `base64:`, or a typed value, big-endian as in Kafka's serializers."""
     spelling, colon, rest = text.partition(":")
     if colon and spelling in ("hex", "base64"):
         with usage_errors():
@@ -54,7 +54,7 @@ def parse_stored_key(text: str) -> bytes:
 
 
 def parse_stored_time(option: str, text: str | None) -> int | None:
-    """Read a time that a store can hold."""
+    """Parse a time that a store can hold."""
     time = read_time_option(option, text)
     if time is not None and not 0 <= time <= MAX_TIME:
         raise Failure(f"{option}: {text} is outside the times that a store can hold")

@@ -31,7 +31,7 @@ from letterhead.state.storage.upgrade import UpgradingRows
 
 @dataclass
 class UpgradePlan:
-    """The upgrade of a store: its target, the families of its older rows, their number per segment, and how many moved."""
+    """Upgrade of a store: its target, families of older rows, their number per segment, and number of moved rows."""
 
     store: StoreReader
     target: DetectedType
@@ -63,7 +63,7 @@ def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json
 
 
 def upgrade_all_rows(store: StoreReader, to: str) -> int:
-    """Move the older rows of one store without asking; return how many moved."""
+    """Move the older rows of one store without prompting; return their number."""
     plan = _plan(store, to)
     _move([plan])
     return plan.moved
@@ -150,7 +150,7 @@ def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> Non
     database = Database(
         segment.directory.name, segment.directory, plan.target.layout, RocksDBOptions(write_ahead_log=True)
     )
-    # Kafka Streams may restore a store that was not closed cleanly: keep that mark.
+    # Kafka Streams may restore a store that was not closed cleanly, so that mark is kept.
     clean = not database.dirty
     try:
         if isinstance(database.rows, UpgradingRows):

@@ -31,7 +31,7 @@ from letterhead.state.storage.rows import row_error
 
 
 class RowError(NamedTuple):
-    """An error and its place; for an error of a whole store, `segment` and `family` are empty, and `key` and `code` None."""
+    """Error and its location; if it concerns a whole store, `segment` and `family` are empty, `key` and `code` None."""
 
     segment: str
     family: str
@@ -42,20 +42,20 @@ class RowError(NamedTuple):
 
 
 class StoreResult:
-    """The result for one store."""
+    """Result for one store."""
 
     def __init__(self, files: StoreFiles) -> None:
         self.files = files
         self.store_type: DetectedType | None = None
         self.rows: dict[str, int] = {}
         self.errors = 0
-        # Kafka Streams leaves such entries behind: they are not damaged.
+        # Kafka Streams leaves such entries behind; they are not damage.
         self.entries_without_row = 0
         self.has_index = False
 
 
 def run_verify(selection: Selection, *, json: bool) -> int:
-    """Read all rows, and report errors as they occur: each row may have one."""
+    """Read all rows, and report errors as they occur, at most one for each row."""
     with reading_errors():
         results = [StoreResult(files) for files in find_stores(selection.directory, selection.name)]
         if json:
@@ -162,7 +162,7 @@ def _check_offset(key: bytes, value: bytes) -> None:
 
 
 def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, row: EncodedRow) -> None:
-    """Check that a row is in the segment of its time."""
+    """Check that a row is in the segment for its time."""
     if segment.start is None:
         return
     times = store.key_parts(row.key).times
@@ -172,7 +172,7 @@ def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, ro
 
 
 def _check_index(result: StoreResult, store: StoreReader, families: StoredFamilies, row: EncodedRow) -> None:
-    """Check that the index of a time-ordered store has a row, if the store has an index."""
+    """Check that a row has an index entry, if the time-ordered store has an index."""
     if not result.has_index:
         return
     if store.is_index(row.key):

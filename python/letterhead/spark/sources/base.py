@@ -1,4 +1,4 @@
-"""Base classes of data sources. Errors for unsupported operations name a remedy, which Spark's own errors lack."""
+"""Base classes of data sources. Their errors for unsupported operations name a remedy, unlike Spark's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ArrowSource", "BatchOnly", "ReadOnly"]
 
 
 class ArrowSource(DataSource):  # type: ignore[misc]
-    """A data source of Arrow batches, whose format in Spark is ``format_name``."""
+    """Data source of Arrow batches, whose format name in Spark is ``format_name``."""
 
     format_name: ClassVar[str]
 
@@ -36,7 +36,7 @@ class ArrowSource(DataSource):  # type: ignore[misc]
 
 
 class ReadOnly(ArrowSource):
-    """A data source without writers; ``instead`` names the remedy."""
+    """Data source without writers; ``instead`` names the remedy."""
 
     instead: str
 
@@ -50,7 +50,7 @@ class ReadOnly(ArrowSource):
 
 
 class BatchOnly(ReadOnly):
-    """A data source of files, which are read once."""
+    """Data source of files without streaming."""
 
     def streamReader(self, schema: Any) -> NoReturn:
         """Refuse a stream."""

@@ -161,7 +161,7 @@ _SPARK_OPTIONS = ("path", "checkpointlocation")
 
 
 class IggyQuery(OffsetQuery[IggyPartitions]):
-    """A query of a topic."""
+    """Query of a topic."""
 
     remedies = (
         "check that address names the server of the checkpoint; to read a purged topic, start with a new "
@@ -174,7 +174,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
         self.topic = IggyTopic(values["stream"], values["topic"])
 
     def open_log(self) -> IggyPartitions:
-        """Return a connection to the server."""
+        """Connect to the server."""
         return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs")), self.reader())
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
@@ -184,7 +184,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
     def points(
         self, log: IggyPartitions, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return where the options begin or end a query."""
+        """Return the start or the end of a query from the options."""
         time = self.values.get(f"{side}ingTimestamp")
         if time is not None:
             return dict.fromkeys(partitions, OffsetPoint("time", time))

@@ -1,4 +1,4 @@
-"""The data source ``letterhead-kafka``: topics, with the options and columns of Spark's own source ``kafka``."""
+"""Data source ``letterhead-kafka``: topics, with the options and columns of Spark's own source ``kafka``."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", 
 COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
 """Columns by Spark's names; :data:`letterhead.kafka.record_sets.FIELDS` has the same names in snake case."""
 
-# Spark evaluates conditions on timestampType, because its column has a number where the field is null.
+# Conditions on timestampType remain with Spark, whose column has a number where the field is null.
 _WHERE_FIELDS = {
     re.sub("_([a-z])", lambda match: match[1].upper(), name): field
     for name, field in WHERE_FIELDS.items()
@@ -190,7 +190,7 @@ _POINT_OPTIONS = {
 
 
 class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
-    """Reads a batch query, and applies filters of Spark."""
+    """Reads a batch query, and applies Spark's filters."""
 
     _query: KafkaQuery
 
@@ -200,7 +200,7 @@ class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
 
 
 class KafkaQuery(OffsetQuery["KafkaPartitions"]):
-    """A query of topics, with the settings of its connection."""
+    """Query of topics, with the settings of its connection."""
 
     # Skipping also skips records of a recreated topic below the old offsets.
     remedies = (
@@ -234,7 +234,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
         return pa.schema([(name, types.get(name, schema.field(index).type)) for index, name in enumerate(names)])
 
     def open_log(self) -> KafkaPartitions:
-        """Return connections to the cluster; this needs kafka-python."""
+        """Connect to the cluster; this requires kafka-python."""
         from letterhead.kafka.client import KafkaClient
         from letterhead.kafka.partitions import KafkaPartitions
 
@@ -260,7 +260,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     def points(
         self, log: KafkaPartitions, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return where the options begin or end a query."""
+        """Return the start or the end of a query from the options."""
         option = next((name for name in _POINT_OPTIONS[side] if name in self.values), f"{side}ingOffsets")
         default = "latest" if side == "end" or not is_batch else "earliest"
         value = self.values.get(option, default)
@@ -298,7 +298,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
             GroupOffsets(log.client, group).commit(offsets)
 
     def topic_named(self, name: str) -> str:
-        """Return the name: a query can have several topics."""
+        """Return the name unchanged, because a query can have several topics."""
         return name
 
     def as_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -325,7 +325,7 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     def reader(self) -> KafkaRowReader:
         """Return the reader of rows."""
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
-        # A condition uses Spark's names of the columns.
+        # Conditions use Spark's names of the columns.
         request = replace(self.request, columns=tuple(names))
         return KafkaRowReader(request, dialect="spark", where_fields=_WHERE_FIELDS)
 
@@ -334,6 +334,6 @@ def _as_spark(name: str, column: pa.Array) -> pa.Array:
     """Convert a column to the type and the values of Spark's own source."""
     if name == "timestampType":
         return pc.fill_null(column.cast(pa.int32()), -1)
-    if name == "headers":  # Spark's own source has null for a message without headers
+    if name == "headers":  # Spark's own source returns null for a message without headers
         return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
     return column

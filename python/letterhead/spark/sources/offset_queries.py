@@ -1,4 +1,4 @@
-"""Batch and streaming queries of partitions with offsets, for the sources of Kafka and Iggy: :class:`OffsetQuery`."""
+"""Batch and streaming queries over partitions with offsets, for the sources of Kafka and Iggy: :class:`OffsetQuery`."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ def offsets_option(example: str, elements: type) -> Any:
 
 
 def partition_number(option: str, text: str) -> int:
-    """Return the number of a partition in JSON."""
+    """Parse the number of a partition in JSON."""
     if not (text.isascii() and text.isdecimal()):
         raise ValueError(f"{option} must name partitions by their numbers, not {text!r}")
     return int(text)
 
 
 def offset_point(offset: str | int) -> OffsetPoint:
-    """Return the point of an offset in an option: earliest is also -2, and latest -1."""
+    """Return the offset or position in an option: -2 also means earliest, and -1 latest."""
     if isinstance(offset, str):
         return _WORDS[offset]
     return _NUMBERS.get(offset, OffsetPoint("offset", offset))
 
 
 class OffsetQuery(ABC, Generic[LogT]):
-    """A query with the values of its options, on the driver and in tasks."""
+    """Query with the values of its options, for the driver and for tasks."""
 
     remedies: ClassVar[str]
-    """Remedies if a partition of the checkpoint was deleted or truncated; those that lose no data come first."""
+    """Remedies for a deleted or truncated partition of the checkpoint, first those that lose no data."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -89,7 +89,7 @@ class OffsetQuery(ABC, Generic[LogT]):
 
     @abstractmethod
     def open_log(self) -> LogT:
-        """Return the partitions of the cluster or server; nothing is connected yet."""
+        """Return the partitions of the cluster or server, without connecting yet."""
 
     @abstractmethod
     def partitions(self, log: LogT) -> list[TopicPartition]:
@@ -99,27 +99,27 @@ class OffsetQuery(ABC, Generic[LogT]):
     def points(
         self, log: LogT, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return where the options begin or end a query."""
+        """Return the start or the end of a query from the options."""
 
     @abstractmethod
     def topic_named(self, name: str) -> Any:
-        """Return a topic of the checkpoint; raise ValueError if it is not one of the query."""
+        """Return a topic of the checkpoint; raise ValueError if it does not belong to the query."""
 
     def commit(self, log: LogT, offsets: Mapping[TopicPartition, int]) -> None:
-        """Store the offsets before which a stream has read all records; by default only its checkpoint has them."""
+        """Store the offsets up to which a stream has read; by default only its checkpoint contains them."""
 
     def as_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of the schema."""
         return batch
 
     def latest(self, log: LogT) -> dict[TopicPartition, int]:
-        """Return the offsets at which partitions end now."""
+        """Return the current end offsets of partitions."""
         return log.end_offsets(self.partitions(log))
 
     def offsets(
         self, log: LogT, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
     ) -> dict[TopicPartition, int]:
-        """Return the offsets at which to start or to end."""
+        """Return the start or end offsets."""
         points = self.points(log, partitions, side, is_batch=is_batch)
         kinds = {partition: point.kind for partition, point in points.items()}
         first = log.first_offsets([partition for partition, kind in kinds.items() if kind == "earliest"])
@@ -127,7 +127,7 @@ class OffsetQuery(ABC, Generic[LogT]):
         return resolve_offsets(log, points, first, last)
 
     def batch_ranges(self, log: LogT) -> list[OffsetRange]:
-        """Return the offsets that a batch query reads."""
+        """Return the offset ranges of a batch query."""
         partitions = self.partitions(log)
         starts, ends = (self.offsets(log, partitions, side, is_batch=True) for side in ("start", "end"))
         last = log.end_offsets(partitions)
@@ -142,13 +142,13 @@ class OffsetQuery(ABC, Generic[LogT]):
         return narrow_ranges(log, ranges, self.reader().where)
 
     def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
-        """Divide ranges among tasks: one each, or more as the options request."""
+        """Divide ranges among tasks: one each, or more if the options request it."""
         minimum, max_offsets = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
         return [_RangePartition(part) for part in divide_ranges(ranges, minimum, max_offsets)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the part of a task."""
-        if not isinstance(part, _RangePartition):  # without parts, Spark makes one of its own
+        if not isinstance(part, _RangePartition):  # without partitions, Spark creates one itself
             return
         with self.open_log() as log:
             ranges = narrow_ranges(log, [part.offsets], self.reader().where)
@@ -174,19 +174,19 @@ class OffsetQuery(ABC, Generic[LogT]):
 
 @dataclass
 class _RangePartition(InputPartition):  # type: ignore[misc]
-    """A range of offsets that a task reads."""
+    """Range of offsets that a task reads."""
 
     offsets: OffsetRange
 
 
 class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
-    """Reads the offsets that partitions have when a batch query starts."""
+    """Reads a batch query up to the end offsets at its start."""
 
     def __init__(self, query: OffsetQuery[Any]) -> None:
         self._query = query
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the ranges of offsets that tasks read."""
+        """Return the offset ranges for tasks."""
         with self._query.open_log() as log:
             return self._query.parts(self._query.batch_ranges(log))
 
@@ -196,7 +196,7 @@ class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Reads a streaming query, whose only state is offsets: after a restart it reads the records after its checkpoint."""
+    """Reads a streaming query, whose only state is offsets: a restart continues after those of its checkpoint."""
 
     def __init__(self, query: OffsetQuery[Any]) -> None:
         if query.limit is not None and ReadMaxRows is None:
@@ -207,36 +207,37 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._committed: CheckpointOffsets | None = None
 
     def initialOffset(self) -> CheckpointOffsets:
-        """Return where a query without a checkpoint begins."""
+        """Return the start offsets of a query without a checkpoint."""
         log = self._connected()
         return _group_for_checkpoint(self._query.offsets(log, self._query.partitions(log), "start", is_batch=False))
 
     def getDefaultReadLimit(self) -> Any:
-        """Return the limit of the options."""
+        """Return the limit from the options."""
         return ReadAllAvailable() if self._query.limit is None else ReadMaxRows(self._query.limit)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Note where partitions end now."""
+        """Store the current end offsets."""
         self._target = self._query.latest(self._connected())
 
     def latestOffset(self, start: CheckpointOffsets | None = None, limit: Any = None) -> CheckpointOffsets:
-        """Return where the next batch ends."""
+        """Return the end offsets of the next batch."""
         ends = self._query.latest(self._connected()) if self._target is None else dict(self._target)
         starts = self._from_checkpoint(start)
         self._check(starts, ends)
         if start is not None:
-            # Spark calls commit() for a batch when it plans the next one, which the last batch of a run does not have.
+            # Spark calls commit() for a batch when it plans the next one, which does not happen for the last batch of a
+            # run.
             self.commit(start)
         if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
             ends = limit_ends(limit.max_rows, self._with_new_partitions(starts, ends), ends)
         return _group_for_checkpoint(ends)
 
     def reportLatestOffset(self) -> CheckpointOffsets:
-        """Return where partitions end, for metrics."""
+        """Return the current end offsets, for metrics."""
         return _group_for_checkpoint(self._query.latest(self._connected()))
 
     def partitions(self, start: CheckpointOffsets, end: CheckpointOffsets) -> Sequence[InputPartition]:
-        """Return the ranges of offsets that the tasks of a batch read."""
+        """Return the offset ranges for the tasks of a batch."""
         ends = self._from_checkpoint(end)
         starts = self._with_new_partitions(self._from_checkpoint(start), ends)
         return self._query.parts([OffsetRange(partition, starts[partition], last) for partition, last in ends.items()])
@@ -274,7 +275,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         return starts | self._connected().first_offsets(new) if new else starts
 
     def _check(self, starts: Mapping[TopicPartition, int], ends: dict[TopicPartition, int]) -> None:
-        """Reject partitions that were deleted or truncated: records written to them since would be skipped."""
+        """Reject deleted or truncated partitions, because records written to them since then would be skipped."""
         for partition, start in starts.items():
             if ends.get(partition, -1) >= start:
                 continue

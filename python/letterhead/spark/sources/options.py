@@ -1,4 +1,4 @@
-"""Options of the data sources: :func:`options` writes them, and :func:`parse_options` reads them by a table per source.
+"""Options of the data sources: :func:`options` writes them, :func:`parse_options` parses them by a table per source.
 
 Spark passes options as text, and ignores the case of their names.
 """
@@ -42,7 +42,7 @@ Parser: TypeAlias = Callable[[str, str], Any]
 
 
 class Option(NamedTuple):
-    """An option of a data source: the parser of its text, and its documentation."""
+    """Option of a data source: the parser of its text, and its documentation."""
 
     parse: Parser
     doc: str
@@ -126,7 +126,7 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
 
 
 def row_request(values: Mapping[str, Any]) -> RowRequest:
-    """Return the request of the values of options that all sources have.
+    """Return the request for the values of options that all sources share.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def flag(name: str, value_text: str) -> bool:
 
 
 def number(least: int | None = None) -> Parser:
-    """Return a parser of whole numbers, optionally with a minimum."""
+    """Return a parser of integers, optionally with a minimum."""
 
     def parse(name: str, value_text: str) -> int:
         try:

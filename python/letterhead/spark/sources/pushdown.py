@@ -1,4 +1,4 @@
-"""Filters that Spark pushes into a data source: :func:`push` adds to a condition the filters that can be applied."""
+"""Filters that Spark pushes into a data source: :func:`push` adds the supported ones to a condition."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ _COMPARISONS = {
 
 
 class FilterPushdown:
-    """A reader that applies filters with its method ``push``.
+    """Reader that applies filters with its method ``push``.
 
-    Spark refuses a reader that overrides ``pushFilters`` unless ``spark.sql.python.filterPushdown.enabled`` is true, and
-    does not tell the reader. It recognizes its own method by ``__func__``, so the method is an object with that attribute.
+    Unless ``spark.sql.python.filterPushdown.enabled`` is true, Spark rejects a reader that overrides ``pushFilters``,
+    and the reader cannot query the setting. Spark recognizes its own method by ``__func__``, so the method is an object
+    with that attribute.
     """
 
     @property
     def pushFilters(self) -> _PushFilters:
-        """The function that Spark calls with filters."""
+        """Callable through which Spark passes filters."""
         return _PushFilters(self.push)  # type: ignore[attr-defined]
 
 
@@ -45,7 +46,7 @@ class _PushFilters:
 def push(
     filters: Iterable[Any], request: RowRequest, apply: Callable[[RowRequest], object]
 ) -> tuple[RowRequest, list[Any]]:
-    """Return a request with the filters that its condition can express, and the filters that Spark has to evaluate.
+    """Return a request with the filters that its condition can express, and the filters left to Spark.
 
     ``apply`` raises ValueError for a condition that the source cannot evaluate. If the source keeps rows with errors,
     Spark evaluates all filters again.
@@ -88,7 +89,7 @@ def _condition(spark_filter: Any, headers: Columns) -> Condition:
 def _operand(attribute: tuple[str, ...], headers: Columns) -> Operand:
     (column,) = attribute
     spec = columns_of(headers).get(column)
-    # Spark equals NaN to itself, and AMQP values have types of their own in the bytes.
+    # In Spark, NaN equals itself; AMQP values contain their own types.
     type = getattr(spec, "type", spec)
     if isinstance(type, str) and type.startswith(("float", "double", "real")):
         raise ValueError("NaN")

@@ -49,13 +49,13 @@ OPTIONS = {
 }
 
 _SPLIT_LEN = 128 << 20
-"""Approximate size in bytes of the parts into which a segment with an index is split."""
+"""Approximate size in bytes of the parts of a segment with an index."""
 
 
 class SegmentsSource(BatchOnly):
     """Read log segments without their broker: ``spark.read.format("letterhead-segments")``.
 
-    The files have to exist on the driver and on every worker. Each segment is a partition; a large one with an index is
+    The files must exist on the driver and on every worker. Each segment is a partition; a large one with an index is
     split into several. :data:`OPTIONS` lists the options.
 
     Examples
@@ -93,7 +93,7 @@ class SegmentsSource(BatchOnly):
 
 @dataclass
 class SegmentPart(InputPartition):  # type: ignore[misc]
-    """A segment, or a range of its offsets."""
+    """Segment, or a range of its offsets."""
 
     segment: Any
     offsets: OffsetRange
@@ -119,7 +119,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         return left
 
     def partitions(self) -> list[InputPartition]:
-        """Return the parts; the driver reads transactions, as their markers may be in other parts."""
+        """Return the parts; the driver reads transactions, because their markers may be in other parts."""
         log = self._log(self._request)
         parts: list[InputPartition] = []
         for segments, requested in log.ranges(self._source.find_partitions(self._path), self._bounds):
@@ -135,7 +135,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         log = self._log(self._request, truncated_rows=True, **partition.options)
         reader = SegmentsReader(log, [[partition.segment]], bounds)
         with reader, warnings.catch_warnings():
-            # The driver has warned of it.
+            # The driver has already warned.
             warnings.simplefilter("ignore", TruncatedTailWarning)
             yield from reader
 
@@ -153,7 +153,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
 
 
 class IggySegmentsSourceReader(SegmentsSourceReader):
-    """Reads segments of Iggy: a task reads a file."""
+    """Reads segments of Iggy, one file per task."""
 
     _source = IggySegmentsSource
 
@@ -174,7 +174,7 @@ def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactio
     for first, end in pairwise([segment.base_offset, *offsets_every(segment, _SPLIT_LEN), after]):
         start, end = max(first, requested.start), min(end, requested.end)
         if start < end:
-            # An open transaction ends the reading, wherever it began.
+            # Reading stops at an open transaction, even one that began in an earlier part.
             aborted = [
                 transaction
                 for transaction in transactions.aborted

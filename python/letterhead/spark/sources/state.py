@@ -39,7 +39,7 @@ OPTIONS = {
 class StateSource(BatchOnly):
     """Read RocksDB stores of Kafka Streams or letterhead: ``spark.read.format("letterhead-state")``.
 
-    The directory has to exist on the driver and on every worker. Each store of a task is a partition; of window and
+    The directory must exist on the driver and on every worker. Each store of a task is a partition; of window and
     session stores each segment is one. :data:`OPTIONS` lists the options.
 
     Examples
@@ -78,14 +78,14 @@ class StateSource(BatchOnly):
 
 @dataclass
 class StorePartition(InputPartition):  # type: ignore[misc]
-    """One database: a store of a task, or a segment of it."""
+    """Database: a store of a task, or a segment of it."""
 
     store: StoreReader
     segment: StoreSegment
 
 
 class StateReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
-    """Read the databases of stores, each in a task."""
+    """Reads the databases of stores, one per task."""
 
     def __init__(self, stores: list[StoreReader], request: RowRequest, window_size: int | None) -> None:
         self._stores = stores

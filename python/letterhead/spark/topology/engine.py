@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "sort_records"]
 
 OUTPUT = "topic string, partition int, key binary, value binary, headers binary, timestamp bigint, changelog boolean"
-"""Columns of the result of a worker: the headers are in the format ``kafka``, the timestamp in milliseconds."""
+"""Result columns of a worker: headers are in the format ``kafka``, timestamps in milliseconds."""
 
 _OutputRow = Row("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
 
@@ -43,7 +43,7 @@ TOPIC, PARTITION, OFFSET, TIMESTAMP, KEY, VALUE, HEADERS = range(7)
 
 
 class GroupTask:
-    """A task that runs for one group of records at a time, by key or by partition, with the stores of that group."""
+    """Task that processes one group of records at a time, by key or by partition, with the stores of that group."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class GroupTask:
         self._write(topic, partition, record, True)
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """Return no offsets, because brokers assign them when the records are written to a topic."""
+        """Return no offsets, because brokers assign them when records are written to a topic."""
         return {}
 
     def _write_to_sink(self, topic: str, record: ChangelogRecord) -> None:
@@ -138,7 +138,7 @@ class GroupTask:
 
 
 class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
-    """A topology as Spark runs it."""
+    """Stateful processor of Spark that runs a topology."""
 
     def __init__(self, transform: TopologyTransform) -> None:
         self._transform = transform
@@ -174,7 +174,7 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
 
 
 def check_protobuf() -> None:
-    """Raise ``ModuleNotFoundError`` unless protobuf is installed, which Spark's workers use to access state."""
+    """Raise ``ModuleNotFoundError`` unless protobuf is installed, by which Spark's workers access state."""
     try:
         import_module("google.protobuf.descriptor")
     except ImportError as error:
@@ -183,7 +183,7 @@ def check_protobuf() -> None:
 
 
 def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Return records, tuples that begin with topic, partition, offset and timestamp, in the order to process them.
+    """Return records in processing order, as tuples that begin with topic, partition, offset and timestamp.
 
     The records of a topic's partition are in the order of their offsets. Among several partitions, the next record with
     the smallest timestamp comes first, as in Kafka Streams; among equal timestamps, by topic and partition.

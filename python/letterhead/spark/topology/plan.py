@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TopologyTransform", "run_topology"]
 
-# Every Spark worker imports this module, and the stores are a large package: import them only where a topology runs.
+# Every Spark worker imports this module, so the large package of stores is imported only to run a topology.
 
 
 def run_topology(
@@ -33,7 +33,7 @@ def run_topology(
 ) -> TopologyTransform:
     """Run a topology over the records of topics, with its stores in Spark's state.
 
-    The frame has the columns of Spark's Kafka source: ``topic``, ``partition``, ``offset``, ``timestamp``, ``key``,
+    The DataFrame has the columns of Spark's Kafka source: ``topic``, ``partition``, ``offset``, ``timestamp``, ``key``,
     ``value`` and, with ``includeHeaders``, ``headers``. Each of its topics must have a source in the topology.
 
     The :attr:`~letterhead.state.Processor.scope` of the processors determines the rows of a store. With ``"key"`` records
@@ -95,7 +95,7 @@ def run_topology(
 
 @dataclass(frozen=True)
 class TopologyTransform:
-    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
+    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
 
     The attributes are the arguments of :func:`run_topology`, and the scope of the processors.
     """
@@ -107,7 +107,7 @@ class TopologyTransform:
     value_serde: Serde[Any] | None
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """Return the records that the topology writes for a frame with the columns of Spark's Kafka source."""
+        """Return the records that the topology writes for a DataFrame with the columns of Spark's Kafka source."""
         not_on_sail(df.sparkSession, "run_topology", "it has no transformWithState; run it on Spark")
         if "headers" not in fields_of(df):
             df = df.withColumn("headers", F.lit(None).cast(HEADERS))
@@ -123,10 +123,10 @@ class TopologyTransform:
         check_protobuf()
         _check_provider(df)
         records = records.withColumn("timestamp", F.unix_millis("timestamp"))
-        # Encoded: on the workers each element of a list would be an object of its own, used or not.
+        # Encoded, because each element of a list would become an object on the workers, used or not.
         packed = records.transform(encode_headers("headers", "kafka")).select(*KAFKA_COLUMNS)
         if not df.isStreaming:
-            # Listing the queries makes Spark start the coordinator of states, which a batch query does not.
+            # Listing the queries makes Spark start the state coordinator, which a batch query does not start.
             list(df.sparkSession.streams.active)
         written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (

@@ -1,6 +1,6 @@
-"""Rows of a store while a group is processed: all rows of a key (`SomeRows`), or the pages of a partition (`PagedRows`).
+"""Rows of a store for the current group: all rows of a key (`SomeRows`), or the pages of a partition (`PagedRows`).
 
-Changes are kept here, and written to Spark's state when the group is done.
+Changes are collected, and written to Spark's state after the group.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class SomeRows(_WritableRows):
 class PagedRows(_WritableRows):
     """Rows by key, in pages: each has the rows from its first key up to the first key of the next page.
 
-    A page is read when one of its rows is requested, and written when the group is done, if a row has changed. So a
-    group costs one round trip to Spark's state per page rather than per row; a scan holds one page at a time.
-    ``firsts`` are the first keys of the pages, in order; ``read`` reads a page by its first key.
+    A page is read when one of its rows is requested, and written after the group if a row has changed. So a group costs
+    one round trip to Spark's state per page rather than per row; a scan keeps one page in memory at a time. ``firsts``
+    are the first keys of the pages, in order; ``read`` reads a page by its first key.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class PagedRows(_WritableRows):
         self.firsts = firsts
         self._read = read
         self._pages: dict[bytes, SomeRows] = {}
-        self._scanned: set[bytes] = set()  # pages that a scan may still be reading
+        self._scanned: set[bytes] = set()  # pages that a scan may still read
 
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
@@ -156,7 +156,7 @@ class PagedRows(_WritableRows):
         return self._rows_of(pages, first, last, backward)
 
     def estimate(self) -> int:
-        """Estimate the number of rows: pages that were not read count as half full."""
+        """Estimate the number of rows; pages that were not read count as half full."""
         unread = len(self.firsts) - len(self._pages)
         return sum(map(len, self._pages.values())) + unread * PAGE_ROWS // 2
 
@@ -180,7 +180,7 @@ class PagedRows(_WritableRows):
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
         for page_key, page in pages:
-            # Pages are not kept: a full scan would hold all rows in memory.
+            # Pages are not cached: a full scan would hold all rows in memory.
             yield from (SomeRows(self._read(page_key)) if page is None else page).scan(first, last, backward=backward)
 
     def _page(self, key: bytes) -> SomeRows:

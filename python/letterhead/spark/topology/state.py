@@ -28,7 +28,7 @@ __all__ = ["GroupState", "KeyState", "PartitionState", "StorePart"]
 
 
 class StorePart(ABC):
-    """The rows that a group has of one store, by segments."""
+    """Rows of a group in one store, by segment."""
 
     observed: int
 
@@ -46,7 +46,7 @@ class StorePart(ABC):
 
 
 class GroupState(ABC):
-    """State of a group: a value of Spark's state with its progress and its stores."""
+    """State of a group: a value in Spark's state with its progress and its stores."""
 
     def __init__(self, handle: Any, name: str, schema: str) -> None:
         self._value = handle.getValueState(name, schema)
@@ -64,7 +64,7 @@ class GroupState(ABC):
         return self._before
 
     def part(self, store: str) -> StorePart:
-        """Return the rows that the group has of a store."""
+        """Return the group's rows of a store."""
         if store not in self._parts:
             self._parts[store] = self._part(store)
         part: StorePart = self._parts[store]

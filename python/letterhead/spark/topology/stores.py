@@ -1,6 +1,6 @@
-"""Stores whose rows are in Spark's state: :func:`spark_store`.
+"""Stores with rows in Spark's state: :func:`spark_store`.
 
-They are the persistent stores, for any supplier, over rows that are attached for each group of records.
+They are the persistent stores of any supplier, over rows that are attached for each group of records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["OneKey", "SparkStore", "spark_store"]
 
 
 class SparkStore(BytesStore):
-    """A store over the rows that Spark's state has for the current group."""
+    """Store over the current group's rows in Spark's state."""
 
     def open(self, directory: Path | None = None, context: Context | None = None) -> None:
         """Open the store, without rows; there are no files, so the directory is ignored."""
@@ -112,7 +112,7 @@ class _SparkTimeOrderedSessionStore(_SparkSegmentedStore, RocksDBTimeOrderedSess
 
 
 class _SparkSegment:
-    """A segment, whose rows are read when they are used."""
+    """Segment whose rows are read on first use."""
 
     def __init__(self, part: StorePart, number: int) -> None:
         self._part = part
@@ -125,7 +125,7 @@ class _SparkSegment:
 
 
 class _SparkSegments(Segments[_SparkSegment]):
-    """The segments that a store has for a group."""
+    """Segments of a store for a group."""
 
     def __init__(self, part: StorePart, retention: int, interval: int) -> None:
         super().__init__(retention, interval)
@@ -154,7 +154,7 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
         return _SparkKeyValueStore(name, format=format)
     if supplier.store_type == "versioned":
         return _SparkVersionedStore(name, model.history_retention, model.segment_interval, headers=model.headers)
-    # Stores in memory have no segments, and expire rows by the millisecond.
+    # In-memory stores have no segments, and expire rows by the millisecond.
     interval = model.segment_interval if model.persistent else None
     by_time = supplier.order in ("time", "time-only")
     index = {"with_index": model.with_index} if by_time else {}
@@ -179,7 +179,7 @@ _SEGMENTED: dict[tuple[str, bool], type] = {
 
 
 class OneKey(Layer):
-    """A store with the rows of one ``key``, which may be null: the current record's. It rejects other keys."""
+    """Store with the rows of one ``key``, which may be null: that of the current record. It rejects other keys."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -200,7 +200,7 @@ class OneKey(Layer):
         return self._checked_inner(key).put_if_absent(key, value)
 
     def put_all(self, rows: Any) -> None:
-        """Write several rows, all of which must be of the key."""
+        """Write several rows, all with the current key."""
         rows = list(rows)
         for key, _ in rows:
             self._checked_inner(key)
@@ -235,7 +235,7 @@ class OneKey(Layer):
         return self._checked_inner(key).fetch_session(key, start, end)
 
     def scan(self, query: StoreScan) -> StoreIterator[Any, bytes]:
-        """Return the rows of a scan, which must be of the key alone."""
+        """Return the rows of a scan, which must only cover the current key."""
         if not query.one_key:
             raise self._refusal(query.operation)
         rows: StoreIterator[Any, bytes] = self._checked_inner(query.key_from).scan(query)
@@ -249,7 +249,7 @@ class OneKey(Layer):
         return UnsupportedOperationError(f"store {self.name}: {operation} would read rows of other keys: {_WHY}")
 
     def _checked_inner(self, key: bytes | SessionKey) -> Any:
-        """Return the store below if it has the rows of a key; raise ``UnsupportedOperationError`` otherwise."""
+        """Return the inner store if the key is current; raise ``UnsupportedOperationError`` otherwise."""
         if (key.key if isinstance(key, SessionKey) else key) != self.key:
             raise UnsupportedOperationError(f"store {self.name}: the key is not the key of the current record: {_WHY}")
         return self.inner

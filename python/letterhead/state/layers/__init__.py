@@ -1,1 +1,1 @@
-"""The layers around a store of bytes; :class:`~letterhead.state.Stores` combines them."""
+"""Layers around a store of bytes; :class:`~letterhead.state.Stores` combines them."""

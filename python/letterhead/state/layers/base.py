@@ -1,7 +1,7 @@
-"""The base class of the layers around a store of bytes.
+"""Base class of the layers around a store of bytes.
 
-Writes pass through every layer. Reads skip the layers that only log writes: each layer has the store that answers its
-reads as ``reads``, so that a read does not pay for a call that only forwards it.
+Writes pass through every layer. Reads skip layers that only log writes: the attribute ``reads`` of each layer is the
+store that answers its reads, which saves forwarding calls.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Layer", "chain", "restores_as"]
 
 
 class Layer:
-    """A store around another store, ``inner``.
+    """Store around another store, ``inner``.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def chain(store: Any) -> list[Any]:
 
 
 def restores_as(store: Any) -> str:
-    """Return the format of the values below all layers, to which a restore converts the changelog."""
+    """Return the format of the innermost values, to which a restore converts the changelog."""
     bottom = chain(store)[-1]
     if isinstance(bottom, HeadersBytesStore):
         return "headers"

@@ -1,4 +1,4 @@
-"""The record cache of a thread: least recently used entries, limited by bytes, in one namespace for each store."""
+"""Record cache of a thread: least recently used entries, limited by bytes, in one namespace for each store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from letterhead.state.processor import RecordContext
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 
 ENTRY_BYTES = 128
-"""Bytes by which an entry counts in addition to its key and value."""
+"""Bytes added to the size of an entry's key and value."""
 
 
 @dataclass(slots=True)
@@ -21,17 +21,17 @@ class CacheEntry:
     """A cached row."""
 
     value: bytes | None
-    """The value in the store's format; ``None`` hides the key."""
+    """Value in the store's format; ``None`` hides the key."""
     context: RecordContext | None
-    """The record that wrote it; ``None`` if it was read from the store."""
+    """Record that wrote the value; ``None`` if it was read from the store."""
     dirty: bool
-    """Whether the store does not have it yet."""
+    """Whether the store does not contain the value yet."""
 
 
 class RecordCache:
-    """The cache that the stores of a thread share; it has ``size_bytes`` at present and at most ``max_bytes``.
+    """Cache shared by the stores of a thread, with ``size_bytes`` at present and at most ``max_bytes``.
 
-    Beyond the maximum, the namespace that is written to evicts its least recently used entries. Before a dirty entry is
+    Above the maximum, the namespace that is written to evicts its least recently used entries. Before a dirty entry is
     evicted, all dirty entries of its namespace are written to the store.
 
     Examples
@@ -75,7 +75,7 @@ class RecordCache:
 
 
 class Namespace:
-    """The entries of one store, with counts of hits, misses, evictions and flushes."""
+    """Entries of one store, with counts of hits, misses, evictions and flushes."""
 
     def __init__(self, cache: RecordCache, name: str, write: Callable[[bytes, CacheEntry], None]) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class Namespace:
         self._write = write
         self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
-        # The keys of `_entries` that are not in `_new`, and keys that were removed since.
+        # Keys of `_entries` that are not in `_new`, and keys that were removed since.
         self._sorted: list[bytes] = []
         self._new: list[bytes] = []
         self._flushing = False
@@ -134,7 +134,7 @@ class Namespace:
     def flush(self) -> None:
         """Write the dirty entries to the store, in order of each key's last write.
 
-        An entry stays dirty until it is written: if the store fails, the rest is not lost.
+        An entry stays dirty until it is written, so that a failure of the store loses nothing.
         """
         if self._flushing:  # a flush listener may forward a record that writes to this store
             return
@@ -155,7 +155,7 @@ class Namespace:
             self._flushing = False
 
     def clear(self) -> None:
-        """Discard all entries, also dirty ones."""
+        """Discard all entries, including dirty ones."""
         for key, entry in self._entries.items():
             self._cache.size_bytes -= _size(key, entry)
         self._entries.clear()
@@ -192,7 +192,7 @@ class Namespace:
         self._cache.size_bytes -= _size(key, self._entries.pop(key))
 
     def _in_order(self) -> list[bytes]:
-        # Sorted when a range is requested and not at each put: most stores are only read by key.
+        # Sorted when a range is requested rather than at each put, because most stores are only read by key.
         if self._new or len(self._sorted) > 2 * len(self._entries) + 16:
             self._sorted = sorted(self._entries)
             self._new.clear()

@@ -1,4 +1,4 @@
-"""The layer that caches writes: at the next commit, the store and its changelog get the last write of each key.
+"""Layer that caches writes, so that a commit only writes the last value of each key to the store and its changelog.
 
 Reads merge cached and stored rows. The retention of a store does not apply to entries while they are cached.
 """
@@ -27,21 +27,21 @@ from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, mak
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 
 FlushListener: TypeAlias = Callable[[Any, bytes | None, bytes | None, RecordContext], None]
-"""Called for each change written to the store: the key, the new value, the old one if requested, and the record."""
+"""Callback for each change written to the store: the key, the new value, the old one if requested, and the record."""
 
 Order: TypeAlias = Literal["segments", "memory", "time", "time-only"]
-"""Order of the rows of the store below: by segment and key; as a store in memory; by segment and time, except in scans by
-key; or always by segment and time."""
+"""Order of the inner store's rows: by segment and key; as in memory; by segment and time, except in scans by key; or
+always by segment and time."""
 
 _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
-"""The sort key, key and value of each cached row; a value of ``None`` hides the row of the store."""
+"""Sort key, key and value of each cached row; a value of ``None`` hides the stored row."""
 
 
 class _Caching(Layer):
-    """The base class of the caches, which define how a key in the cache identifies a row of the store below."""
+    """Base class of caches, which define how a cache key identifies a row of the inner store."""
 
     cache: Namespace
-    """The entries of this store, with counts of hits and misses."""
+    """Entries of this store, with counts of hits and misses."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -50,7 +50,7 @@ class _Caching(Layer):
         self._check = inner.check if isinstance(inner, ChangeLogging) else None
 
     def set_flush_listener(self, listener: FlushListener | None, *, send_old_values: bool = False) -> bool:
-        """Set the function that is called for each change; return True, as there is a cache."""
+        """Set the function that is called for each change; return True, because there is a cache."""
         self._listener = listener
         self._send_old_values = send_old_values
         return True
@@ -100,10 +100,10 @@ class _Caching(Layer):
         return f"{self.context.task_id}-{self.name}"
 
     def _check_open(self) -> None:
-        """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process: its cache is not used."""
+        """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process with its own cache."""
         if not self._bottom.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
-        if getattr(self._bottom, "opened_by_parent", False):  # stores that an application defines may lack it
+        if getattr(self._bottom, "opened_by_parent", False):  # stores defined by an application may lack it
             raise forked_store_error(self.name)
 
     def _read_cached(self, key: bytes) -> CacheEntry | None:
@@ -113,7 +113,7 @@ class _Caching(Layer):
     def _write_cached(self, key: bytes, value: bytes | None) -> None:
         self._check_open()
         if value is not None and self._check is not None:
-            self._check(value)  # an entry that a flush rejects would also block the entries after it
+            self._check(value)  # an entry that a flush rejects would block later entries, too
         self.cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
@@ -123,7 +123,7 @@ class _Caching(Layer):
         if listener is not None and (new is None or self._send_old_values):
             old = self._get_below(cache_key)
             if new is None and old is None:
-                return  # neither the store nor the listener has had this key
+                return  # neither the store nor the listener has seen this key
         before = self.context.record
         self.context.record = entry.context
         try:
@@ -165,7 +165,7 @@ class CachingKeyValueStore(_Caching, KeyValueWrites):
     def scan(self, query: StoreScan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         if query.prefix is not None:
-            keys.increment(query.prefix)  # raises for the prefixes that stores in memory reject
+            keys.increment(query.prefix)  # raises for the prefixes that in-memory stores reject
             entries = self.cache.beginning_with(query.prefix)
         else:
             entries = [] if query.is_reversed else self.cache.range(query.key_from, query.key_to)
@@ -187,7 +187,7 @@ class CachingKeyValueStore(_Caching, KeyValueWrites):
 
 
 class _CachingSegments(_Caching):
-    """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
+    """Base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
@@ -212,7 +212,7 @@ class _CachingSegments(_Caching):
         raise NotImplementedError
 
     def _as_in_memory(self, row: Any) -> Any:
-        """Return the sort key of a row in a store in memory."""
+        """Return the sort key of a row in an in-memory store."""
         raise NotImplementedError
 
     def _by_segment_and_time(self, row: Any) -> Any:
@@ -324,7 +324,7 @@ class CachingSessionStore(_CachingSegments):
         return self.reads.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
-        """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` at all times."""
+        """Return the rows of a scan; as in Kafka Streams, ``fetch`` equals ``find_sessions`` at all times."""
         return super().scan(query._replace(operation="find_sessions"))
 
     def _last_time(self, query: StoreScan) -> int:

@@ -1,7 +1,7 @@
-"""The layer that writes every change of a store to its changelog topic.
+"""Layer that writes every change of a store to its changelog topic.
 
 A change is written to the store first and to the changelog second. A change that the changelog cannot hold is rejected
-before both.
+before either.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
 
 
 class ChangeLogging(Layer):
-    """The base class of the layers for the four types of stores. They have no reads, because reads skip them.
+    """Base class of the layers for the four types of stores. They have no read methods, because reads skip them.
 
-    ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
+    ``headers`` tells whether the store keeps headers; otherwise, tombstones in the changelog have none.
     """
 
     _answers_reads = False
@@ -59,7 +59,7 @@ class ChangeLogging(Layer):
         return fields
 
     def check(self, value: bytes) -> None:
-        """Raise an :class:`InvalidTimestampError` for a value that cannot be logged, before a cache holds it."""
+        """Raise an :class:`InvalidTimestampError` for a value that cannot be logged, before it enters a cache."""
         self._fields(value)
 
     def _change(self, key: bytes, fields: ChangelogFields, write: Callable[..., Any], *arguments: Any) -> Any:
@@ -84,7 +84,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None, fields: ChangelogFields | None = None) -> None:
-        """Put a value, or delete the key; a caller that has split the value already passes its fields."""
+        """Put a value, or delete the key; the caller may pass the fields of an already split value."""
         if fields is None:
             fields = self._fields(value)
         else:
@@ -119,8 +119,8 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
 class ChangeLoggingWindowStore(ChangeLogging):
     """Logs the changes of a window store.
 
-    A store that keeps duplicates numbers its keys, and the keys in the changelog have the same numbers. A null value,
-    which such a store ignores, is neither logged nor counted.
+    A store with duplicates numbers its keys, and the keys in the changelog have the same numbers. A null value, which
+    such a store ignores, is neither logged nor counted.
     """
 
     _sequence = 0

@@ -44,17 +44,17 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 class _Converting:
-    """The operations of all types of stores; a value that is written or read is converted."""
+    """Operations of all types of stores, with conversion of the values."""
 
     inner: Any
     name: str
     _to_inner: Convert
-    """Converts a value that is written to the value of the inner store."""
+    """Converts a written value to the inner store's format."""
     _from_inner: Convert
-    """Converts a value of the inner store to the value that is read."""
+    """Converts a value of the inner store for the reader."""
 
     def put(self, key: Any, value: Any, *time: int) -> Any:
-        """Put a value, or delete it if it is ``None``; a window and a version have a time."""
+        """Put a value, or delete it if it is ``None``; windows and versions have a time."""
         return self.inner.put(key, self._to_inner(value), *time)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
@@ -90,14 +90,14 @@ class _Converting:
         return int(self.inner.approximate_num_entries())
 
     def _result(self, result: Any) -> Any:
-        """Convert a value that was read, or the value of a version."""
+        """Convert a result of reading, or the value of a version."""
         if isinstance(result, VersionedBytes):
             return result._replace(value=self._from_inner(result.value) or b"")
         return self._from_inner(result)
 
 
 class Adapter(_Converting, Layer):
-    """A persistent store of an older format, used as a store of a newer format; ``name`` is its name in Kafka Streams."""
+    """Persistent store of an older format with the interface of a newer one; ``name`` is its name in Kafka Streams."""
 
     def __init__(self, inner: Any, name: str, on_write: Convert, on_read: Convert) -> None:
         if not inner.persistent:
@@ -169,14 +169,14 @@ class _Facade(_Converting):
 
 
 class KeyValueFacade(_Facade, KeyValueReads[Any, Any]):
-    """A key-value store as a store of an older format: with ``timestamps``, or with plain values."""
+    """Key-value store with the interface of an older format: with ``timestamps``, or plain values."""
 
     def __init__(self, store: KeyValueStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
 
 
 class WindowFacade(_Facade, WindowReads[Any, Any]):
-    """A window store as a store of an older format: with ``timestamps``, or with plain values."""
+    """Window store with the interface of an older format: with ``timestamps``, or plain values."""
 
     def __init__(self, store: WindowStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
@@ -187,7 +187,7 @@ class WindowFacade(_Facade, WindowReads[Any, Any]):
 
 
 class SessionFacade(_Facade, SessionReads[Any, Any]):
-    """A session store with headers as a store without headers."""
+    """Session store with headers, with the interface of one without."""
 
     def __init__(self, store: SessionStoreWithHeaders[Any, Any]) -> None:
         get = AggregationWithHeaders.get_aggregation_or_null

@@ -40,7 +40,7 @@ V = TypeVar("V")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 ScanErrors: TypeAlias = Literal["skip", "raise"]
-"""How a scan handles a row that cannot be read."""
+"""Policy of a scan for rows that cannot be read."""
 
 _log = logging.getLogger("letterhead.state")
 
@@ -62,16 +62,16 @@ def time_calls(operation: str) -> Callable[[Method], Method]:
 
 
 class Change(NamedTuple):
-    """A change of a row, as a flush listener receives it."""
+    """Change of a row, as passed to a flush listener."""
 
     new_value: Any
-    """The new value; ``None`` if the row was deleted."""
+    """New value; ``None`` if the row was deleted."""
     old_value: Any
-    """The previous value, if the listener was set with ``send_old_values``."""
+    """Previous value, if the listener was set with ``send_old_values``."""
 
 
 class Metered(Layer, Generic[K, V]):
-    """The base class of all stores that an application uses.
+    """Base class of all stores that an application uses.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Metered(Layer, Generic[K, V]):
         if self._wrap_serde is not None:
             values = self._wrap_serde(*((values, self.limits) if self._keeps_headers else (values,)))
         self.serdes: StateSerdes[Any, Any] = StateSerdes(topic, key_serde or context.key_serde, values)
-        # Byte keys and rows with headers skip StateSerdes: this runs at every read and write.
+        # Byte keys and rows with headers bypass StateSerdes, because this runs at every read and write.
         self._keys_are_bytes = type(self.serdes.key_serde) is BytesSerde
         self._raw_value = self._serialized
         if isinstance(values, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
@@ -148,7 +148,7 @@ class Metered(Layer, Generic[K, V]):
         super().restore(convert(record) for record in records)
 
     def _without_position(self, record: ChangelogRecord) -> ChangelogRecord:
-        # The position must not become two headers of the row.
+        # The position must not be split into two headers of the row.
         record, position = position_of(record)
         self.position.merge(position)
         return record
@@ -181,11 +181,11 @@ class Metered(Layer, Generic[K, V]):
         return bool(self.inner.set_flush_listener(notify, send_old_values=send_old_values))
 
     def scan(self, query: StoreScan) -> MeteredIterator[Any, V]:
-        """Return the rows of a scan; all reads of several rows call it."""
+        """Return the rows of a scan; all reads of several rows use it."""
         began = perf_counter_ns()
         low, high, prefix = query.key_from, query.key_to, query.prefix
         first = self._serialize_bound(low)
-        last = first if high is low else self._serialize_bound(high)  # a serializer sees one key once
+        last = first if high is low else self._serialize_bound(high)  # a serializer is called once for one key
         rows = self.reads.scan(query._replace(key_from=first, key_to=last, prefix=self._serialize_bound(prefix)))
         self._timers[query.operation].add(perf_counter_ns() - began)
         return MeteredIterator(self, rows, self._row)
@@ -200,7 +200,7 @@ class Metered(Layer, Generic[K, V]):
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         value, before = self._deserialize_value(row, new), self._deserialize_value(row, old)
-        # A value of the application may have an attribute of this name, as a datetime does.
+        # Values of an application may have such an attribute, like a datetime.
         is_ours = isinstance(value, ValueAndTimestamp | ValueTimestampHeaders)
         timestamp = value.timestamp if is_ours else context.timestamp  # type: ignore[union-attr]
         key = self._deserialize_key(row, before if value is None else value)
@@ -246,8 +246,8 @@ class Metered(Layer, Generic[K, V]):
     def _encoded(self, key: Any, value: Any, headers: Headers | None = None) -> _WriteScope:
         """Serialize a key and a value for the calls in a ``with`` statement; a value of ``None`` is a tombstone.
 
-        While a tombstone is written, a copy of the current record with these headers is the current one: serializers can
-        add headers, which must not change the record itself. The headers are a copy of the record's by default.
+        While a tombstone is written, the current record is a copy with these headers: serializers can add headers,
+        which must not change the original record. The headers are a copy of the record's by default.
         """
         return _WriteScope(self, not_null(key), value, headers)
 
@@ -277,7 +277,7 @@ class Metered(Layer, Generic[K, V]):
 
 
 class _WriteScope:
-    """The context of :meth:`Metered._encoded`; a class, because a generator would take 0.6 µs more for every write."""
+    """Context manager of :meth:`Metered._encoded`; as a class, because a generator would take 0.6 µs more per write."""
 
     __slots__ = ("_before", "_headers", "_key", "_store", "_value")
 
@@ -331,7 +331,7 @@ class MeteredIterator(StoreIterator[K, V]):
     def _parsed(
         self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], parse: Callable[[Any, Any], tuple[K, V]]
     ) -> Iterator[tuple[K, V] | DamagedRowError]:
-        # An error of the store below or of a serde concerns one row only: the scan continues after it.
+        # An error of the inner store or of a serde concerns only one row, and the scan continues.
         while True:
             try:
                 for key, stored in rows:

@@ -33,7 +33,7 @@ class Operation:
 
 
 class StoreMetrics(dict[str, Operation]):
-    """The counters of one store, by operation, and the numbers of open iterators and of rows that could not be read.
+    """Counters of one store, by operation, and the numbers of open iterators and of rows that could not be read.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def merge_rows(
     order: Callable[[K], Any],
     reverse: bool,
 ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-    """Merge the rows of a cache (sort key, key, value) with the rows of a store; both are in the requested order.
+    """Merge the rows of a cache (sort key, key, value) with those of a store; both are in the requested order.
 
     ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
     value is ``None``. For a row that the store cannot read, the error is yielded.

@@ -1,4 +1,4 @@
-"""The stores that an application uses, one class for each type of store and format of values.
+"""Stores for applications, one class for each type of store and format of values.
 
 They read and write objects; :class:`~letterhead.state.layers.metered.Metered` serializes them and counts operations.
 """
@@ -150,7 +150,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
         raw, payload, headers = self._join(value)
         if raw is None or not self._is_logged:
             self.inner.put(raw_key, raw)
-        else:  # spares the changelog splitting the value; the headers are copied, as they can change later
+        else:  # saves splitting the value for the changelog; the headers are copied, because they can change later
             self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._list().copy())))
         self._timers["put"].add(perf_counter_ns() - began)
 
@@ -307,7 +307,7 @@ def _check_session(session: SessionKey | None) -> None:
 
 
 class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
-    """The operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
+    """Operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
     _store_type = "versioned"
     _operations = ("put", "delete", "get", "get_as_of", "versions")

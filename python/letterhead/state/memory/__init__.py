@@ -1,4 +1,4 @@
-"""Stores in memory. They are empty when they are opened, and are restored from their changelogs."""
+"""In-memory stores. They are empty when opened, and are restored from their changelogs."""
 
 from __future__ import annotations
 

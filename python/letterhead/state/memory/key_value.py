@@ -1,4 +1,4 @@
-"""Key-value stores in memory."""
+"""In-memory key-value stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["InMemoryKeyValueStore"]
 
 
 class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValueWrites):
-    """A key-value store in memory.
+    """In-memory key-value store.
 
     An iterator visits the keys that existed when it was created, and skips rows that were deleted since.
 

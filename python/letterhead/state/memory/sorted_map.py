@@ -1,4 +1,4 @@
-"""A dict with ordered ranges of its keys."""
+"""Dictionary with ordered ranges of its keys."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 FEW = 64
-"""Up to this number of changes, inserting into the sorted list is cheaper than sorting it again."""
+"""Number of changes up to which inserting into the sorted list is cheaper than sorting it again."""
 
 
 class SortedMap(dict[K, V], Generic[K, V]):
-    """A dict that also returns ranges of its keys in order.
+    """Dictionary that also returns ranges of its keys in order.
 
     Reads and writes cost the same as in a dict. The order is updated when a range is requested. Threads may request ranges
     at the same time, but not while one of them writes.

@@ -1,4 +1,4 @@
-"""The base class of stores in memory."""
+"""Base class of in-memory stores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["InMemoryStore"]
 
 
 class InMemoryStore(BytesStore):
-    """A store of bytes in memory."""
+    """In-memory store of bytes."""
 
     persistent: ClassVar[bool] = False
 
     def open(self, directory: Path | None = None, context: Context | None = None) -> None:
-        """Open the store, empty. The directory is not used; the context has the record that changes the store."""
+        """Open the empty store. The directory is not used; the context provides the current record."""
         self._clear()
         self.position = Position()
         self._opened(context)

@@ -1,4 +1,4 @@
-"""Window and session stores in memory. Rows older than the retention are removed, and later ones are not accepted."""
+"""In-memory window and session stores. Rows older than the retention are removed, and not accepted later."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ R = TypeVar("R")
 
 
 class _TimedStore(InMemoryStore, Generic[K]):
-    """Rows grouped by time, each group a map: the start of a window, or the end of a session. The keys in a map are of type ``K``."""
+    """Rows grouped by time, the start of a window or the end of a session; the keys of each group are of type ``K``."""
 
     segment_interval = 1
     _observed: int
     _parts: Callable[[bytes], tuple[K, int]]
-    """Split the key of a changelog record into the key in a map and the time."""
+    """Splits the key of a changelog record into the map key and the time."""
 
     def __init__(self, name: str, retention: int, format: ValueFormat) -> None:
         super().__init__(name, format)
@@ -93,7 +93,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _read(
         self, times: list[int], first: K | None, last: K | None, backward: bool
     ) -> Iterator[tuple[int, K, bytes]]:
-        """Yield the rows of some times from one key to another, without rows that are deleted meanwhile."""
+        """Yield rows in a range of times and keys, without rows that are deleted meanwhile."""
         for time in reversed(times) if backward else times:
             rows = self._rows.get(time)
             if rows is None:
@@ -105,7 +105,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
                     yield time, key, value
 
     def _iterate_from(self, oldest: int, rows: Iterator[tuple[R, bytes]]) -> StoreIterator[R, bytes]:
-        """Return an iterator, and keep the rows from a time on until it is closed."""
+        """Return an iterator that keeps the rows from a time on until it is closed."""
         iterator = self._iterate(rows)
         self._oldest_by_iterator[iterator] = oldest
         return iterator
@@ -117,7 +117,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
 
 
 class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
-    """A window store in memory. Its rows are ordered by start, then by key.
+    """In-memory window store. Rows are ordered by start, then by key.
 
     It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds
     no value in a store that keeps duplicates.
@@ -186,7 +186,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
 
 
 class InMemorySessionStore(_TimedStore[tuple[bytes, int]], SessionReads[bytes, bytes]):
-    """A session store in memory. Its rows are ordered by end, then by key, then by descending start.
+    """In-memory session store. Rows are ordered by end, then by key, then by descending start.
 
     It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
     """

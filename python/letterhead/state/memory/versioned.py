@@ -1,4 +1,4 @@
-"""Versioned stores in memory."""
+"""In-memory versioned stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["InMemoryVersionedStore"]
 
 
 class InMemoryVersionedStore(InMemoryStore, VersionedStore):
-    """A versioned store in memory, with the same rows as the one in RocksDB.
+    """In-memory versioned store, with the same rows as the one in RocksDB.
 
     It takes the parameters of :class:`~letterhead.state.versioned.VersionedStore`.
     """

@@ -30,7 +30,7 @@ __all__ = ["StoreColumns"]
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 16 << 20
-"""A record batch has at most this many rows, and is complete when it reaches this many bytes."""
+"""Size in bytes at which a record batch is complete; it also has a maximum number of rows."""
 
 
 class StoreColumns:
@@ -50,7 +50,7 @@ class StoreColumns:
     ) -> None:
         columns, headers, where = request.columns, request.headers, request.where
         errors, error_column, limits = request.errors, request.error_column, request.limits
-        # Plain values are never decoded, so the options are checked here.
+        # Plain values are never decoded, so the options are validated here.
         checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
         self._type = stores[0].type
         self._format = stores[0].message_format
@@ -67,7 +67,7 @@ class StoreColumns:
             columns = request.without_headers(name for name in fields if name not in left_out)
         check_columns(columns, fields, headers, errors, error_column)
         self.fields = tuple(fields)
-        """The columns that stores of the type have."""
+        """Columns of stores of this type."""
         self._requested = frozenset(columns)
         typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
         errors_field = [(error_column, checked.type.field(error_column).type)] if has_error_column(errors) else []
@@ -84,13 +84,13 @@ class StoreColumns:
 
     @property
     def unseen_headers(self) -> list[NativeKey]:
-        """Keys of headers in the condition that no row had."""
+        """Header keys in the condition that no row has."""
         return [] if self._where is None else self._where.unseen_headers
 
     def batches(
         self, store: StoreReader, segment: StoreSegment, keys: KeyBounds | None = None, *, backward: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Read one database of a store, or the rows of some keys, in the order of stored keys, or from the last to the first.
+        """Read one database of a store, or the rows of some keys, in the order of stored keys or in reverse.
 
         The database is open until the last batch is read.
         """
@@ -105,12 +105,12 @@ class StoreColumns:
                 batch = self._batch(_DatabaseRows(store, segment, families, self._errors, stored_keys, values))
                 if backward:
                     batch = batch.take(pa.array(range(len(batch) - 1, -1, -1), pa.int64()))
-                # Rows whose versions are all deleted contain none.
+                # Rows with only deleted versions yield none.
                 if len(batch):
                     yield from split_batches(batch, self._limits)
 
     def _check(self, name: str) -> None:
-        """Check the window size and the headers against the type of store."""
+        """Check that the window size and the headers fit the type of store."""
         type, size = self._type, self._window_size
         missing = None
         if size is not None and type.key_format != "window":
@@ -123,7 +123,7 @@ class StoreColumns:
             raise StoreChoiceError(f"store {name} is {type}: {missing}")
 
     def _fields(self) -> dict[str, pa.DataType]:
-        """Return the columns that stores of the type have, and their types."""
+        """Return the columns of stores of this type, and their types."""
         type = self._type
         time = TIMES[self._dialect]
         fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[type.name]}
@@ -160,7 +160,7 @@ class StoreColumns:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
     def _selected(self, where: RowFilter, rows: _DatabaseRows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
-        """Return a mask of the rows that a condition selects. With ``errors="column"``, it selects rows with an error, too."""
+        """Return a mask of the rows that a condition selects; with ``errors="column"``, also of rows with an error."""
         count = len(rows.keys)
         named = {name: columns[name] for name in where.fields & columns.keys()}
         labels = _labels(rows.store)
@@ -170,7 +170,7 @@ class StoreColumns:
             parts = [self._parts(rows, row, unread) for row in range(count)]
             named["timestamp"] = pa.array([timestamp for timestamp, _, _ in parts], pa.int64())
             named["value"] = pa.array([value for _, _, value in parts], pa.binary())
-        # Values that cannot be read have no headers, and one error.
+        # Unreadable values have no headers, and one error.
         values = [None if row in unread else value for row, value in enumerate(rows.values)]
         try:
             examined = where.examine(named, pa.array(values, pa.binary()) if where.has_headers else None, count)
@@ -192,7 +192,7 @@ class StoreColumns:
     def _parts(
         self, rows: _DatabaseRows, row: int, unread: dict[int, DecodeError]
     ) -> tuple[int | None, Any, bytes | None]:
-        """Return the timestamp, the headers and the payload of a value; null if it cannot be read, which ``unread`` notes."""
+        """Return timestamp, headers and payload of values; null for unreadable ones, which ``unread`` collects."""
         value = rows.values[row]
         try:
             return (None, None, None) if value is None else rows.store.value_parts(value)
@@ -255,7 +255,8 @@ class StoreColumns:
 class _DatabaseRows:
     """Rows of one database that become a record batch, and their errors.
 
-    ``keys`` are stored keys, ``values`` are in the newer form; after :meth:`split_versions` there is one of each version.
+    ``keys`` are stored keys, ``values`` are in the newer form; :meth:`split_versions` replaces them by those of each
+    version.
     """
 
     def __init__(
@@ -275,11 +276,11 @@ class _DatabaseRows:
         self._raises = errors == "raise"
         self._errors: dict[int, list[dict[str, Any]]] = {}
         self._value_offsets: list[int] | None = None
-        # Errors of reading a value for the condition, by row: if no column reads the value, nothing else reports them.
+        # Errors of the condition in reading a value, by row: if no column reads the value, nothing else reports them.
         self.condition_errors: dict[int, list[dict[str, Any]]] = {}
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Keep the rows for which the mask is true."""
+        """Keep the rows where the mask is true."""
         rows = [row for row, is_kept in enumerate(kept) if is_kept]
         self.keys = [self.keys[row] for row in rows]
         self.values = [self.values[row] for row in rows]
@@ -294,7 +295,7 @@ class _DatabaseRows:
         return row in self._errors
 
     def add_condition_errors(self) -> None:
-        """Add the errors of the condition: those that left it undecided, and others in rows without another error."""
+        """Add errors of the condition: those that left it undecided, and others in rows without errors."""
         for row, errors in self.condition_errors.items():
             if any(error["column"] is not None for error in errors) or row not in self._errors:
                 self._add_details(row, errors)
@@ -337,7 +338,7 @@ class _DatabaseRows:
             self._add_details(row, errors[row].as_py())
 
     def _add_details(self, row: int, errors: list[dict[str, Any]]) -> None:
-        """Add errors of decoding a value, whose bytes are counted in it."""
+        """Add errors of decoding a value; their byte positions are relative to it."""
         value_offset = self._value_offset(row)
         for error in errors:
             byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + value_offset
@@ -360,7 +361,7 @@ class _DatabaseRows:
         self._errors.setdefault(row, []).append(_detail(error))
 
     def _value_offset(self, row: int) -> int:
-        """Return the offset of a value in the stored value, in bytes."""
+        """Return the position of a value in the stored value, in bytes."""
         if self._value_offsets is not None:
             return self._value_offsets[row]
         stored = self.store.find(self._families, self.keys[row])
@@ -390,7 +391,7 @@ def _group_rows(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[byte
 def _slices(
     column: pa.BinaryArray, bad: pa.BooleanArray, min_key_len: int, slices: dict[str, tuple[int, int]]
 ) -> dict[str, pa.Array]:
-    """Return slices of bytes as columns, of the types in :data:`_INTEGERS` or bytes; bad rows are null."""
+    """Return slices of bytes as columns of bytes or of the types in :data:`_INTEGERS`; bad rows are null."""
     any_bad = pc.any(bad).as_py()
     if any_bad:
         column = pc.if_else(bad, bytes(min_key_len), column)
@@ -398,7 +399,7 @@ def _slices(
     for name, (start, stop) in slices.items():
         part = pc.binary_slice(column, start, stop)
         if name in _INTEGERS:
-            # Stored integers are big-endian and fill their slice: reversed, they are Arrow's.
+            # Stored integers are big-endian and fill their slice; reversed, they have Arrow's layout.
             part = pa.Array.from_buffers(_INTEGERS[name], len(part), [None, pc.binary_reverse(part).buffers()[2]])
         columns[name] = pc.if_else(bad, None, part) if any_bad else part
     return columns
@@ -411,8 +412,8 @@ def _labels(store: StoreReader) -> dict[str, str | None]:
 _EMPTY = pa.array([], pa.binary())
 
 _END = (1 << 31) - 1
-"""An end after the end of any value. (Without an end, pyarrow would allocate memory for the product of its default end and the
-number of rows.)"""
+"""Position after the end of any value. (Without an end, pyarrow would allocate memory for the product of its default
+end and the number of rows.)"""
 
 _INTEGERS = {
     "window_start": pa.int64(),
@@ -421,7 +422,7 @@ _INTEGERS = {
     "session_end": pa.int64(),
     "timestamp": pa.int64(),
 }
-"""Columns that are stored as integers, and their types."""
+"""Columns stored as integers, and their types."""
 
 _TIMES = {"window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to", "timestamp"}
 """Columns of milliseconds since 1970."""
@@ -434,10 +435,10 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "time-ordered-session": {"key": (17, _END), "session_start": (9, 17), "session_end": (1, 9)},
     "versioned": {"key": (8, _END)},
 }
-"""Slices of the stored keys of each type, as :mod:`letterhead.state.storage.keys` draws them."""
+"""Slices of the stored keys of each type, see the diagrams in :mod:`letterhead.state.storage.keys`."""
 
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
 """Slices of values with timestamps and without headers."""
 
 _STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
-"""The field of a message by column."""
+"""Field of a message for each column."""

@@ -1,4 +1,4 @@
-"""Find the stores in a directory, and the process that has one open.
+"""Find the stores in a directory, and the process that has a store open.
 
 ::
 
@@ -26,13 +26,13 @@ from letterhead.state.storage.segments import segment_start
 __all__ = ["StoreFiles", "StoreSegment", "find_one_store", "find_stores", "holder", "task_partition"]
 
 TASK = re.compile(r"(?:.+__)?\d+_(\d+)")
-# From the directory of all applications to a segment.
+# Maximum depth, from the directory of all applications to a segment.
 DEEPEST = 4
 
 
 @dataclass(frozen=True)
 class StoreSegment:
-    """A database: a whole store, or a segment of a store with its first millisecond."""
+    """Database: a whole store, or a segment of a store with its first millisecond."""
 
     directory: Path
     start: int | None = None
@@ -40,22 +40,22 @@ class StoreSegment:
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """A store in a directory."""
+    """Store in a directory."""
 
     name: str
-    task: str  # empty if the directory that was searched is the directory of the task
+    task: str  # empty if the searched directory is the directory of the task
     directory: Path  # absolute
-    path: Path  # below the directory that was searched, as the user spelled it
+    path: Path  # below the searched directory, as the user spelled it
     segments: tuple[StoreSegment, ...]  # oldest first
 
     @property
     def segmented(self) -> bool:
-        """Whether the store has segments of time."""
+        """Whether the store has time segments."""
         return self.segments[0].start is not None
 
     @property
     def label(self) -> str:
-        """The name of the store in messages."""
+        """Name of the store in messages."""
         return self._labelled(self.name)
 
     def database(self, segment: StoreSegment) -> str:
@@ -103,7 +103,7 @@ def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
 
 
 def find_one_store(directory: Path, name: str | None = None) -> list[StoreFiles]:
-    """Return the stores of the only name in a directory, which are parts of one store in several tasks.
+    """Return the stores in a directory that share its only store name: the parts of one store in several tasks.
 
     Raises StoreChoiceError if there are several names, StoreNotFoundError if there is no store.
     """
@@ -115,13 +115,13 @@ def find_one_store(directory: Path, name: str | None = None) -> list[StoreFiles]
 
 
 def task_partition(name: str) -> int | None:
-    """Return the partition in the name of a task's directory; None if it is not named like one."""
+    """Return the partition in the name of a task directory; None for other names."""
     task = TASK.fullmatch(name)
     return None if task is None else int(task[1])
 
 
 def holder(directory: Path) -> int | None:
-    """Return the id of the process that has a database open; None if there is none, or the system does not tell."""
+    """Return the id of the process that has a database open; None without one, or if the system does not provide it."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -146,7 +146,7 @@ def _databases(top: Path) -> list[Path]:
     databases = []
     for directory, directories, files in os.walk(top, onerror=fail):
         path = Path(directory)
-        # A hidden directory belongs to a store that is being restored, or to a segment that is being removed.
+        # Hidden directories belong to stores that are being restored, or to segments that are being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
         if has_database_files(files):
             databases.append(path)
@@ -157,7 +157,7 @@ def _databases(top: Path) -> list[Path]:
 
 
 def _segment_start(path: Path) -> int | None:
-    # In the directory of key-value stores, a name that looks like the name of a segment is the name of a store.
+    # In the directory of key-value stores, a name that looks like that of a segment is the name of a store.
     return None if path.parent.name == "rocksdb" else segment_start(path.parent.name, path.name)
 
 

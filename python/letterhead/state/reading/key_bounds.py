@@ -1,4 +1,4 @@
-"""A range of keys of a store: :class:`KeyBounds`."""
+"""Range of keys of a store: :class:`KeyBounds`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["KeyBounds"]
 
 
 class KeyBounds(NamedTuple):
-    """A range of keys; both bounds are included."""
+    """Range of keys, including both bounds."""
 
     first: bytes | None = None
     last: bytes | None = None

@@ -1,6 +1,6 @@
-"""Read and parse the rows of a store in a directory, as the store would read them; nothing is moved or changed.
+"""Read and parse the rows of a store in a directory, as the store itself would, without changing anything.
 
-While a store is upgraded, its rows are in two column families. They are read as one, in the order of the store: by
+During an upgrade, the rows of a store are in two column families, which are read as one, in the order of the store: by
 segment, then by stored key.
 """
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class EncodedRow(NamedTuple):
-    """A row as it is stored."""
+    """Row in its stored form."""
 
     key: bytes
     value: bytes
@@ -53,32 +53,32 @@ class EncodedRow(NamedTuple):
 
     @property
     def added(self) -> int:
-        """Number of bytes that the newer form has before the value."""
+        """Number of bytes that the newer form adds before the value."""
         return len(self.newer()) - len(self.value)
 
 
 class StoredVersion(NamedTuple):
-    """A version in a row of a versioned store."""
+    """Version in a row of a versioned store."""
 
     valid_from: int
     valid_to: int | None  # None for the latest version
     value: bytes | None  # None if the key is deleted
-    at: int  # the byte of the row at which the value begins
+    at: int  # position of the value in the row
 
 
 class StoreRow(NamedTuple):
-    """A parsed row, or a version."""
+    """Parsed row, or a version."""
 
     key: bytes  # without times
-    times: dict[str, int | None]  # the times of a window, a session or a version, by column
+    times: dict[str, int | None]  # times of a window, a session or a version, by column
     value: bytes | None  # None for a version that deletes the key
-    timestamp: int | None  # None if the store's values have none
-    headers: lh.Headers | None  # None if the store keeps none
-    sequence: int | None = None  # the number of a row of a window store
+    timestamp: int | None  # None if the store's values have no timestamp
+    headers: lh.Headers | None  # None if the store keeps no headers
+    sequence: int | None = None  # number of a row in a window store with duplicates
 
 
 class KeyParts(NamedTuple):
-    """The parts of a stored key: the key, its times by column, and the number of a row of a window store."""
+    """Parts of a stored key: the key, its times by column, and the sequence number in a window store."""
 
     key: bytes
     times: dict[str, int | None]
@@ -87,22 +87,22 @@ class KeyParts(NamedTuple):
 
 @dataclass(frozen=True)
 class StoreReader:
-    """A store of a known type."""
+    """Reads a store of a known type."""
 
     files: StoreFiles
     type: DetectedType
     families_of_databases: list[list[str]]  # names of the column families of each database
-    process: int | None = None  # the process that has the store open
+    process: int | None = None  # process that has the store open
     limits: Limits | None = None  # limits for reading values with headers
 
     @property
     def assumption(self) -> str:
-        """The warning if the type is assumed."""
+        """Warning for an assumed type."""
         return f"store {self.files.label}: read as {self.type}: {self.type.assumed}"
 
     @property
     def unwritten(self) -> str:
-        """The warning if a process has it open."""
+        """Warning for a store that a process has open."""
         return (
             f"store {self.files.label} is open in process {self.process}: rows that it has not written to files yet are "
             "missing"
@@ -119,7 +119,7 @@ class StoreReader:
         return latest_offsets(families.offsets() for _, families in self.databases())
 
     def row_families(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
-        """Return the column families of a database that have rows of the store, newest first."""
+        """Return the column families of a database with rows of the store, newest first."""
         layout = self.type.layout
         all_families: list[tuple[str, Legacy | None]] = [(layout.family, None)]
         all_families += [(legacy.family, legacy) for legacy in layout.legacy]
@@ -128,7 +128,7 @@ class StoreReader:
     def encoded_rows(
         self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[EncodedRow]:
-        """Read the rows of all families, in order of their keys; if two rows have the same key, only the newer row."""
+        """Read the rows of all families, in order of their keys; of two rows with the same key, only the newer one."""
         scans = [
             _tag_rows(families.rows(family, first, last, backward=backward), family, legacy)
             for family, legacy in self.row_families(families)
@@ -154,7 +154,7 @@ class StoreReader:
     def rows_between(
         self, families: StoredFamilies, keys: KeyBounds, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows of some keys of a database as :meth:`rows` does, including rows whose keys are damaged."""
+        """Read the rows of some keys like :meth:`rows`, including rows whose keys are damaged."""
         for row in self.encoded_rows(families, *keys.stored(self.type), backward=backward):
             try:
                 is_selected = self.key_parts(row.key)[0] in keys
@@ -177,7 +177,7 @@ class StoreReader:
         return None
 
     def parse_row(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
-        """Parse a stored row into its versions, into nothing if it is an index entry, or into one row.
+        """Parse a stored row into its versions, into one row, or into nothing if it is an index entry.
 
         Raises DamagedRowError if it is damaged.
         """
@@ -201,14 +201,14 @@ class StoreReader:
         return self.type.time_ordered and stored_key[:1] == INDEX
 
     def has_index(self, families: StoredFamilies) -> bool:
-        """Return whether a database of a time-ordered store has an index: Kafka Streams leaves it out if nothing reads it."""
+        """Return whether a time-ordered database has an index: Kafka Streams omits it if nothing reads it."""
         scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.row_families(families))
         return self.type.time_ordered and any(
             key[:1] == INDEX for rows in scans for key, _ in itertools.islice(rows, 1)
         )
 
     def plain_key(self, stored_key: bytes) -> bytes:
-        """Return a stored key as a store that is not time-ordered would store it."""
+        """Return a stored key in the form of stores that are not time-ordered."""
         if not self.type.time_ordered:
             return stored_key
         if stored_key[:1] not in (b"\0", INDEX):
@@ -270,7 +270,7 @@ class StoreReader:
 
     @property
     def message_format(self) -> str:
-        """The format of values with headers."""
+        """Format of values with headers."""
         return "streams" if self.type.key_format in ("session", "versioned") else "streams-timestamped"
 
     def header_bytes(self, stored_key: bytes, value: bytes) -> int:
@@ -295,7 +295,7 @@ class StoreReader:
 
 
 SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.suffix, "versioned": 8}
-"""Number of bytes after the key in a stored key, without the first byte of time-ordered stores."""
+"""Number of bytes after the key in a stored key, excluding the first byte of time-ordered stores."""
 
 
 def open_store(
@@ -324,7 +324,7 @@ def latest_offsets(offsets_of_databases: Iterable[Mapping[str, int]]) -> dict[st
 
 
 def _newer_or_damaged(row: EncodedRow) -> bytes:
-    """Return a value in the newer form, or as it is if it is damaged."""
+    """Return a value in the newer form, or unchanged if it is damaged."""
     try:
         return row.newer()
     except DecodeError:

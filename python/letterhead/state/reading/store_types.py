@@ -1,8 +1,8 @@
 """Determine the type of a store from its column families, or from its rows if several types have these families.
 
-Key-value and window stores with timestamps or headers have families of their own. Plain rows of every type are in
-`default`: a store in one database is then plain key-value or versioned, a store in segments has windows or sessions,
-by key or by time. The rows decide: the times in the keys, parsed as keys of a type, have to fit the segment.
+Key-value and window stores with timestamps or headers have their own families. Plain rows of every type are in
+`default`: a store with one database is then plain key-value or versioned, a store with segments contains windows or
+sessions, by key or by time. The rows decide: the times in the keys, parsed as keys of a type, must fit the segment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
     "time-ordered-window": TimeOrderedWindowKeys,
     "time-ordered-session": TimeOrderedSessionKeys,
 }
-"""The keys of each type of time-ordered store."""
+"""Keys of each type of time-ordered store."""
 
 STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
 
@@ -44,7 +44,7 @@ SEGMENTS_EXAMINED = 4
 
 
 def value_format_of(store_type: str, layout: str) -> str:
-    """Return the format of the values in a layout, one of FORMATS: the name of the layout, except for time-ordered sessions.
+    """Return the value format of a layout, one of FORMATS: the name of the layout, except for time-ordered sessions.
 
     Kafka Streams opens a family for their headers, but writes bare aggregations into it.
     """
@@ -53,20 +53,20 @@ def value_format_of(store_type: str, layout: str) -> str:
 
 @dataclass(frozen=True)
 class DetectedType:
-    """The type of a store."""
+    """Type of a store."""
 
     name: str  # one of STORE_TYPES
     layout_name: str  # one of FORMATS
-    assumed: str = ""  # why it may be another type; empty if it is certain
+    assumed: str = ""  # reason why the type is uncertain; empty if it is certain
 
     @property
     def layout(self) -> Layout:
-        """The column families of its rows."""
+        """Column families of its rows."""
         return LAYOUTS[self.name, self.layout_name]
 
     @property
     def value_format(self) -> str:
-        """The format of its values, one of FORMATS."""
+        """Format of its values, one of FORMATS."""
         return value_format_of(self.name, self.layout_name)
 
     @property
@@ -81,7 +81,7 @@ class DetectedType:
 
     @property
     def key_format(self) -> str:
-        """The format of its keys: `key-value`, `window`, `session` or `versioned`."""
+        """Format of its keys: `key-value`, `window`, `session` or `versioned`."""
         return self.name.removeprefix("time-ordered-")
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class DetectedType:
 
 
 def check_store_type(name: str) -> None:
-    """Raise StoreChoiceError if there is no such type."""
+    """Raise StoreChoiceError for an unknown type."""
     if name not in STORE_TYPES:
         raise StoreChoiceError(str(unknown_name("store type", name, STORE_TYPES)))
 
@@ -196,7 +196,7 @@ def _first_rows(store: StoreFiles) -> Iterator[tuple[StoreSegment, bytes, bytes]
 
 
 def _is_indexed(store: StoreFiles, keys: type[TimeOrderedKeys]) -> bool:
-    """Return whether the first row of a store has an index entry, which only time-ordered stores have."""
+    """Return whether the first row of a store has an index entry, which only occurs in time-ordered stores."""
     for segment in store.segments[-SEGMENTS_EXAMINED:]:
         with StoredFamilies(segment.directory) as families:
             for family in families.names:
@@ -228,7 +228,7 @@ def _with_value_format(store: StoreFiles, detected: DetectedType, chosen: str) -
 
 
 Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]
-"""Returns whether a key and a value can be a row of a type, in the segment from a start to before an end."""
+"""Function that returns whether a key and a value can be a row of a type, in the segment from a start to an end."""
 
 
 def _window_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
@@ -250,7 +250,7 @@ def _time_ordered_fits(store_type: str, plain_fits: Fits) -> Fits:
 
     def fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
         if key[:1] == INDEX:
-            # An index entry has no value; an upgraded one has no headers.
+            # An index entry has no value; an upgraded one has empty headers.
             return value in (b"", b"\0") and plain_fits(key[1:], value, start, end)
         plain_key = TIME_ORDERED_KEYS[store_type].changelog_key
         return key[:1] == b"\0" and len(key) >= 13 and plain_fits(plain_key(key), value, start, end)

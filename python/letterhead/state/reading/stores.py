@@ -24,8 +24,8 @@ def open_stores(
 ) -> list[StoreReader]:
     """Open the stores in a directory, or only the stores of a name, by task and name.
 
-    Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``,
-    ``limits`` and ``value_format`` (there ``values``) are as in :func:`letterhead.read.state`, and so are the errors.
+    Tasks upgrade their stores independently, so all tasks are read as the newest of them. ``store_type``, ``limits``
+    and ``value_format`` (there ``values``) are as in :func:`letterhead.read.state`, and so are the errors.
     """
     if store_type is not None:
         check_store_type(store_type)
@@ -43,7 +43,7 @@ def open_stores(
 
 def _with_common_type(tasks: list[StoreReader], value_format: str | None, limits: Limits | None) -> list[StoreReader]:
     """Return the stores of one name, with the type of the newest of them."""
-    # If a task has few rows or none, other tasks show the type of the store.
+    # If a task has few rows or none, other tasks determine the type of the store.
     certain = {store.type.name for store in tasks if not store.type.assumed}
     if len(certain) == 1:
         [name] = certain

@@ -1,7 +1,7 @@
 """Write the records of a changelog to the databases of a store, many at once: :class:`RestoreTarget`.
 
-The offset of the last record is written with its rows, or after them where writing them again changes nothing. A process
-that dies loses the last rows with their offset, and the next one continues after the offset that it finds, with the
+The offset of the last record is written together with its rows, or after them if writing them again changes nothing. A
+process that dies loses the last rows with their offset. The next one continues after the offset that it finds, with the
 position and the largest time of that offset.
 """
 
@@ -40,13 +40,13 @@ OPTIONS = RocksDBOptions(write_buffer_bytes=64 << 20)
 PAIRS = 8192
 """Number of rows that are converted to Python objects at once."""
 OBSERVED = b"letterhead-observed"
-"""While a store is restored: the largest time so far, in the family of offsets."""
+"""Key in the family of offsets, during a restore: the largest time so far."""
 ADDED = b"letterhead-added"
-"""While a store is restored: the offset up to which a file may have been added, in the family of offsets."""
+"""Key in the family of offsets, during a restore: the offset up to which a file may have been added."""
 
 
 class RestorePlan(NamedTuple):
-    """The store to write: its type, its layout and value form by name, and its times in milliseconds."""
+    """Store to write: its type, its layout and value format by name, and its times in milliseconds."""
 
     name: str
     store_type: str
@@ -58,12 +58,12 @@ class RestorePlan(NamedTuple):
 
     @property
     def segmented(self) -> bool:
-        """Whether the store has a database for each segment of time."""
+        """Whether the store has a database for each time segment."""
         return self.store_type not in ("key-value", "versioned")
 
     @property
     def path(self) -> Path:
-        """The directory of the store, below the directory of its task."""
+        """Directory of the store, below the directory of its task."""
         return Path(self.name) if self.segmented else Path("rocksdb", self.name)
 
 
@@ -90,7 +90,7 @@ class RowBatch(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """Approximate number of bytes that they take."""
+        """Approximate memory size in bytes."""
         return int(self.keys.nbytes + self.values.nbytes)
 
     def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
@@ -128,7 +128,7 @@ def _values(records: Records, plan: RestorePlan) -> pa.BinaryArray:
 def without_positions(records: Records, position: Position) -> tuple[Records, Position]:
     """Remove the positions that Kafka Streams appends to headers for consistent reads, and merge them into a position.
 
-    They must not become two headers of each row.
+    Otherwise they would become two headers of each row.
     """
     all_headers = require(records.headers, "the column of headers")
     if not _has_positions(all_headers):
@@ -151,7 +151,7 @@ def _has_positions(headers: pa.ListArray) -> bool:
 
 
 class RestoreTarget:
-    """The databases of a store that is restored; a subclass for each way in which rows are divided among them.
+    """Databases of a store during its restore; subclasses differ in the division of rows among them.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class RestoreTarget:
         raise NotImplementedError
 
     def _progress_entries(self) -> list[tuple[bytes, bytes | None]]:
-        """Return the entries of the family of offsets that describe the rows written so far."""
+        """Return the entries of the family of offsets for the rows written so far."""
         return [
             (str(self.changelog).encode(), _INT64.pack(self.offset)),
             (OBSERVED, _INT64.pack(self.observed)),
@@ -231,7 +231,7 @@ class IngestedKeyValueTarget(RestoreTarget):
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
-        # Beside the database, so that a file left by a killed process is not moved into place with it.
+        # Next to the database, so that a file left by a killed process is not moved with it.
         self._file = task / "rows.sst"
 
     def databases(self) -> list[Database]:
@@ -266,7 +266,7 @@ def _last_by_key(keys: pa.BinaryArray, values: pa.BinaryArray) -> tuple[pa.Binar
 
 
 class BatchedTarget(RestoreTarget):
-    """A store whose rows are written by batches of changes, each together with its offset."""
+    """Store whose rows are written in batches of changes, each together with its offset."""
 
     def write(self, batches: list[RowBatch]) -> None:
         """Write rows."""
@@ -288,7 +288,7 @@ class BatchedTarget(RestoreTarget):
 
 
 class VersionedTarget(BatchedTarget):
-    """A versioned store, whose new rows depend on existing rows."""
+    """Versioned store, whose new rows depend on existing rows."""
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
@@ -312,7 +312,7 @@ class VersionedTarget(BatchedTarget):
 
 
 class _BufferedVersions(VersionedStore):
-    """A versioned store that keeps its changes in memory."""
+    """Versioned store that buffers its changes in memory."""
 
     def __init__(self, plan: RestorePlan, database: Database) -> None:
         retention = require(plan.retention, "the retention")
@@ -325,7 +325,7 @@ class _BufferedVersions(VersionedStore):
 
     @property
     def observed_time(self) -> int:
-        """The largest time so far."""
+        """Largest time so far."""
         return self._observed
 
     def advance(self, time: int) -> None:
@@ -348,7 +348,7 @@ class _BufferedVersions(VersionedStore):
 
 
 class SegmentedTarget(BatchedTarget):
-    """A store of windows or sessions."""
+    """Store of windows or sessions."""
 
     def _open(self, task: Path) -> None:
         plan, retention = self.plan, require(self.plan.retention, "the retention")
@@ -391,7 +391,7 @@ class SegmentedTarget(BatchedTarget):
             yield self._by_time.row(key), value
 
     def _times(self, keys: pa.BinaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the time in each key, which is the first of the integers at its end."""
+        """Return the time in each key, which is the first of its trailing integers."""
         offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
         short = np.flatnonzero(np.diff(offsets) < self._suffix)
         if len(short):

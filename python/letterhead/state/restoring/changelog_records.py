@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 Source: TypeAlias = "ArrowStream | str | Path"
-"""An Arrow stream, a Parquet file or directory of such files, or an argument of ``letterhead.read.segments``."""
+"""Arrow stream, a Parquet file or directory of such files, or an argument of ``letterhead.read.segments``."""
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ROWS, BYTES = 65_536, 32 << 20
-"""Maximum rows and approximate bytes of a batch, so that few rows wait to be written at once."""
+"""Limits of rows and approximate bytes of a batch, so that few rows wait to be written at once."""
 
 
 class Records(NamedTuple):
@@ -121,7 +121,7 @@ def changelog_records(
 
 
 def check_end(end: object) -> None:
-    """Check where to stop: before an offset, or before the first record that is not older than a time.
+    """Validate an end: an offset, or the time of the first record to exclude.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def check_end(end: object) -> None:
 
 
 class EndTracker:
-    """Cuts the records of each partition at an end; a partition that has reached it has no further records."""
+    """Cuts the records of each partition at an end, after which a partition has no more records."""
 
     def __init__(self, end: int | datetime | None) -> None:
         self._end = end
@@ -166,12 +166,12 @@ def _stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | N
 
 
 def read_batches(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Read a source; of a file only some columns."""
+    """Read a source; of a file, only some columns."""
     stream: Iterable[pa.RecordBatch]
     if isinstance(source, str | Path):
         stream = read_path(Path(source), columns)
     elif isinstance(source, Reader):
-        stream = source  # an error of an Arrow stream would lose its type
+        stream = source  # importing it as an Arrow stream would lose the types of errors
     else:
         stream = read_table(source)
     for batch in stream:

@@ -27,11 +27,11 @@ __all__ = ["RowDifference", "StoredRow", "diff"]
 ErrorCallback: TypeAlias = Callable[[DamagedRowError], object] | None
 
 RowId: TypeAlias = tuple[bytes, tuple[tuple[str, int | None], ...]]
-"""The key of a row or version, and its times."""
+"""Key of a row or version, and its times."""
 
 
 class StoredRow(NamedTuple):
-    """A row of one side of a comparison.
+    """Row of one side of a comparison.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def _compare_directories(
     if len(first) == len(second) == 1:
         pairs = [(first[0], second[0])]
     else:
-        # If there is one task on each side, its name may differ, for example if the directory was copied.
+        # If each side has only one task, the names may differ, for example after the directory was copied.
         one_task = all(len({files.task for files in side}) == 1 for side in (first, second))
         first_by_name, second_by_name = (
             {files.name if one_task else files.label: files for files in side} for side in (first, second)
@@ -187,7 +187,7 @@ def _compare_directories(
 def _restore(
     store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
-    """Restore the changelog of a store up to the offset that the store has."""
+    """Restore the changelog of a store up to the store's offset."""
     known = {name: offset for name, offset in store.changelog_offsets().items() if offset >= 0}
     if len(known) != 1:
         raise StoreChoiceError(
@@ -207,9 +207,9 @@ def _restore(
             segment_interval=segment_interval,
             topic=topic,
             partition=partition,
-            start="earliest",  # as in a store that was not restored: that one has rows older than its retention
+            start="earliest",  # a store that was not restored has rows older than its retention
             end=offset + 1,
-            force=True,  # the store itself names the topic
+            force=True,  # the topic comes from the store itself
         )
         yield temporary.path
 
@@ -267,7 +267,7 @@ def _merge_segments(
     second_store: StoreReader,
     second_segment: StoreSegment | None,
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Read a segment of both sides in the order of their keys: the key, and the newer value of each side."""
+    """Yield the key and the newer value of each side, in the order of keys, for a segment."""
     first_rows, second_rows = _rows(first_store, first_segment), _rows(second_store, second_segment)
     first, second = next(first_rows, None), next(second_rows, None)
     while first is not None or second is not None:
@@ -291,7 +291,7 @@ def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[by
 def _parse(
     store: StoreReader, segment: StoreSegment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
 ) -> dict[RowId, StoreRow]:
-    """Parse a row, or the versions in it, by key and times; append an error for each that cannot be read."""
+    """Parse a row or its versions, by key and times; append an error for each unreadable one."""
     if segment is None or value is None:
         return {}
     try:

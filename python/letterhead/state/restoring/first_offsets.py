@@ -1,4 +1,4 @@
-"""Choose the offset at which the restore of a windowed store begins: :func:`find_retained_offsets`, :func:`topic_retained_from`.
+"""Choose the start offset for restoring a windowed store: :func:`find_retained_offsets`, :func:`topic_retained_from`.
 
 Kafka Streams 4.4 reads the last record of the changelog, and begins at the first record that is not older than its timestamp
 minus the retention of the store. It begins with the first record if that time is not after 1970, or if the last offset is not a
@@ -44,14 +44,14 @@ class _RecordTimes(NamedTuple):
 
 
 def can_be_read_again(source: object) -> bool:
-    """Return whether a source can be read twice: a file, a directory, or a table in memory."""
+    """Return whether a source can be read twice: a file, a directory, or an in-memory table."""
     return isinstance(source, str | Path | pa.Table | pa.RecordBatch)
 
 
 def find_retained_offsets(
     source: Source, retention: int, *, partition: int | None = None, end: int | datetime | None = None
 ) -> dict[int, int]:
-    """Return the offset of the first record to restore of each partition that does not begin with its first record.
+    """Return the offset of the first record to restore, for partitions that do not start with their first record.
 
     The source is read twice, a file without its keys and values.
 
@@ -87,7 +87,7 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Do as :func:`find_retained_offsets` for a topic. Brokers find records by their time, so only the last record is read.
+    """Like :func:`find_retained_offsets` for a topic. Brokers find records by time, so only the last record is read.
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """
@@ -131,7 +131,7 @@ def topic_retained_from(
 
 
 def seek_times(last: Iterable[_RecordTimes], retention: int) -> dict[int, int]:
-    """Return the time from which records are restored, by partition; ``last`` are the last records of the partitions."""
+    """Return the time from which records are restored, by partition, given the last records of partitions."""
     times = {
         records.partition: int(records.timestamps[-1]) - retention for records in last if not records.transactional
     }

@@ -40,10 +40,10 @@ StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
 Start: TypeAlias = "Literal['earliest'] | int | Mapping[int, int] | None"
 
 WRITE_BYTES = 64 << 20
-"""Bytes of rows of a partition that are written at once. With more, RocksDB merges fewer files later, and a restore that was
-killed repeats more."""
+"""Size of the rows of a partition that are written at once. With more, RocksDB merges fewer files later, and a
+killed restore repeats more."""
 MEMORY_BYTES = 4 * WRITE_BYTES
-"""Maximum bytes of rows of all partitions that wait or are being written."""
+"""Limit of bytes of rows of all partitions that are queued or being written."""
 
 
 @dataclass
@@ -207,11 +207,11 @@ def restore(
             for number, target in targets.items():
                 restored.directories[number] = finished[number].result()
                 restored.offsets[number] = target.offset
-            # Only when all stores are in place: by the hidden directory, the next restore recognizes its own stores.
+            # Only after all stores were moved, because the next restore recognizes its stores by the hidden directory.
             for target in targets.values():
                 target.clean()
         except BaseException:
-            # The next restore reads waiting rows again; running writes must end before the stores are closed.
+            # The next restore reads queued rows again; running writes must end before the stores are closed.
             pool.shutdown()
             for target in targets.values():
                 with suppress(Exception):
@@ -261,7 +261,7 @@ class _WriteQueue:
 
     @property
     def memory(self) -> int:
-        """The number of bytes of rows that wait or are being written."""
+        """Bytes of rows that are queued or being written."""
         return sum(self._bytes.values()) + sum(size for _, size in self._running.values())
 
     def finish(self) -> None:
@@ -289,7 +289,7 @@ def plan_of(
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
 ) -> RestorePlan:
-    """Check the options of a store; raise ValueError if they do not fit."""
+    """Build the plan of a restore; raise ValueError if the options do not fit."""
     from letterhead.state.restoring.bulk_rows import RestorePlan
 
     check_name("store type", store_type, STORE_TYPES)
@@ -312,9 +312,9 @@ def plan_of(
 
 
 class _PartitionRestore:
-    """The restore of one partition, in a hidden directory until it is complete.
+    """Restore of one partition, in a hidden directory until it is complete.
 
-    The file ``options.json`` in it has the options, and whether all rows are written.
+    The file ``options.json`` in it contains the options, and whether all rows are written.
     """
 
     def __init__(self, plan: RestorePlan, task: Path, changelog: TopicPartition, end: int | datetime | None) -> None:
@@ -347,7 +347,7 @@ class _PartitionRestore:
         self.offset, self._position = self._target.offset, self._target.position
 
     def _is_in_place(self) -> bool:
-        """Return whether this restore created the store that exists, and only has to remove the hidden directory."""
+        """Return whether this restore created the existing store, and only has to remove the hidden directory."""
         if not any(self._hidden.iterdir()):
             return True
         return self._begin() and not (self._hidden / self._plan.path).exists()
@@ -389,7 +389,7 @@ class _PartitionRestore:
         self.offset = target.offset
 
     def finish(self) -> Path:
-        """Close the store, and move it to its place."""
+        """Close the store, and move it to its final directory."""
         if self._target is not None:
             if not self.complete:
                 self._check_rows(self._target)
@@ -398,7 +398,7 @@ class _PartitionRestore:
             self._target.finish()
             make_directory(self._directory.parent)
             (self._hidden / self._plan.path).rename(self._directory)
-            # On disk before the hidden directory is removed, or a crash of the machine could leave neither.
+            # On disk before the hidden directory is removed, or a crash of the machine could lose both.
             sync_directory(self._directory.parent)
         return self._directory
 
@@ -432,7 +432,7 @@ def _read_stored_offset(directory: Path, changelog: TopicPartition) -> int:
 
 
 def _check_names(store: str, task: Path, changelog: TopicPartition, topic_of_source: str | None) -> None:
-    """Raise ValueError if names show that the records belong to another store or task."""
+    """Raise ValueError if names indicate that the records belong to another store or task."""
     topic, partition = changelog
     task_number = task_partition(task.absolute().name)
     problem = None

@@ -1,4 +1,4 @@
-"""Stores in RocksDB, in the directories and with the bytes of Kafka Streams. Opening one imports ``rocksdict``."""
+"""Stores in RocksDB, with the directories and bytes of Kafka Streams. Opening one imports ``rocksdict``."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ K = TypeVar("K")
 
 
 class SegmentedStore(PersistentStore, Generic[K]):
-    """A store with rows in segments of time, ordered by segment and then by stored key."""
+    """Store with rows in time segments, ordered by segment and then by stored key."""
 
     _keys: type[KeySchema]
     _store_type: ClassVar[str]
@@ -74,7 +74,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         for segment, rows in changes.items():
             segment.rows.write(rows)
 
-    # Rows by the keys of the changelog.
+    # Rows by changelog key.
 
     def _put_by_stored_key(self, stored_key: bytes, value: bytes | None) -> None:
         self._check_open()

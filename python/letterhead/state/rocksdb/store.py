@@ -1,4 +1,4 @@
-"""The base classes of stores in RocksDB, which have one or more databases."""
+"""Base classes of stores in RocksDB, which have one or more databases."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class PersistentStore(BytesStore):
         return any(database.upgrading for database in self._databases())
 
     def upgrade(self) -> int:
-        """Convert all rows of an older format now, not when they are read or written; return their number.
+        """Convert all rows of an older format now, rather than when they are read or written; return their number.
 
         Raises
         ------

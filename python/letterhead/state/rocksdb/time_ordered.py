@@ -1,4 +1,4 @@
-"""Window and session stores in RocksDB whose rows are in order of time, for emitting closed windows.
+"""Window and session stores in RocksDB with time-ordered rows, for emitting closed windows.
 
 A segment has rows, whose keys begin with the time, and an index by key, whose values are empty. Both are written in one
 batch. Scans by key use the index; scans by time read the rows. A store without the index writes half as many keys, but a
@@ -96,7 +96,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                     continue
                 value = segment.rows.get(self._by_time.row(stored_key))
                 if value is None:
-                    segment.rows.put(entry, None)  # Kafka Streams leaves entries behind whose row was deleted
+                    segment.rows.put(entry, None)  # Kafka Streams leaves entries of deleted rows behind
                 else:
                     yield self._key_of(stored_key), value
 
@@ -141,7 +141,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
 
 
 class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStore):
-    """A window store in RocksDB with rows in order of time.
+    """Time-ordered window store in RocksDB.
 
     As in Kafka Streams, it keeps rows a millisecond longer than :class:`RocksDBWindowStore`, whose parameters it takes.
     ``with_index`` (default ``True``) chooses whether there is an index by key.
@@ -158,7 +158,7 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
 
 
 class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
-    """A session store in RocksDB with rows in order of time.
+    """Time-ordered session store in RocksDB.
 
     It takes the parameters of :class:`RocksDBSessionStore`. With ``format="headers"`` it uses the column family that Kafka
     Streams 4.3 and 4.4 use for headers, and keeps none in it, as they do: the values are bare aggregations, so ``format``

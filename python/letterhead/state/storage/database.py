@@ -1,4 +1,4 @@
-"""One RocksDB directory: its column families and offsets, opened for writing or for reading only."""
+"""RocksDB directory with its column families and offsets, opened for writing or for reading only."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Database:
         families = layout.check(name, existing)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
         self._write_options = _write_options(rocksdict, options)
-        # Create the options of a column family once: they own its cache.
+        # Create the options of a column family once, because they own its cache.
         self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
         try:
             self._database = rocksdict.Rdict(
@@ -129,7 +129,7 @@ class Database:
             for family in existing or families:
                 self._use(family)
             legacy = self._legacy_with_rows(layout)
-            # Created last, when the store opens: an older store could not open the files with a new family.
+            # Created last, when the store opens, because an older store could not open the files with a new family.
             for family in families:
                 if family not in self._families:
                     self._create(family)
@@ -209,9 +209,9 @@ class Database:
         batch.write()
 
     def add_file(self, file: Path, rows: Iterable[Iterable[tuple[bytes, bytes | None]]]) -> None:
-        """Write rows to a file beside the database, and make it a file of the database.
+        """Write rows to a separate file, and add it to the database.
 
-        Each key occurs once, in order; ``rows`` yields some of them at a time.
+        Each key occurs once, in order; ``rows`` yields them in chunks.
 
         Raises
         ------
@@ -221,7 +221,8 @@ class Database:
         self.check_open()
         family = self._newest_first[0]
         with self._file_errors():
-            # A killed process can leave the file as a second link to a file of the database, which must not be overwritten.
+            # A killed process can leave the file as a second link to a file of the database, which must not be
+            # overwritten.
             file.unlink(missing_ok=True)
             writer = self._rocksdict.SstFileWriter(self._options_of(family))
             writer.open(str(file))
@@ -272,7 +273,7 @@ class Database:
         self.is_open = self.usable = False
         if os.getpid() != self._process:
             return  # the parent process closes it
-        # Every handle of a family keeps the database open and locked: all are released, even after an error.
+        # Every handle of a family keeps the database open and locked, so all are released, even after an error.
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _order_families(self._families, self._newest_first)]
         steps.append(self._database.close)
@@ -309,7 +310,7 @@ class Database:
         self._use(family)
 
     def _legacy_with_rows(self, layout: Layout) -> Legacy | None:
-        """Return the family that has rows of an older version of the store."""
+        """Return the family with rows of an older version of the store."""
         old = [legacy for legacy in layout.legacy if legacy.family in self._families]
         filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
         if len(old) > 1 and old[-1] in filled:
@@ -338,7 +339,7 @@ _process_of_threads: int | None = None
 def _keep_references_in_child() -> None:
     for database in _open_databases:
         database.usable = False
-        # Closing waits for threads that exist in the parent only, so a child keeps references until it ends.
+        # Closing waits for threads that exist only in the parent, so a child keeps references until it ends.
         for reference in (
             database.__dict__.get("_database"),
             *database._families.values(),
@@ -399,7 +400,7 @@ class StoredFamilies(Closing):
         if not (directory / "CURRENT").exists():
             raise missing_current_error(name, directory)
         check_files(name, directory)
-        # rocksdict writes a file even into the directory of a read-only database, so links to its files are opened.
+        # rocksdict writes a file even into the directory of a read-only database, so it opens links to the files.
         self._links = TemporaryDirectory("store")
         try:
             links = _link(directory, self._links.path)
@@ -471,7 +472,7 @@ class StoredFamilies(Closing):
 
 
 def list_families(name: str, directory: Path) -> list[str]:
-    """Return the names of the families in a directory, none if it has no database; the name of the store is for errors."""
+    """Return the family names in a directory, none without a database; errors contain the name of the store."""
     try:
         if not directory.is_dir():
             return []
@@ -500,12 +501,12 @@ def load_rocksdict() -> ModuleType:
 
 
 def _order_families(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
-    """Return families in the order in which they must be closed, which writes them to files."""
+    """Return families in the order in which they must be closed, which flushes them to files."""
     return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
 
 
 def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
-    """Finalizer of a database that was not closed: closes its families in the order in which they must be flushed."""
+    """Finalizer of an open database: closes its families in the order in which they must be flushed."""
     if os.getpid() != process:
         return  # the parent process closes it
     for family in _order_families(families, newest_first):
@@ -548,7 +549,7 @@ def _database_options(rocksdict: ModuleType) -> Any:
     database = rocksdict.Options(raw_mode=True)
     database.create_if_missing(True)
     database.create_missing_column_families(True)  # when the database is created
-    database.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
+    database.set_atomic_flush(True)  # rows and offsets are flushed together
     database.increase_parallelism(max(os.cpu_count() or 1, 2))
     database.set_keep_log_file_num(2)
     return database

@@ -1,4 +1,4 @@
-"""Check the files of a database before RocksDB opens them: it reads some of them into memory whole, and waits at a pipe."""
+"""Check database files before RocksDB opens them: it reads some completely into memory, and blocks on a pipe."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["CONFIG", "check_files", "copy_database", "has_database_files", "miss
 
 CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
-"""RocksDB begins a new MANIFEST at 1 GiB."""
+"""Limit of a MANIFEST in bytes; RocksDB begins a new one at 1 GiB."""
 
 MAX_TEXT_BYTES = 1 << 20
-"""Bytes of a text file that Kafka Streams or this package wrote: they have a few lines."""
+"""Limit of a text file that Kafka Streams or this package wrote, in bytes; these have a few lines."""
 
-# RocksDB and rocksdict read these into memory.
+# Size limits of files that RocksDB and rocksdict read into memory.
 _MAX_BYTES = {"CURRENT": 1 << 10, "IDENTITY": 1 << 10, CONFIG: 1 << 20}
 _OF_DATABASE = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\.(sst|blob)")
 _WITH_ROWS = re.compile(r"[0-9]+\.(sst|blob|log)")
 
 
 def has_database_files(names: Iterable[str]) -> bool:
-    """Return whether any of the names is the name of a database file."""
+    """Return whether any of the names is that of a database file."""
     return any(_OF_DATABASE.fullmatch(name) for name in names)
 
 
 def check_files(store: str, directory: Path) -> None:
-    """Check the files of a directory that may have a database; the name of the store is for errors.
+    """Check the files of a directory that may contain a database; errors contain the name of the store.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def check_files(store: str, directory: Path) -> None:
 
 
 def copy_database(store: str, source: Path, target: Path) -> None:
-    """Copy the files of a database to a new directory, and no other files or links, which could lead anywhere.
+    """Copy the files of a database to a new directory; skip other files and links, which could point anywhere.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def missing_current_error(store: str, directory: Path) -> ProcessorStateError:
 
 
 def read_text(path: Path) -> str:
-    """Read a small regular file; raise OSError if it is not a regular file, or has more bytes."""
+    """Read a small regular file; raise OSError for other files, or larger ones."""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

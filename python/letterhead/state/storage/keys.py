@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_TIME = (1 << 63) - 1
-"""The largest time in milliseconds."""
+"""Largest time in milliseconds."""
 
 MAX_SEQUENCE = 0x7FFFFFFF
 
@@ -69,11 +69,11 @@ class SessionKey(NamedTuple):
 
 
 RowKey: TypeAlias = bytes | WindowedKey | SessionKey
-"""The key of a row that a store of bytes returns."""
+"""Key of a row in a store of bytes."""
 
 
 class StoredRange(NamedTuple):
-    """Stored keys from one to another, both included; ``None`` means no bound."""
+    """Range of stored keys, including both ends; ``None`` means no bound."""
 
     first: bytes | None
     last: bytes | None
@@ -125,7 +125,7 @@ def session_end(stored_key: bytes) -> int:
 
 
 def encode_key(row: RowKey) -> bytes:
-    """Return the stored key of a row of any store. A windowed key has no sequence: it is taken as 0.
+    """Return the stored key of a row of any store. A windowed key has no sequence number, so it is 0.
 
     Examples
     --------
@@ -166,21 +166,21 @@ def make_windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
 
 
 class KeySchema:
-    """The encoding of the keys of a segmented store, and the bounds of searches for them.
+    """Encoding of the keys of a segmented store, and bounds for searches.
 
     ``bounds_of_key`` and ``bounds_of_range`` return bounds of stored keys in a segment. Other keys can be between them:
     ``contains`` decides whether a stored key belongs to the result.
     """
 
     suffix: int
-    """Bytes after the key in the form of changelogs, the least length of a stored key."""
+    """Bytes after the key in changelog form, the minimum length of a stored key."""
 
     bounded_by_start: bool
     """Whether the upper bound limits the segments: true for windows, which have one time, and false for sessions."""
 
     @staticmethod
     def time(stored_key: bytes) -> int:
-        """Return the time of a key in the form of changelogs."""
+        """Return the time of a key in changelog form."""
         raise NotImplementedError
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Column families of each type of store, and of its older versions.
 
 Every database has the families ``default``, which RocksDB requires, and ``offsets``. Rows of plain stores are in
-``default``; newer forms of rows have families of their own, so that an older store cannot misread them.
+``default``; newer row formats have their own families, so that an older store cannot misread them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Convert: TypeAlias = Callable[[bytes, bytes], bytes]
-"""Converts a key and its value in the older form to a value in the newer form."""
+"""Function that converts a key and its older value to a newer value."""
 
 DEFAULT = "default"
 OFFSETS = "offsets"
@@ -36,7 +36,7 @@ WITH_HEADERS = "keyValueWithTimestampAndHeaders"
 
 
 class Legacy(NamedTuple):
-    """A family with the rows of an older version of the store.
+    """Family with the rows of an older version of the store.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Legacy(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The column families of a type of store.
+    """Column families of a type of store.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Layout(NamedTuple):
 
     @property
     def families(self) -> list[str]:
-        """The families of the store, without families that are opened only if they exist."""
+        """Families of the store, without those that are only opened if they exist."""
         return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
 
     def check(self, store: str, existing: list[str]) -> list[str]:
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
         return list(dict.fromkeys(expected))
 
     def check_version(self, store: str, stored: int | None) -> None:
-        """Raise ProcessorStateError if a database has another version of the format; one without a version is the first."""
+        """Raise ProcessorStateError if a database has another format version; one without a version is the first."""
         if self.version is not None and stored not in (None, self.version):
             raise ProcessorStateError(
                 f"store {store} has version {stored} of its format, and this version of letterhead reads {self.version}: "
@@ -143,7 +143,7 @@ _ADD_TIMESTAMP, _ADD_HEADERS, _ADD_BOTH = (
 
 
 PLAIN = Layout(DEFAULT)
-"""Plain rows of any store, and the rows of time-ordered stores without headers."""
+"""Plain rows of any store, and rows of time-ordered stores without headers."""
 
 TIMESTAMPED = Layout(WITH_TIMESTAMP, (Legacy(DEFAULT, _ADD_TIMESTAMP),))
 """Key-value and window stores with timestamps."""
@@ -162,7 +162,7 @@ TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD
 """Time-ordered window stores with headers; the older rows have timestamps."""
 
 VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),), version=1)
-"""Versioned stores with headers, which Kafka Streams does not have yet: its format may become another one."""
+"""Versioned stores with headers, which Kafka Streams does not have yet: its format may differ."""
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,
@@ -181,4 +181,4 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
     ("versioned", "plain"): PLAIN,
     ("versioned", "headers"): VERSIONED_HEADERS,
 }
-"""The column families of each type of store, by the name of the layout."""
+"""Column families of each type of store, by the name of the layout."""

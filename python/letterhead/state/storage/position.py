@@ -1,11 +1,11 @@
-"""The progress of a store in its inputs: for each partition, the offset of the last record that changed the store.
+"""Progress of a store in its inputs: for each partition, the offset of the last record that changed the store.
 
 ::
 
     version 00 ‖ int32 topics ‖ ( int32 length ‖ topic ‖ int32 partitions ‖ ( int32 partition ‖ int64 offset ) … ) …
 
 Kafka Streams stores its whole buffer, whose size it computes in bits instead of bytes. The same zeros are written here,
-so that the files are identical; they are not read.
+so that the files are identical, but are not read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Position:
         }
 
     def update(self, topic: str, partition: int, offset: int) -> Position:
-        """Advance one partition, and return this position; an offset that is not larger changes nothing."""
+        """Advance one partition, unless the offset is smaller, and return this position."""
         partitions = self.offsets.get(topic)
         if partitions is None:
             partitions = self.offsets[topic] = {}
@@ -50,7 +50,7 @@ class Position:
         return self
 
     def merge(self, other: Position) -> Position:
-        """Advance every partition to the offset in another position, if it is larger, and return this position."""
+        """Advance every partition to the larger offset of the two positions, and return this position."""
         for topic, partitions in other.offsets.items():
             for partition, offset in partitions.items():
                 self.update(topic, partition, offset)
@@ -61,7 +61,7 @@ class Position:
         return Position(self.offsets)
 
     def serialize(self) -> bytes:
-        """Return the bytes that a store's files and changelog records contain, with Kafka Streams' zeros at the end."""
+        """Return the bytes in a store's files and changelog records, with Kafka Streams' trailing zeros."""
         out = bytearray(struct.pack(">bi", 0, len(self.offsets)))
         size = 40
         for topic, partitions in self.offsets.items():

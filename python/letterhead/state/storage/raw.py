@@ -1,4 +1,4 @@
-"""Parts of stored values with headers, and conversions between the forms of values.
+"""Parts of stored values with headers, and conversions between value formats.
 
 Headers are skipped without being decoded, except by :func:`headers`. A wrong size of the headers, or a missing timestamp,
 raises :class:`~letterhead.errors.DecodeError`; other bytes are never returned. The functions that accept ``None`` return

@@ -91,7 +91,7 @@ class WriteBatch:
 
 
 class OpenDatabase(Protocol):
-    """The part of a database that its rows use.
+    """Methods of a database that its rows use.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class FamilyRows:
 
     @property
     def handle(self) -> Any:
-        """The family, for batches."""
+        """Family handle for batches."""
         # Not stored as an attribute: the files stay locked as long as any reference exists, for example in a traceback.
         return self._handles[self._name]
 
@@ -198,7 +198,7 @@ def read_rows(
     ``None`` means no bound; with ``backward`` the last row comes first. The name of the store is for errors, such as
     ProcessorStateError, which is raised when the rows are read if a file is damaged.
     """
-    # The snapshot is taken here: a generator would take it with its first row.
+    # The snapshot is taken here, because a generator would take it at its first row.
     rows = family.items(backwards=backward, from_key=last if backward else first)
     return _yield_until(rows, first if backward else last, backward, family, store, os.getpid())
 

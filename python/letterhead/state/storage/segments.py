@@ -1,4 +1,4 @@
-"""The databases of a window or session store: one for each segment of time, ``<store>/<store>.<first millisecond>``.
+"""Databases of a window or session store: one for each time segment, ``<store>/<store>.<first millisecond>``.
 
 A segment is created with the first row of its time, and removed with all its rows when it is older than the retention of
 the store. The files do not contain the latest time: after a store is opened, no record is too old until newer records arrive.
@@ -32,7 +32,7 @@ def segment_interval(retention: int) -> int:
 
 
 def segment_start(store: str, name: str) -> int | None:
-    """Return the first millisecond of a segment from the name of its directory; None if it is not the name of a segment.
+    """Return the first millisecond of a segment from the name of its directory; None for other names.
 
     Kafka Streams before 1.1 wrote a colon before the number, and before 1.0 the minute: ``<store>-yyyyMMddHHmm``.
 
@@ -54,7 +54,7 @@ SegmentT = TypeVar("SegmentT")
 
 
 class Segments(ABC, Generic[SegmentT]):
-    """The open segments of a store.
+    """Open segments of a store.
 
     Parameters
     ----------
@@ -69,17 +69,17 @@ class Segments(ABC, Generic[SegmentT]):
         self._open: dict[int, SegmentT] = {}
 
     def id(self, time: int) -> int:
-        """Return the number of the segment of a time."""
+        """Return the number of the segment that contains a time."""
         return segment_of(time, self._interval)
 
     def at(self, time: int) -> SegmentT | None:
-        """Return the segment of a time, if it exists."""
+        """Return the segment that contains a time, if it exists."""
         return self._open.get(self.id(time))
 
     def live(self, time: int, observed: int) -> SegmentT | None:
-        """Return the segment of a time for writing, and remove segments that are too old.
+        """Return the segment of a time for writing, and remove expired segments.
 
-        ``observed`` is the latest time so far. Returns ``None`` if the segment is too old itself.
+        ``observed`` is the latest time so far. Returns ``None`` if the segment itself has expired.
         """
         segment, oldest = self.id(time), self.id(observed - self._retention)
         if segment < oldest:
@@ -124,7 +124,7 @@ class Segments(ABC, Generic[SegmentT]):
 
 
 class StoredSegments(Segments[Database]):
-    """The open segments of a store in a directory.
+    """Open segments of a store in a directory.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class StoredSegments(Segments[Database]):
 
     def _drop(self, segment: int, removed: Database) -> None:
         with suppress(ProcessorStateError):
-            removed.close()  # a full disk does not matter, as its rows are deleted anyway
-        # Renamed first: if the process died with some files deleted, the segment could not be opened again.
+            removed.close()  # a full disk does not matter, because its rows are deleted anyway
+        # Renamed first: if the process died after deleting some files, the segment could not be opened again.
         unused = self._directory.with_name(f".{removed.name}.removed")
         try:
             with suppress(FileNotFoundError):
@@ -204,7 +204,7 @@ class StoredSegments(Segments[Database]):
         return [segment for segment in numbers if segment is not None and segment >= 0]
 
     def _parse(self, path: Path) -> int | None:
-        """Parse the number of a segment from its name, and rename it if an older version named it."""
+        """Parse the number of a segment from its name, and rename it if it has the form of an older version."""
         start = segment_start(self._store, path.name)
         if start is None and path.name.startswith(f"{self._store}-"):
             return None  # Kafka Streams ignores such a directory

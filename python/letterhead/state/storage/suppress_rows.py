@@ -1,4 +1,4 @@
-"""Rows of the buffer of ``suppress()`` in its changelog: :func:`read_suppressed`.
+"""Parse changelog rows of the buffer of ``suppress()``: :func:`read_suppressed`.
 
 ::
 
@@ -28,7 +28,7 @@ OLD, PRIOR = "vh.old", "vh.prior"
 
 
 class Buffered(NamedTuple):
-    """A value in the buffer; its timestamp and headers are None if the changelog does not have them."""
+    """Value in the buffer; its timestamp and headers are None if the changelog lacks them."""
 
     value: bytes | None
     timestamp: int | None
@@ -118,7 +118,7 @@ def _encode_buffered(value: bytes | None, prefix: bytes | None) -> Buffered:
 
 
 class _Cursor:
-    """Reads a row from its beginning."""
+    """Cursor over a row."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

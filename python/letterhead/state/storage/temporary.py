@@ -1,8 +1,8 @@
 """Temporary directories for copies of stores, which are removed even if the process is killed: :class:`TemporaryDirectory`.
 
-A process locks a file in each of its directories, and the system releases the lock when the process ends, however it ends.
-When a process creates its first directory, it removes the directories whose lock no process holds. Without ``fcntl``, nobody
-can tell, and directories of killed processes stay.
+A process locks a file in each of its directories, and the system releases the lock when the process ends for any
+reason. When a process creates its first directory, it removes the directories whose lock no process holds. Without
+``fcntl``, this cannot be detected, and directories of killed processes remain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from letterhead._context_managers import Closing
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open cannot be deleted
+except ImportError:  # Windows, where an open file cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["TemporaryDirectory"]
@@ -30,7 +30,7 @@ _swept: set[str] = set()
 
 
 class TemporaryDirectory(Closing):
-    """A temporary directory, removed when it is closed or garbage-collected, at exit, or after a kill by a later process.
+    """Temporary directory, removed when it is closed or garbage-collected, at exit, or after a kill by a later process.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _lock(purpose: str) -> tuple[Path, int]:
             if fcntl is None:
                 return path, lock
             fcntl.flock(lock, fcntl.LOCK_EX)
-            # Another process may have swept the directory between its creation and the lock.
+            # Another process may have removed the directory between its creation and the lock.
             if (path / LOCK).exists():
                 return path, lock
             os.close(lock)
@@ -81,7 +81,7 @@ def _remove(path: Path, lock: int, process: int) -> None:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove the directories of processes that have died, if the system tells which these are."""
+    """Remove the directories of dead processes, if the system can identify them."""
     if fcntl is None:
         return
     for path in directory.glob(f"{PREFIX}*/{LOCK}"):

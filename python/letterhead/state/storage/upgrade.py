@@ -1,7 +1,7 @@
-"""The rows of a store during an upgrade: older rows in one column family, newer rows in another.
+"""Rows of a store during an upgrade: older rows in one column family, newer rows in another.
 
-A row moves when it is read by its key or written; scans merge both families and move nothing. A move is one batch, so
-a row is in exactly one family even if the process dies. (Kafka Streams uses two writes.)
+A row moves when it is read by its key or written; scans merge both families and move nothing. A move is one batch, so a
+row is in exactly one family even if the process dies. (Kafka Streams uses two writes.)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class UpgradingRows:
 
     def peek(self, key: bytes) -> bytes | None:
         """Read a row without moving it."""
-        # Rows only move to the newer family: reading the older family first misses none.
+        # Rows only move to the newer family, so reading the older family first misses none.
         older = self._old.get(key)
         value = self._new.get(key)
         return self._convert(key, older) if value is None and older is not None else value
@@ -73,7 +73,7 @@ class UpgradingRows:
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Read a snapshot of the rows from one key to another, both included."""
-        # Rows only move to the newer family: reading the older family first misses none.
+        # Rows only move to the newer family, so reading the older family first misses none.
         old = self._old.scan(first, last, backward=backward)
         new = self._new.scan(first, last, backward=backward)
         return self._merged(new, old, backward)

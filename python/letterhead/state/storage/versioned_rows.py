@@ -23,11 +23,11 @@ from letterhead.state.storage.rows import row_error
 __all__ = ["Latest", "SegmentRow", "Version", "bounds", "segment_number", "with_headers"]
 
 LATEST = b"\xff" * 8
-"""The prefix of the keys of latest versions: segment -1."""
+"""Key prefix of latest versions: segment -1."""
 
 
 class Latest(NamedTuple):
-    """The latest version of a key.
+    """Latest version of a key.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Latest(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One version in a row.
+    """Version in a row.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Version(NamedTuple):
 
 
 class SegmentRow:
-    """The versions of one key in one segment.
+    """Versions of one key in one segment.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class SegmentRow:
 
     @property
     def min(self) -> int:
-        """The time from which the oldest version is valid."""
+        """Start of the oldest version's validity."""
         return self.versions[-1].valid_from if self.versions else self.next
 
     def find(self, time: int) -> int:
@@ -153,14 +153,14 @@ class SegmentRow:
         return next(index for index, version in enumerate(self.versions) if version.valid_from <= time)
 
     def valid_to(self, index: int) -> int:
-        """Return the time until which a version is valid, from which the next version is valid."""
+        """Return the end of a version's validity, at which the next version starts."""
         return self.next if index == 0 else self.versions[index - 1].valid_from
 
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
         """Insert a version after all others.
 
-        Versions that begin later are left over from an unfinished move, and are removed. A gap after the newest version
-        becomes a tombstone.
+        Later versions are left over from an unfinished move, and are removed. A gap after the newest version becomes a
+        tombstone.
         """
         if valid_from < self.next:
             self.versions = [version for version in self.versions if version.valid_from < valid_from]
@@ -171,11 +171,11 @@ class SegmentRow:
         self.next = valid_to
 
     def insert_as_earliest(self, valid_from: int, value: bytes | None) -> None:
-        """Insert a version before all others; it is valid until the oldest of them begins."""
+        """Insert a version before all others; it is valid until the oldest of them starts."""
         self.versions.append(Version(valid_from, value))
 
     def insert(self, index: int, valid_from: int, value: bytes | None) -> None:
-        """Insert a version at an index; the version before it is then valid until it begins."""
+        """Insert a version at an index; the previous version is then valid until its start."""
         self.versions.insert(index, Version(valid_from, value))
 
     def update(self, index: int, valid_from: int, value: bytes | None) -> None:
@@ -194,7 +194,7 @@ def bounds(row: bytes) -> tuple[int, int]:
 
 
 def segment_number(key: bytes) -> int:
-    """Return the number of the segment in the stored key of a row, also of one that is too short; negative for a latest version."""
+    """Return the segment number in a stored key, even a truncated one; negative for a latest version."""
     number: int = _INT64.unpack(key[:8].ljust(8, b"\0"))[0]
     return number
 
