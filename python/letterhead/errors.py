@@ -1,11 +1,11 @@
 """All exceptions of this package, and the closed list of error codes.
 
-An :class:`ErrorDetail` is one error of one message, as functions return it. An exception also has the format and the row.
-Its text names the error, then the place::
+An :class:`ErrorDetail` is one error of one message, as functions return it. An exception also has the format and the
+row. Its text contains the reason, then the location::
 
     kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)
 
-No error message contains a user's values. Reasons come before places, so that errors can be grouped by their text.
+No error message contains a user's values. Reasons precede locations, so that errors can be grouped by their text.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class LetterheadError(Exception):
         return "\n".join(map(printable, super().__str__().split("\n")))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The default calls the class with `args`, which is only the text; Spark moves exceptions between processes.
+        # By default, pickling calls the class with `args`, which is only the text; Spark moves exceptions between
+        # processes.
         cause = self.__cause__ if isinstance(self.__cause__, LetterheadError) else None
         return _rebuild, (type(self), self.args, cause), self.__dict__
 
@@ -583,12 +584,12 @@ def copy_error(error: _Error, message: str | None = None, **position: Any) -> _E
 
 
 def after_rows(error: _Error, rows: int) -> _Error:
-    """Return an error whose row is counted from rows that precede those in which it occurred."""
+    """Return an error whose row number is increased by the number of preceding rows."""
     return error if error.row is None or not rows else copy_error(error, row=error.row + rows)
 
 
 def without_message_number(message: str) -> str:
-    """Return the text of an error in a batch without the number of the message, which depends on how much is read at once."""
+    """Return the text of an error without the number of the message, which depends on how much is read at once."""
     return _MESSAGE_NUMBER.sub("", message)
 
 

@@ -31,13 +31,13 @@ def __dir__() -> list[str]:
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 
 REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
-"""What to do with a key that occurs more than once."""
+"""Policies for keys that occur more than once."""
 
 NativeKey: TypeAlias = str | int | tuple[str, bytes]
 
 
 class ColumnSpec(NamedTuple):
-    """An output column as the compiled core takes it; see :class:`Field`."""
+    """Output column in the form of the compiled core; see :class:`Field`."""
 
     name: str
     key: NativeKey
@@ -71,11 +71,11 @@ class Field(NamedTuple):
 
 
 class SchemaLike(Protocol):
-    """A ``StructType`` of PySpark, or a schema of pyarrow."""
+    """``StructType`` of PySpark, or a schema of pyarrow."""
 
     @property
     def names(self) -> Any:
-        """The names of its columns."""
+        """Names of its columns."""
 
 
 Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
@@ -159,7 +159,7 @@ def field_and_default(
     *,
     sql: bool = False,
 ) -> tuple[Field, Default | None]:
-    """Return a field, and its default as the compiled core takes it.
+    """Return a field, and its default in the form of the compiled core.
 
     With ``sql``, the error for an unknown type lists the names of Spark SQL.
     """
@@ -199,7 +199,7 @@ def _is_type(name: str) -> bool:
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
-    """Return columns as the compiled core takes them; ``sql`` is as in :func:`letterhead.types.type_name`."""
+    """Return columns in the form of the compiled core; ``sql`` is as in :func:`letterhead.types.type_name`."""
     types = columns_of(columns)
     if not types:
         raise ValueError("no columns were asked for")
@@ -207,7 +207,7 @@ def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
 
 
 def columns_of(columns: Columns) -> Mapping[str, object]:
-    """Return a type or field for each output column, whichever form the columns have."""
+    """Return a type or field for each output column, for any form of columns."""
     if isinstance(columns, Mapping):
         return columns
     pairs: list[tuple[str, object]]
@@ -237,7 +237,7 @@ def columns_of(columns: Columns) -> Mapping[str, object]:
 
 def _column_of_schema(type: Any, nullable: bool) -> object:
     """Return the type of a column of a schema, or a field whose header is required."""
-    # A list is never null: it is empty for a message without the header.
+    # A list is never null, but empty for a message without the header.
     is_list = "list" in str(type).partition("<")[0].lower() or type.__class__.__name__ == "ArrayType"
     return type if nullable or is_list else Field(type, required=True)
 
@@ -268,7 +268,7 @@ def _type_of_hint(name: str, hint: Any) -> object:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        # Text beside a field or a type is probably an annotation of another library.
+        # Text in addition to a field or a type is probably an annotation of another library.
         types = [extra for extra in arguments[1:] if isinstance(extra, Field) or _is_type_object(extra)]
         types = types or [extra for extra in arguments[1:] if isinstance(extra, str)]
         if len(types) > 1:
@@ -322,12 +322,12 @@ def check_distinct(names: Sequence[str], errors: str = "raise", error_column: st
 
 
 def column_spec(name: object, column: object, *, sql: bool = False) -> ColumnSpec:
-    """Return a column of this name and type, or field, as the compiled core takes it."""
+    """Return the column for a name and a type or field, in the form of the compiled core."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     check_utf8("the name of a column", name)
     try:
-        # A Field may be constructed without `field`, so it is checked here too.
+        # A Field may be constructed without `field`, so it is checked here, too.
         field, default = field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
@@ -336,7 +336,7 @@ def column_spec(name: object, column: object, *, sql: bool = False) -> ColumnSpe
 
 
 def check_key(argument: str, key: object) -> None:
-    """Raise TypeError or ValueError if an argument, which is named in the error, cannot be the key of a header."""
+    """Raise TypeError or ValueError if an argument, named in the error, is not a valid header key."""
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
         raise TypeError(f"{argument} must be str, int, bytes or a Value, not {key.__class__.__name__}")
     if isinstance(key, str):
@@ -344,7 +344,7 @@ def check_key(argument: str, key: object) -> None:
 
 
 def check_utf8(argument: str, text: str) -> None:
-    """Raise ValueError if text has half a surrogate pair, which UTF-8 cannot encode."""
+    """Raise ValueError if text contains half of a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -355,7 +355,7 @@ def check_utf8(argument: str, text: str) -> None:
 
 
 def native_key(key: GivenKey) -> NativeKey:
-    """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
+    """Return a key in the form of the compiled core; a typed string that is UTF-8 becomes a str."""
     if isinstance(key, bytes):
         return "binary", key
     key = text_or_value(key) if isinstance(key, Value) else key

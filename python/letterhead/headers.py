@@ -1,4 +1,4 @@
-"""The headers of one message in Python: a sequence of headers with lookup by key.
+"""Headers of one message in Python: a sequence of headers with lookup by key.
 
 :class:`letterhead.Headers` preserves repeated keys, order, and the difference between null and empty values.
 """
@@ -52,7 +52,7 @@ class Header(NamedTuple):
 
 
 class _Index:
-    """Where the headers of each key are in a long list, and those that were removed and are still in it."""
+    """Index of the headers of each key in a long list, with the removed headers that are still in the list."""
 
     __slots__ = ("indexes", "removed")
 
@@ -64,11 +64,11 @@ class _Index:
 
 
 _FEW_HEADERS = 32
-"""Up to so many headers, comparing keys one by one takes less time than an index."""
+"""Number of headers up to which comparing keys one by one is faster than an index."""
 
 
 class _IntegerKey(int):
-    """An integer key, as opposed to a position."""
+    """Integer key, as opposed to a position."""
 
     __slots__ = ()
 
@@ -107,8 +107,8 @@ class Headers(Sequence[Header]):
     """
 
     __slots__ = ("_index", "_items")
-    # Decoded headers stay packed until an operation needs more than a key. The list then replaces them, and is changed in
-    # place, so that all threads see the same list. A long list has an index from the first lookup on.
+    # Decoded headers stay packed until an operation needs more than a key. A list then replaces them, and is changed in
+    # place, so that all threads see the same list. A long list gets an index at the first lookup.
     _items: list[Header] | Packed
     _index: _Index
 
@@ -351,7 +351,7 @@ class Headers(Sequence[Header]):
         raise KeyError(key)
 
     def _of_key(self, key: GivenKey, *, last_first: bool = False) -> Iterator[Header]:
-        """Return the headers of a key."""
+        """Return the headers with a key."""
         items: Any = self._items
         stored_key = header_key(key)
         headers: list[Header] = items if type(items) is list else self._list()
@@ -419,7 +419,7 @@ class FrozenHeaders(Headers):
 
 
 def pairs_of(headers: GivenHeaders) -> list[Header]:
-    """Return headers in any accepted form as a list, as the compiled core takes them."""
+    """Return headers in any accepted form as a list, for the compiled core."""
     return (headers if isinstance(headers, Headers) else Headers(headers))._list()
 
 
@@ -429,13 +429,13 @@ _FROZEN = "these headers are frozen: change a copy, Headers(headers)"
 def _header(key: Any, value: Any) -> Header:
     if type(key) is not str:
         key = header_key(key)
-    # Check the exact types first: nearly every value has one of them, and a check against a union of types is slow.
+    # Exact types are checked first: nearly every value has one of them, and a check against a union of types is slow.
     if type(value) is not bytes and value is not None and not isinstance(value, Value):
         value = header_value(value)
     return _new_header(Header, (key, value))
 
 
-_new_header = tuple.__new__  # as the class of a named tuple does, without one more call
+_new_header = tuple.__new__  # what the class of a named tuple does, without one more call
 
 
 def _pair(pair: Any) -> tuple[Any, Any]:

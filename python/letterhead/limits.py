@@ -1,7 +1,7 @@
-"""Limits on what is read and reported, which bound the memory that untrusted bytes can take.
+"""Limits on reading and reporting, which bound the memory that untrusted bytes can use.
 
-Limits that a call does not set use the process-wide defaults. Environment variables change these; the first call that
-reads a message reads them, once.
+Limits that a call does not set use the process-wide defaults. Environment variables change these, and are read once, by
+the first call that reads a message.
 
 ====================================  =====================  ==============
 variable                              limit                  default
@@ -46,7 +46,7 @@ ARROW_BATCH_BYTES = 64 << 20
 
 
 class _Fields(NamedTuple):
-    """The fields of :class:`Limits`; a dataclass would take a third of the import time of the package."""
+    """Fields of :class:`Limits`; a dataclass would take a third of the import time of the package."""
 
     message_bytes: int | None = None
     headers: int | None = None
@@ -139,12 +139,12 @@ _MAX_LIMIT = (1 << 63) - 1
 
 
 def how_to_raise(limit: str) -> str:
-    """Return how to raise a limit, for error messages."""
+    """Return instructions for raising a limit, for error messages."""
     return f"raise {limit} in limits= or LETTERHEAD_MAX_{limit.upper()}"
 
 
 def parse_limits(text: str) -> Limits:
-    """Return limits that are written as text, as in ``headers=1000,records=5``.
+    """Parse limits written as text, as in ``headers=1000,records=5``.
 
     Raises
     ------

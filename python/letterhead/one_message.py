@@ -357,7 +357,7 @@ def encode(
     '000000019b76daa8003432'
     """
     if on_loss != "raise":
-        # The core also knows "report", which needs a second column.
+        # The core also supports "report", which needs a second column.
         check_name("on_loss", on_loss, ("raise", "drop"))
     native = _loaded or _native()
     row = _format(native, format)
@@ -519,7 +519,7 @@ _loaded: ModuleType | None = None
 
 
 def _native() -> ModuleType:
-    # Loaded by the first operation: the types of this package work, and are tested, without it.
+    # Loaded by the first operation: the types of this package also work, and are tested, without it.
     global _loaded
     from letterhead import _native
 
@@ -548,7 +548,7 @@ def _messages_of(reader: MessageReader) -> Iterator[Message]:
 
 
 def _types_by_key(value_types: list[tuple[NativeKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
-    """Return, for every key with a value that lost its type, the types of all its values."""
+    """Return the types of all values of each key with a value that lost its type."""
     lost = {key for key, _, was_lost in value_types if was_lost}
     by_key: dict[HeaderKey, list[str]] = {}
     for key, type, _ in value_types:

@@ -1,4 +1,4 @@
-"""The Arrow stream that all readers return."""
+"""Arrow stream returned by all readers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPORTED = "was exported, and another library reads it"
 
 
 class Progress(Protocol):
-    """The progress of a reader; ``total`` is None if it is unknown."""
+    """Progress of a reader; ``total`` is None if it is unknown."""
 
     @property
     def total(self) -> int | None: ...
@@ -58,9 +58,9 @@ class Reader(Closing):
         self._progress = progress
         self._open: Callable[[], Iterator[pa.RecordBatch]] | None = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._unreadable: str | None = None  # why a new iteration or export is refused
+        self._unreadable: str | None = None  # reason why a new iteration or export raises
         self._pid = os.getpid()
-        # A generator cannot be advanced, or closed, while another thread is in it.
+        # A generator cannot be advanced, or closed, while another thread runs it.
         self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -68,7 +68,7 @@ class Reader(Closing):
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        # The end is repeated, as by every iterator, so that threads can share a reader.
+        # The end is repeated, as in every iterator, so that threads can share a reader.
         self._check_readable(accepted=ENDED)
         return self._advance()
 
@@ -95,7 +95,7 @@ class Reader(Closing):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa
 
-        # Before the lock, which a thread that did not survive a fork may have held, and with it.
+        # Checked before taking the lock, which a thread that did not survive a fork may hold, and again afterwards.
         self._check_readable()
         with self._lock:
             self._check_readable()
@@ -108,7 +108,7 @@ class Reader(Closing):
 
     def close(self) -> None:
         """Close the files or connections. Reading a closed reader raises ``ValueError``; closing twice has no effect."""
-        # A forked child must not close what its parent has open.
+        # A forked child must not close its parent's files and connections.
         if os.getpid() != self._pid:
             self._unreadable = _CLOSED
             return
@@ -120,7 +120,7 @@ class Reader(Closing):
             self._open = None  # releases the files that it refers to
 
     def _check_readable(self, accepted: str | None = None) -> None:
-        reason = self._unreadable  # once, as another thread may change it
+        reason = self._unreadable  # read once, because another thread may change it
         if reason not in (None, accepted):
             raise read_again_error("the reader", reason)
         self._check_process()
@@ -130,7 +130,7 @@ class Reader(Closing):
             raise RuntimeError("the reader was opened before a fork: open one in the new process")
 
     def _exported(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches for the library that has the stream."""
+        """Yield the batches for the library that consumes the stream."""
         while True:
             try:
                 batch = self._advance()
@@ -139,7 +139,7 @@ class Reader(Closing):
             yield batch
 
     def _advance(self) -> pa.RecordBatch:
-        # Before the lock, which a thread that did not survive a fork may have held.
+        # Checked before taking the lock, which a thread that did not survive a fork may hold.
         self._check_process()
         with self._lock:
             if self._unreadable in (_CLOSED, FAILED):

@@ -117,7 +117,7 @@ class Inspection(TypedDict):
 
 
 def to_native_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[NativeKey, str | list[str]]] | None:
-    """Return ``types=`` as the compiled core takes it; ``sql`` is as in :func:`letterhead.types.type_name`."""
+    """Return ``types=`` in the form of the compiled core; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if types is None or isinstance(types, str):
         return types
     if not isinstance(types, Mapping):
@@ -135,5 +135,5 @@ def _type_names(key: GivenKey, types: Any, sql: bool) -> str | list[str]:
 
 
 def _name(type: Any, sql: bool) -> str:
-    # Only Iggy's values have types without a name; the core checks them.
+    # Only Iggy's values have types without a name, which the core checks.
     return type if isinstance(type, str) and type.startswith("type-") else type_name(type, sql=sql)

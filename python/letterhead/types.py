@@ -1,7 +1,7 @@
 """Names of formats as literal types, and names of the types of header values.
 
-:func:`type_name` returns the canonical name of a value type, from that name, its name in Spark SQL, or
-an object of ``pyspark.sql.types`` or ``pyarrow``.
+:func:`type_name` returns the canonical name of a value type, from that name, its name in Spark SQL, or an object of
+``pyspark.sql.types`` or ``pyarrow``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# A type checker derives the type of a result from the name of the format, unless that is only known at run time. A test
+# Type checkers derive the type of a result from the name of the format, unless that is only known at run time. A test
 # compares these names with the table of formats.
 HeadersFormat: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
 MessageFormat: TypeAlias = Literal[
@@ -56,25 +56,25 @@ SELECT_TYPES: tuple[str, ...] = (
     "uuid",
     "timestamp_ms",
 )
-"""The types a value can be read as."""
+"""Types that a value can be read as."""
 
 ORDERS: tuple[str, ...] = ("be", "le", "text")
 """Suffixes of a type after a colon: big-endian, little-endian, text."""
 
 UUID_ORDERS: tuple[str, ...] = ("guid", "reversed")
-"""Suffixes of ``uuid`` instead of ``le``: the order of .NET's ``Guid``, and all sixteen bytes reversed."""
+"""Suffixes of ``uuid`` instead of ``le``: the byte order of .NET's ``Guid``, and all sixteen bytes reversed."""
 
 READ_SUFFIXES: tuple[str, ...] = ("json", "connect", "varlen", "amqp")
-"""Suffixes of encodings that are read and not written: JSON, JSON of Kafka Connect, integers of any length, AMQP primitives."""
+"""Suffixes of read-only encodings: JSON, JSON of Kafka Connect, integers of any length, AMQP primitives."""
 
 TEXT_SUFFIXES: dict[str, str] = dict.fromkeys(("iso", "s", "ms", "us", "ns"), "timestamp")
-"""Suffixes of text with a form of its own, and the type that has it: RFC 3339, and digits since 1970."""
+"""Suffixes of text forms, with their type: RFC 3339, and digits since 1970."""
 
 CHARSETS: tuple[str, ...] = ("utf-16le", "utf-16be", "latin-1")
 """Suffixes of ``string``: character sets other than UTF-8."""
 
 BASE_ENCODINGS: tuple[str, ...] = ("base64", "hex")
-"""Last suffixes of any type whose bytes are written as text, as in ``int32:le:base64``."""
+"""Suffixes for any type whose bytes are written as text, as in ``int32:le:base64``."""
 
 SUFFIXES: tuple[str, ...] = (*ORDERS, *UUID_ORDERS, *READ_SUFFIXES, *CHARSETS, *TEXT_SUFFIXES, *BASE_ENCODINGS)
 """All suffixes."""
@@ -101,7 +101,7 @@ _ARROW_NAMES = {
     "binary_view": "binary",
     "timestamp[ms, tz=UTC]": "timestamp_ms",
 }
-"""``str`` of ``pyarrow`` types that differ from our names and Spark's."""
+"""``str`` of ``pyarrow`` types that differ from letterhead's and Spark's names."""
 
 _FOREIGN_NAMES = {
     **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
@@ -109,16 +109,16 @@ _FOREIGN_NAMES = {
     **dict.fromkeys(("uint", "ulong", "ubigint"), "uint64"),
     "hugeint": "int128",
 }
-"""Names in other systems that are not accepted, and the type to suggest for each."""
+"""Rejected names of other systems, with the type to suggest."""
 
 _NUMBER_WITH_ENCODING = re.compile(r"(u?int\d+|float\d+)[^a-z0-9]?(be|le|text|json)")
 """A name such as ``int32_le``, which is ``int32:le`` here."""
 
 _MAX_NAME = 40
-"""The longest name for which a similar one is searched."""
+"""Maximum length of a name for which a similar one is suggested."""
 
 MAX_ALTERNATIVES = 16
-"""Types that may be tried for a value."""
+"""Maximum number of alternative types of a value."""
 
 _ARRAY = re.compile(r"array<(.*)>", re.IGNORECASE | re.DOTALL)
 
@@ -138,14 +138,14 @@ _WITHOUT_ARROW_NAME = ("char", "int128", "uint128", "uuid", "timestamp_ms")
 _NEVER_SUGGESTED = ("byte", "char")  # "byt" may mean bytes, and "charr" a text
 
 VALUE_CLASSES: dict[type, str] = {}
-"""Classes of typed values, such as ``letterhead.Int32``, and their types; their module adds them."""
+"""Classes of typed values, such as ``letterhead.Int32``, with their types; filled by their module."""
 
 _Class = type  # parameters in this module are called `type`
 _Dialect: TypeAlias = Literal["ours", "sql", "arrow"]
 
 
 class SparkType(Protocol):
-    """A type of ``pyspark.sql.types``, such as ``LongType()``."""
+    """Type of ``pyspark.sql.types``, such as ``LongType()``."""
 
     def simpleString(self) -> str:
         """Return the type's name in Spark SQL."""
@@ -153,11 +153,11 @@ class SparkType(Protocol):
 
 
 class ArrowType(Protocol):
-    """A type of ``pyarrow``, such as ``pa.int64()``."""
+    """Type of ``pyarrow``, such as ``pa.int64()``."""
 
     @property
     def num_fields(self) -> int:
-        """The number of child fields."""
+        """Number of child fields."""
         ...
 
     def to_pandas_dtype(self) -> Any:
@@ -200,7 +200,7 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
 
 
 def parse(type: object, sql: bool) -> tuple[str, bool]:
-    """Return the canonical name of a type, with its alternatives, or of the elements of an array, and whether it is an array."""
+    """Return the canonical name of a type with alternatives, or of an array's elements, and whether it is an array."""
     if isinstance(type, str):
         return _parse_text(type, "sql" if sql else "ours")
     if isinstance(type, _Class) and type in VALUE_CLASSES:
@@ -232,7 +232,7 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         return f"{_base_encoded(text, bytes_type, dialect)}:{base}", False
     written, colon, suffix = (text, "", "") if is_object else text.partition(":")
     if suffix == "text" and written.lower() == "timestamp":
-        # Text may be a date, or digits of any unit: the result would not show which.
+        # Text may be a date, or digits of any unit, and the result would not tell which.
         raise ValueError(
             f"type '{text}' does not say which text: pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970, "
             "and 'timestamp:iso' for text such as '2026-01-31T08:30:00Z'"
@@ -242,7 +242,7 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
     decimal = _DECIMAL.fullmatch(written)
     if decimal or written.lower() in ("date", "date32[day]"):
         return _date_or_decimal(f"decimal({decimal[1]},{decimal[2]})" if decimal else "date", suffix), False
-    # Names of SQL are not case-sensitive.
+    # SQL names are not case-sensitive.
     name = written if written in SELECT_TYPES else _SQL_NAMES.get(written.lower()) or _ARROW_NAMES.get(written)
     if name is None:
         raise _unknown_type(written, dialect, is_object)
@@ -269,7 +269,7 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
 
 
 def _base_encoded(text: str, bytes_type: str, dialect: _Dialect) -> str:
-    """Return the canonical name of the type of bytes that are written as text."""
+    """Return the canonical name of a type whose bytes are written as text."""
     name, is_array = _parse_text(bytes_type, dialect)
     if is_array:
         raise ValueError(f"type {text!r}: write the suffix of the elements, as in array<int32:base64>")
@@ -279,8 +279,8 @@ def _base_encoded(text: str, bytes_type: str, dialect: _Dialect) -> str:
 
 
 def _parse_alternatives(text: str, dialect: _Dialect) -> str:
-    """Return the canonical names of types with `` | `` between them, which must be types of the same values."""
-    from letterhead import _native  # lists of types need no core
+    """Return the canonical names of types separated by `` | ``, which must have the same values."""
+    from letterhead import _native  # lists of types do not need the core
 
     types = [_parse_text(type.strip(), dialect) for type in text.split("|")]
     if len(types) > MAX_ALTERNATIVES:
@@ -293,7 +293,7 @@ def _parse_alternatives(text: str, dialect: _Dialect) -> str:
 
 
 def split_type(type: str) -> tuple[str, str, str]:
-    """Return the name of a type, the suffix of its encoding, and that of its bytes as text; each is empty if there is none.
+    """Return the name of a type, the suffix of its encoding, and that of its text encoding; each may be empty.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def split_type(type: str) -> tuple[str, str, str]:
 
 
 def base_type(type: str) -> str:
-    """Return the name, without a suffix, of the type whose values a column of a type or of alternatives has.
+    """Return the name, without a suffix, of the type of a column's values, also for alternatives.
 
     Examples
     --------
@@ -319,14 +319,14 @@ def base_type(type: str) -> str:
     """
     if " | " not in type:
         return type.partition(":")[0]
-    from letterhead import _native  # lists of types need no core
+    from letterhead import _native  # lists of types do not need the core
 
     bases = {alternative.partition(":")[0] for alternative in type.split(" | ")}
     return "timestamp" if "timestamp" in bases else _native.check_type(type)[0]
 
 
 def _date_or_decimal(name: str, suffix: str) -> str:
-    """Return the type of dates or decimals, which are text: Kafka has no bytes for them."""
+    """Return the type of dates or decimals, which are text, because Kafka has no binary form of them."""
     if suffix != "text":
         raise ValueError(
             f"type '{name}{suffix and ':' + suffix}': a {name.partition('(')[0]} is text: pass '{name}:text'"
@@ -338,17 +338,17 @@ def _date_or_decimal(name: str, suffix: str) -> str:
 
 
 def is_text_suffix(suffix: str) -> bool:
-    """Return whether a suffix of a type, without its colon, names an encoding as text."""
+    """Return whether a suffix of a type, without its colon, is a text encoding."""
     return suffix == "text" or suffix in TEXT_SUFFIXES or suffix in BASE_ENCODINGS
 
 
 def is_only_read(type: str) -> bool:
-    """Return whether a type, as :func:`type_name` writes it, has an encoding that is read and not written."""
+    """Return whether a type, as :func:`type_name` writes it, has a read-only encoding."""
     return any(split_type(alternative)[1] in READ_SUFFIXES for alternative in type.split(" | "))
 
 
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
-    """Return the error for an unknown type, with the accepted names of the dialect that it is from."""
+    """Return the error for an unknown type, with the accepted names of its dialect."""
     near = None if is_object or len(name) > _MAX_NAME else _nearest(name.lower())
     ours = [name for name in SELECT_TYPES if name not in _SPARK_NAMES.values()]
     if dialect == "arrow":
@@ -397,6 +397,6 @@ def _nearest(name: str) -> str | None:
 
 
 def _number(name: str) -> tuple[str, int]:
-    """Return whether a type is an int or a float, and its bits; empty and 0 for other types."""
+    """Return whether a type is an int or a float, and its number of bits; empty and 0 for other types."""
     number = _WIDTH.fullmatch(_SQL_NAMES.get(name, name))
     return (number[1].removeprefix("u"), int(number[2])) if number else ("", 0)

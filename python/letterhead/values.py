@@ -57,7 +57,7 @@ VALUE_TYPES: dict[str, int | None] = {
     "string": None,
     "binary": None,
 }
-"""All named types and the size of their values in bytes; ``None`` if it varies."""
+"""Named types, with the size of their values in bytes; ``None`` if it varies."""
 
 _Value = TypeVar("_Value", bound="Value")
 
@@ -66,11 +66,11 @@ PythonValue: TypeAlias = bool | int | float | str | bytes
 _CLASSES: dict[str, type[Value]] = {}
 
 UNNAMED = frozenset(f"type-{code}" for code in range(16, 256))
-"""Types of Iggy that have no name yet."""
+"""Iggy's types that have no name yet."""
 
 
 class _ValueType(type):
-    """The metaclass of values: all classes but :class:`Value` have empty slots."""
+    """Metaclass of values: all classes except :class:`Value` have empty slots."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: str) -> _ValueType:
         return super().__new__(cls, name, bases, {"__slots__": (), **namespace}, **options)
@@ -184,7 +184,7 @@ class Value(metaclass=_ValueType):
         return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._type!r}, {shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By bits: a Python float may change the payload of a NaN.
+        # By bits, because a Python float may change the payload of a NaN.
         return value_from_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
@@ -235,7 +235,7 @@ class Bool(Value, type="bool"):
             _refuse("bad_bool", "a boolean is neither 0 nor 1")
 
 
-# Codes of `struct`, which has none for integers of 128 bits.
+# Codes of `struct`, which has none for 128-bit integers.
 _CODES = {
     "int8": "b",
     "int16": "h",
@@ -252,7 +252,7 @@ _CODES = {
 
 class _Number(Value):
     _pack: ClassVar[Callable[[Any], bytes]]
-    """Returns the bits of an instance of int or float itself, not of a subclass."""
+    """Function that packs an instance of int or float itself, not of a subclass."""
 
     def __init_subclass__(cls, type: str = "") -> None:
         super().__init_subclass__(type=type)
@@ -281,7 +281,7 @@ class _Integer(_Number):
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
-        # In Python True is an int; here it is more likely to be an error than a 1.
+        # In Python True is an int, but here it is more likely to be an error than a 1.
         if isinstance(value, bool) or not hasattr(type(value), "__index__"):
             _wrong_type(cls, "an int", value)
         width = VALUE_TYPES[cls._name] or 0

@@ -1,4 +1,4 @@
-"""The results and errors of writing to a topic."""
+"""Results and errors of writing to a topic."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ CODES: dict[int, str] = {
     **dict.fromkeys((0xA1, 0xB1), "string"),
     **dict.fromkeys((0xA3, 0xB3), "symbol"),
 }
-"""The supported codes, and the type of each."""
+"""Supported codes, with their types."""
 
 READ_AS: dict[str, tuple[str, ...]] = {
     "bool": ("boolean",),
@@ -65,13 +65,13 @@ READ_AS: dict[str, tuple[str, ...]] = {
     "string": ("string", "symbol"),
     "binary": ("binary",),
 }
-"""The column types, and the AMQP types that each accepts."""
+"""Column types, with the AMQP types that each accepts."""
 
 _COLUMN_TYPES = {type: column_type for column_type, types in READ_AS.items() for type in types}
 
 
 class Primitive(NamedTuple):
-    """A value and its type.
+    """Value with its type.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def decode(data: bytes) -> Primitive:
     """
     data = bytes(data)
     type = CODES.get(data[0], "") if data else ""
-    # Any type reads a null. Any type rejects an unknown code, which the core then names.
+    # Null fits any type. An unknown code fits none, so the core names it.
     column_type = _COLUMN_TYPES.get(type, "binary")
     headers = encode([("", data)], "kafka") or b""
     try:

@@ -1,7 +1,7 @@
-"""Functions that parse columns of convention values: a column of header values in, a typed column out.
+"""Parse columns of convention values into typed columns.
 
-:func:`letterhead.arrow.select` returns the values of a header. If a convention puts several fields into one value, or a
-type before it, one of these functions parses that column. :func:`trace_links` reads columns of headers. They return pyarrow
+:func:`letterhead.arrow.select` returns the values of a header. If a convention combines several fields, or a type and a
+value, one of these functions parses that column. :func:`trace_links` reads columns of headers. They return pyarrow
 arrays, and all but :func:`amqp` need numpy.
 """
 
@@ -33,7 +33,7 @@ Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 
 
 class _LinkOptions(TypedDict, total=False):
-    """The options of :func:`trace_links`, for its overloads."""
+    """Options of :func:`trace_links`, for its overloads."""
 
     baggage: Sequence[str] | None
     errors: Literal["raise", "null"]

@@ -1,4 +1,4 @@
-"""The headers of each convention and the types of their values, as tables. :data:`PROFILES` has them by name."""
+"""Tables of the headers of each convention, with the types of their values: :data:`PROFILES`, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PROFILES", "Profile", "ProfileHeader", "profiles_of"]
 
 
 class ProfileHeader(NamedTuple):
-    """One header of a convention.
+    """Header of a convention.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Profile(NamedTuple):
 
 
 _Row: TypeAlias = tuple[str, str, str, str]
-"""The fields of a :class:`ProfileHeader`."""
+"""Fields of a :class:`ProfileHeader`."""
 
 
 def _profile(name: str, title: str, source: str, *headers: _Row) -> Profile:
@@ -61,7 +61,7 @@ def _profile(name: str, title: str, source: str, *headers: _Row) -> Profile:
 
 
 def _origin(prefix: str, suffix: str = "") -> tuple[_Row, ...]:
-    """Return the headers that name the record which failed; the suffix is the encoding of numbers."""
+    """Return the headers that identify the failed record; the suffix is the encoding of numbers."""
     return (
         ("original_topic", f"{prefix}topic", "string", "topic of the record"),
         ("original_partition", f"{prefix}partition", f"int32{suffix}", "its partition"),
@@ -77,7 +77,7 @@ def _origin_time(prefix: str) -> tuple[_Row, ...]:
 
 
 def _exception(prefix: str) -> tuple[_Row, ...]:
-    """Return the headers that describe an exception, with the names of Spring Kafka."""
+    """Return the headers that describe an exception, by Spring Kafka's names."""
     return (
         ("exception_class", f"{prefix}fqcn", "string", "class of the exception"),
         ("exception_cause_class", f"{prefix}cause-fqcn", "string", "class of its cause"),
@@ -96,7 +96,7 @@ _OPENTELEMETRY = _profile(
     ("baggage", "baggage", "string", "`key=value` pairs, percent-encoded, joined by commas"),
 )
 
-# The binary content mode: attributes in headers, data in the value.
+# Binary content mode: attributes in headers, data in the value.
 _CLOUDEVENTS = _profile(
     "cloudevents",
     "CloudEvents 1.0, binary content mode",
@@ -259,14 +259,14 @@ PROFILES: dict[str, Profile] = {
         _SPRING_DLT, _SPRING_RETRY, _DEBEZIUM, _DEBEZIUM_OUTBOX, _EVENTHUBS,
     )
 }  # fmt: skip
-"""Every convention, by name."""
+"""Conventions by name."""
 
 _COMMON = frozenset({"id", "eventType", "content-type", "baggage"})
-"""Headers of conventions that others use by the same name."""
+"""Headers whose names several conventions share."""
 
 
 def profiles_of(keys: Iterable[object]) -> tuple[str, ...]:
-    """Return the names of the conventions that have some of these headers, apart from common names."""
+    """Return the names of the conventions that have some of these headers, apart from shared names."""
     known = {*keys} - _COMMON
     return tuple(
         name for name, convention in PROFILES.items() if any(header.header in known for header in convention.headers)

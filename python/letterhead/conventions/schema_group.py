@@ -1,4 +1,4 @@
-"""The values of one schema, as :mod:`letterhead.conventions.schemas` passes them to a decoder."""
+"""Values of one schema, as :mod:`letterhead.conventions.schemas` passes them to a decoder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["BoundDecoder", "ColumnsDecoder", "DecodedGroup", "SchemaDecoder", "S
 
 
 class SchemaGroup(NamedTuple):
-    """The values of a column that have one schema.
+    """Values of a column that have one schema.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class SchemaGroup(NamedTuple):
 
 
 SchemaDecoder: TypeAlias = Callable[[SchemaGroup], Any]
-"""A function from the values of one schema to a row for each: a record batch, table, struct array or list of dicts."""
+"""Function from the values of one schema to a row for each: a record batch, table, struct array or list of dicts."""
 
 
 class DecodedGroup(NamedTuple):
-    """Values of a group that a decoder could read, in their order, and the errors of the others by index in the group."""
+    """Decoded values of a group in order, and the errors of the others by index in the group."""
 
     format: str
     arrays: list[pa.StructArray]
@@ -47,7 +47,7 @@ class DecodedGroup(NamedTuple):
 
 
 class BoundDecoder(NamedTuple):
-    """The columns of values with some schemas, and a decoder for them."""
+    """Columns of values with some schemas, and a decoder for them."""
 
     schema: pa.Schema
     decode: SchemaDecoder
@@ -55,7 +55,7 @@ class BoundDecoder(NamedTuple):
 
 @runtime_checkable
 class ColumnsDecoder(Protocol):
-    """A decoder that determines its columns itself."""
+    """Decoder that determines its columns itself."""
 
     def bind(self, schema_ids: Sequence[int | str]) -> BoundDecoder:
         """Return the columns of values with these schemas, and a decoder for them."""
@@ -63,7 +63,7 @@ class ColumnsDecoder(Protocol):
 
 
 def known_columns(decoder: ColumnsDecoder) -> pa.Schema:
-    """Return the columns of a decoder before values are read; raise ValueError if they depend on the values."""
+    """Return the columns of a decoder before reading values; raise ValueError if they depend on the values."""
     columns = decoder.bind([]).schema
     if not columns.names:
         raise ValueError(

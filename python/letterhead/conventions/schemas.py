@@ -1,7 +1,8 @@
 """Values of a topic by schema: :func:`by_schema_id` groups them, :func:`decode_by_schema` runs a decoder on each group.
 
-Serializers of Confluent and Apicurio write the id of a schema either in front of the value or into a header. A decoder gets the values
-of one schema at a time, without the id: one of :mod:`letterhead.schemas`, or a function of the caller.
+Serializers of Confluent and Apicurio write the id of a schema either before the value or into a header. A decoder
+receives the values of one schema at a time, without the id: a decoder of :mod:`letterhead.schemas`, or a function of
+the caller.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class DecodeBySchema:
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of the options."""
+        """Limits in the options."""
         return self.options.limits
 
     def __post_init__(self) -> None:
@@ -199,7 +200,7 @@ class DecodeBySchema:
             yield self(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
 
     def result_type(self, source: pa.StructType) -> pa.DataType:
-        """Return the type of the result for structs of a type; the decoder is not called."""
+        """Return the type of the result for structs of a type, without calling the decoder."""
         import pyarrow as pa
 
         return next(self.chunks(pa.chunked_array([pa.array([], source)]))).type

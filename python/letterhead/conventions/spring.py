@@ -26,14 +26,14 @@ _JAVA_TYPES = {
             "java.net.URL",
             "java.util.Currency",
             "java.util.Locale",
-            # Before they became strings in the map, MIME types were objects in it.
+            # MIME types were objects in the map before they became strings.
             "org.springframework.http.MediaType",
             "org.springframework.util.MimeType",
         ),
         "string:json",
     ),
 }
-"""Java classes whose JSON a type can read. Values of other classes stay JSON, as text."""
+"""Java classes whose JSON a type can parse. Values of other classes remain JSON text."""
 
 
 def spring_columns(header_types: str | bytes) -> dict[str, Field]:

@@ -25,16 +25,16 @@ PARENT_FORM = (
     r"(?P<version>[0-9a-f]{2})-(?P<trace_id>[0-9a-f]{32})-(?P<parent_id>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
     r"(?P<more>(?:-.*)?)"
 )
-"""``traceparent``, as a regular expression. Versions to come may have more after the flags."""
+"""Regular expression of ``traceparent``. Future versions may have more after the flags."""
 
 B3_FORM = r"(?P<trace_id>(?:[0-9a-f]{16}){1,2})-(?P<span_id>[0-9a-f]{16})(?P<sampled>(?:-[01d])?)(?P<parent>(?:-[0-9a-f]{16})?)"
-"""``b3`` with ids, as a regular expression. A parent only follows a state of sampling."""
+"""Regular expression of ``b3`` with ids. A parent only follows a sampling state."""
 
 B3_SAMPLED = ("-1", "-d")
-"""States of ``b3`` that are sampled: accepted and debug; without a state, the decision is left to the receiver."""
+"""Sampled states of ``b3``: accepted and debug. Without a state, the receiver decides."""
 
 KNOWN_FLAGS = {"00": 0b11}
-"""Bits of the flags that a version defines; of later versions only the first is known."""
+"""Flag bits that a version defines; for later versions only the first is known."""
 
 _MAX_STATE_MEMBERS = 32
 _MAX_BAGGAGE_MEMBERS = 180
@@ -142,13 +142,13 @@ def _last(headers: Headers, key: str) -> bytes:
 
 
 def _parent(data: bytes) -> re.Match[bytes] | None:
-    """Return the parts of a valid ``traceparent``."""
+    """Return the parts of a valid ``traceparent``, or None."""
     match = re.fullmatch(PARENT_FORM.encode(), data, re.DOTALL)
     return None if match is None or find_parent_error(match) is not None else match
 
 
 def _parent_of_b3(data: bytes) -> bytes:
-    """Return ``b3`` as ``traceparent``; empty for another form, such as a decision without ids."""
+    """Return ``b3`` as ``traceparent``; empty for other forms, such as a decision without ids."""
     match = re.fullmatch(B3_FORM.encode(), data)
     if match is None or (match["parent"] and not match["sampled"]):
         return b""
@@ -157,7 +157,7 @@ def _parent_of_b3(data: bytes) -> bytes:
 
 
 def find_parent_error(match: re.Match[bytes]) -> tuple[str, int] | None:
-    """Return why a ``traceparent`` of the right form is invalid, and the byte; or None."""
+    """Return why a well-formed ``traceparent`` is invalid, and the byte; or None."""
     if match["version"] == b"ff":
         return "version ff is invalid", 0
     if match["version"] == b"00" and match["more"]:

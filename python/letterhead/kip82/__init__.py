@@ -83,7 +83,7 @@ __all__ = [
     "is_delete",
 ]
 
-# Imported on first use: a program that only handles records needs neither the log nor its requests.
+# Imported on first use, because a program that only handles records needs neither the log nor its requests.
 _LAZY = {
     **dict.fromkeys(("Consumer", "Producer"), "clients"),
     **dict.fromkeys(("Compacted", "MessageLog"), "log"),

@@ -18,11 +18,11 @@ _STEP = 1 << 12
 _READ_BYTES = 1 << 20
 _POLYNOMIAL = 0xEDB88320
 _POLYNOMIAL_ONE = 1 << 31
-"""The polynomial 1: the first bit is the highest power."""
+"""Polynomial 1; the first bit is the highest power."""
 
 
 class Checksums:
-    """The CRC-32 of parts of a file from a position on."""
+    """CRC-32 of parts of a file from a position on."""
 
     def __init__(self, descriptor: int, begin: int) -> None:
         self.descriptor = descriptor
@@ -30,7 +30,7 @@ class Checksums:
         self._steps = array("I", [0])
 
     def part(self, start: int, end: int) -> int:
-        """Return the checksum of the bytes between two positions after the first."""
+        """Return the checksum of the bytes between two positions."""
         return self._before(end) ^ _product(_power(end - start), self._before(start))
 
     def _before(self, position: int) -> int:
@@ -45,7 +45,7 @@ class Checksums:
 
 
 def _product(left: int, right: int) -> int:
-    """Multiply two polynomials of 32 bits, modulo the polynomial of CRC-32."""
+    """Multiply two 32-bit polynomials, modulo the polynomial of CRC-32."""
     product = 0
     while right:
         if right & _POLYNOMIAL_ONE:

@@ -1,6 +1,6 @@
-"""A producer and a consumer, which send and fetch records through interceptors.
+"""Producer and consumer, which send and fetch records through interceptors.
 
-They make produce and fetch requests and pass them to a callable: a method of a log in the same program, or a function
+They build produce and fetch requests and pass them to a callable: a method of a log in the same program, or a function
 that sends the bytes to a server.
 """
 
@@ -247,5 +247,5 @@ class Consumer(_RecordClient, Generic[K, V]):
 
 
 def _version(header_format: HeaderFormat) -> int:
-    """Return the version of the requests that carry a header format."""
+    """Return the version of requests with messages of a header format."""
     return 3 if header_format == "int" else 4

@@ -1,4 +1,4 @@
-"""The rule of compaction: which messages of a log are kept. :mod:`letterhead.kip82.log_files` applies it to files.
+"""Rule of compaction: which messages of a log are kept. :mod:`letterhead.kip82.log_files` applies it to files.
 
 A compacted log keeps the message with the highest offset of every key. A *delete* (tombstone) is removed as well, after
 a retention time in which slow readers can see it. In the header formats ``typed`` and ``int`` a delete is a null value, which
@@ -23,7 +23,7 @@ __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "lat
 Keyless: TypeAlias = Literal["keep", "drop"]
 
 DELETE_RETENTION_MS = 86_400_000
-"""One day, Kafka's default for ``delete.retention.ms``."""
+"""Kafka's default for ``delete.retention.ms``, one day."""
 
 
 def is_delete(message: Message) -> bool:

@@ -1,4 +1,4 @@
-"""The common part of headers with text keys and of headers with integer keys."""
+"""Common base of headers with text keys and headers with integer keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HeadersInput: TypeAlias = (
 )
 
 HeaderErrors: TypeAlias = Literal["raise", "null"]
-"""Whether accessing headers that cannot be parsed raises, or reads them as no headers."""
+"""Policy for accessing headers that cannot be parsed: raise, or read them as no headers."""
 
 
 class DraftHeaders(ABC, Generic[K]):
@@ -56,7 +56,7 @@ class DraftHeaders(ABC, Generic[K]):
             return
         self._encoded, self._stored = None, core.Headers()
         if isinstance(headers, DraftHeaders | core.Headers):
-            # The values of these headers are already serialized.
+            # Values in these headers are already serialized.
             for key, value in headers._read() if isinstance(headers, DraftHeaders) else headers:
                 with self._locate_errors(key):
                     self._add(self._check_key(key), None if value is None else self._check_value(value))
@@ -262,22 +262,22 @@ class DraftHeaders(ABC, Generic[K]):
             raise type(error)(error.message, code=error.code, **where) from None  # type: ignore[arg-type]
 
     def _check_written_key(self, key: Any) -> K:
-        """Return a key that may be changed, or raise."""
+        """Return the key if it may be changed; raise otherwise."""
         return self._check_key(key)
 
     def _copy_options(self, source: Self) -> None:
-        """Copy the attributes that only a subclass has."""
+        """Copy the attributes of the subclass."""
 
     @abstractmethod
     def _check_key(self, key: Any) -> K:
-        """Return a key of the type of these headers, or raise."""
+        """Return the key if it has the right type; raise otherwise."""
 
     @abstractmethod
     def _check_value(self, value: Any) -> core.HeaderValue:
-        """Return a value that is not null as it is stored, or raise."""
+        """Return a non-null value in its stored form; raise if it is invalid."""
 
     def _plain(self, value: Any) -> Any:
-        """Return the Python object of a stored value that is not null."""
+        """Return the Python object of a non-null stored value."""
         return value
 
     def _serialize(self, serializer: HeaderSerializer, key: K, value: Any) -> core.HeaderValue:

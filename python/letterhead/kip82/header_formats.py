@@ -1,4 +1,4 @@
-"""The three header formats of the drafts, and the formats of their bytes."""
+"""Header formats of the drafts, and the formats of their bytes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = [
 HeaderFormat: TypeAlias = Literal["typed", "int", "wrapper"]
 
 HEADERS_FORMATS: dict[HeaderFormat, str] = {"typed": "kip82-typed", "int": "kip82-int", "wrapper": "kip82-int"}
-"""The headers format of each header format."""
+"""Headers format of each header format."""
 
 MESSAGE_FORMATS: dict[HeaderFormat, str] = {
     "typed": "kip82-message",
     "int": "kip82-message-int",
     "wrapper": "kip82-message-wrapper",
 }
-"""The message format of each header format."""
+"""Message format of each header format."""
 
 BATCH_FORMATS: dict[HeaderFormat, str] = {
     "typed": "kip82-messages",
     "int": "kip82-messages-int",
     "wrapper": "kip82-messages-wrapper",
 }
-"""The batch format of each header format: concatenated messages."""
+"""Batch format of each header format: concatenated messages."""
 
 Codec: TypeAlias = Literal["none", "gzip", "snappy", "lz4"]
 
@@ -42,7 +42,7 @@ CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4")
 """Codecs of a compressed set, by the three lowest attribute bits."""
 
 WRAPPER_FORMAT = "kip82-wrapper"
-"""The format of a value with its headers, in the header format ``wrapper``."""
+"""Format of a value with its headers, in the header format ``wrapper``."""
 
 
 def check_header_format(header_format: str) -> None:

@@ -19,7 +19,7 @@ _Python = TypeVar("_Python")
 
 
 def _putter(type: str, python_type: type[_Python]) -> Callable[[Headers, str, _Python], None]:
-    """Make the method that adds a value of one of the draft's types."""
+    """Create the method that adds a value of one of the draft's types."""
 
     def put(self: Headers, key: str, value: _Python) -> None:
         self.put_typed(key, type, value)

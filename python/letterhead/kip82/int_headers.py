@@ -119,7 +119,7 @@ class IntHeaders(DraftHeaders[int]):
         return copied.frozen()
 
     def _writing(self, keys: KeyRange | None) -> IntHeaders:
-        """Return a copy in which other keys may be put, set and removed; ``None`` means all."""
+        """Return a copy in which only these keys may be put, set and removed; ``None`` means all."""
         copied = self.copy()
         copied._writes = keys
         return copied
@@ -164,9 +164,9 @@ class IntHeaders(DraftHeaders[int]):
 
 
 def _end_of(encoded: bytes, highest: int) -> int:
-    """Return where the headers with keys up to the highest end, in encoded headers that are in order.
+    """Return the end of the headers with keys up to the highest, in sorted encoded headers.
 
-    Only keys and lengths are read. The core parses the headers before that place, and reports their errors.
+    Only keys and lengths are read. The core parses the headers before the end, and reports their errors.
     """
     at = 0
     while at + _KEY_AND_LENGTH.size <= len(encoded):

@@ -123,7 +123,7 @@ class _Chain(Generic[_I]):
 
     @classmethod
     def _from(cls, interceptors: Self | Iterable[_I]) -> Self:
-        """Return a chain of interceptors, or the chain itself if it is one."""
+        """Return a chain of interceptors; a chain is returned unchanged."""
         return interceptors if isinstance(interceptors, cls) else cls(cast("Iterable[_I]", interceptors))
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class _Chain(Generic[_I]):
         self._call_all("close", lambda interceptor: interceptor.close(), raises=self._raises)
 
     def _apply(self, method: str, value: _R, call: Callable[[_I, _R], _R]) -> _R:
-        """Pass a value through the interceptors; skip an interceptor that fails, unless it is required."""
+        """Pass a value through the interceptors; skip a failing interceptor unless it is required."""
         for interceptor in self._interceptors:
             try:
                 value = call(interceptor, value)

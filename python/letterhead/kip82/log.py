@@ -1,4 +1,4 @@
-"""A message log of the drafts in a directory: append, read, compact, and answer produce and fetch requests."""
+"""Message log of the drafts in a directory: append, read, compact, and answer produce and fetch requests."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class MessageLog(Closing):
         return offsets
 
     def _record(self, item: _Appendable) -> ProducerRecord[Any, Any]:
-        """Return a message to be appended as the record that interceptors see."""
+        """Return a message to append as the record for interceptors."""
         if isinstance(item, ProducerRecord):
             return item
         fields = {"offset": 0, **_FIELDS}
@@ -378,7 +378,7 @@ class MessageLog(Closing):
     def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
         """Encode a message of a header format for the log, uncompressed."""
         if message.magic is not None and message.magic < 2:
-            header_format = self.header_format  # without headers, the message suits every header format
+            header_format = self.header_format  # a message without headers fits every header format
         message = convert_up(message, header_format)
         attributes = (message.attributes or 0) & ~LOG_APPEND_BIT
         if self._log_append_time:
@@ -398,7 +398,7 @@ class MessageLog(Closing):
         return data
 
     def _encode_older(self, message: Message) -> bytes:
-        """Encode a message in magic 0 or 1, which have neither headers nor a value in a delete."""
+        """Encode a message in magic 0 or 1, which support neither headers nor values of deletes."""
         magic = self.message_format_version
         on_loss = self._options_in["on_loss"]
         older = convert_down(message, magic, on_loss=on_loss)
@@ -496,7 +496,7 @@ class MessageLog(Closing):
                 chunks.append(data)
                 size += len(data)
         except (DamagedLogError, HeaderError) as error:
-            # Messages before the error are returned: the next request, which begins with it, gets the error.
+            # Messages before the error are returned; the next request begins with the error.
             if not chunks:
                 damaged = isinstance(error, DamagedLogError)
                 code = ErrorCode.CORRUPT_MESSAGE if damaged else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
@@ -554,7 +554,7 @@ class MessageLog(Closing):
             return self._files.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
     def _check_types(self) -> None:
-        """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the header formats."""
+        """Raise now, not at the first request, if ``types_in`` or ``types_out`` do not fit the header formats."""
         empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
             requested = header_format_of(version, self.header_format, self.header_format)

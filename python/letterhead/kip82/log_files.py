@@ -1,4 +1,4 @@
-"""The files of a log: its segments, the segment that is being written, and the writer's lock.
+"""Files of a log: its segments, the segment being written, and the writer's lock.
 
 This module handles the bytes and the offsets of messages. :mod:`letterhead.kip82.log` handles their content.
 """
@@ -26,7 +26,7 @@ from letterhead.message import Message
 __all__ = ["Compacted", "LogFiles"]
 
 CLEANED = ".cleaned"
-"""Suffix of a file that compaction has not finished."""
+"""Suffix of files of an unfinished compaction."""
 
 
 class Compacted(NamedTuple):
@@ -39,10 +39,10 @@ class Compacted(NamedTuple):
 
 
 class LogFiles:
-    """The files of a log, opened by the properties that it must have and its new message format version.
+    """Files of a log, opened with the properties that it must have and its new message format version.
 
-    A new file begins before one would have more than ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk;
-    with ``move_damaged``, a damaged end is moved away. The last one of ``segments`` is written, with ``guard`` held.
+    A new file begins before one would exceed ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk; with
+    ``move_damaged``, a damaged end is moved away. Writes go to the last of ``segments``, while ``guard`` is held.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LogFiles:
             self._roll()
         descriptor = require(self._descriptor, "the open file")
         if os.fstat(descriptor).st_size != self._size:
-            # Remove what an interrupted append wrote.
+            # Remove the bytes of an interrupted append.
             os.ftruncate(descriptor, self._size)
         if self._has_kafka_indexes:
             self.segments[-1].drop_kafka_indexes()
@@ -201,7 +201,7 @@ class LogFiles:
             if self._size:
                 self._roll()
             before = self._total_bytes()
-            # Saved before a message is removed, so that gaps in these files are not damage.
+            # Saved before a message is removed, so that gaps in these files do not count as damage.
             self.properties = replace(self.properties, compacted_to=self.next_offset)
             self.properties.save(self.path)
             kept = removed = 0
@@ -254,7 +254,7 @@ class LogFiles:
             self._unusable = self._unusable or "closed"
 
     def check_open(self, *, writing: bool = False) -> None:
-        """Raise if the log is closed, was opened in another process, or is read only and to be written."""
+        """Raise if the log is closed, was opened in another process, or is read-only and to be written."""
         if self._process != os.getpid():
             raise LogClosedError(f"{self.path} was opened in another process: open it in this one")
         if self._unusable is not None:

@@ -1,4 +1,4 @@
-"""The properties of a log on disk: a file beside its segments with their header format, topic and partition.
+"""Properties of a log on disk, in a file next to its segments: header format, topic and partition.
 
 ::
 
@@ -24,11 +24,11 @@ __all__ = ["ANYWHERE", "Properties", "RequestedProperties", "check_format_versio
 NAME = "log.json"
 
 ANYWHERE: Final = (1 << 63) - 1
-"""``compacted_to`` of a log of Kafka until its end is known: Kafka does not record the progress of its cleaner."""
+"""``compacted_to`` of a Kafka log until its end is known: Kafka does not record the progress of its cleaner."""
 
 
 class RequestedProperties(NamedTuple):
-    """The properties that a log must have; None accepts any."""
+    """Requested properties of a log; None accepts any."""
 
     header_format: HeaderFormat | None
     topic: str | None
@@ -103,7 +103,7 @@ class Properties:
         return created
 
     def save(self, directory: Path) -> None:
-        """Save the properties, in place of older ones."""
+        """Save the properties, replacing older ones."""
         replace_file(directory / NAME, json.dumps(asdict(self)) + "\n")
 
 

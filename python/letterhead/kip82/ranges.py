@@ -1,6 +1,6 @@
 """Ranges of integer keys, each for one kind of writer.
 
-The drafts reserve four ranges without bounds. This package chooses the bounds: a broker has the lowest numbers, because
+The drafts reserve four ranges without bounds. This package chooses the bounds: brokers have the lowest numbers, because
 a reader of sorted headers sees them first.
 """
 
@@ -109,4 +109,4 @@ RESERVED = KeyRanges([
     KeyRange(100_000, 999_999_999, "vendor"),
     KeyRange(1_000_000_000, (1 << 31) - 1, "in-house"),
 ])  # fmt: skip
-"""The four ranges that the drafts reserve, with the bounds of this package; make ``KeyRanges`` for other bounds."""
+"""The four ranges that the drafts reserve, with the bounds of this package; use ``KeyRanges`` for other bounds."""

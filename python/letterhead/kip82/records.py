@@ -1,4 +1,4 @@
-"""The records of clients: :class:`ProducerRecord` and :class:`ConsumerRecord`."""
+"""Records of clients: :class:`ProducerRecord` and :class:`ConsumerRecord`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata"]
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
 _HEADERS: dict[HeaderFormat, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
-"""The class of the headers of each header format."""
+"""Class of the headers of each header format."""
 
 
 class RecordMetadata(NamedTuple):
@@ -40,7 +40,7 @@ class RecordMetadata(NamedTuple):
 
 
 class _Lazy:
-    """The key or the value of a record, which deserializes :class:`Serialized` bytes on first access.
+    """Descriptor of a record's key or value, which deserializes :class:`Serialized` bytes on first access.
 
     It is a data descriptor and the default of a dataclass field, so the record stores the argument in its ``__dict__``.
     """
@@ -51,7 +51,7 @@ class _Lazy:
 
     def __get__(self, record: Any, owner: type) -> Any:
         if record is None:
-            return None  # the default of the field, for the dataclass
+            return None  # default of the field, for the dataclass
         value = record.__dict__[self._name]
         if not isinstance(value, Serialized):
             return value
@@ -68,13 +68,13 @@ class _Lazy:
 
 
 def _lazy() -> Any:
-    """Return a lazy field; its type is Any, so that type checkers use the annotation of the field."""
+    """Return a lazy field, typed as Any, so that type checkers use the field's annotation."""
     return _Lazy()
 
 
 @dataclass(frozen=True, repr=False)
 class _DraftRecord(Generic[K, V]):
-    """The common part of both classes of records.
+    """Common base of both classes of records.
 
     The value is the payload in every header format. In ``wrapper`` it is the value inside the wrapper, so that code for
     headers and values does not depend on the header format.
@@ -124,7 +124,7 @@ class _DraftRecord(Generic[K, V]):
         return getattr(self, f"{name}_serializer")
 
     def __repr__(self) -> str:
-        # Do not deserialize the key and the value, which may fail.
+        # Without deserializing the key and the value, which may fail.
         fields = (f"{field.name}={self.__dict__[field.name]!r}" for field in dataclasses.fields(self) if field.repr)
         return f"{type(self).__name__}({', '.join(fields)})"
 
@@ -182,7 +182,7 @@ class _DraftRecord(Generic[K, V]):
         return self.replace(headers=headers)
 
     def _with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
-        """Return a copy of the record with more serializers for its headers, which replace others of the same keys."""
+        """Return a copy of the record with more serializers for its headers, which replace those of the same keys."""
         headers = self.headers.copy(serializers={**self.headers._serializers, **serializers})
         return self.replace(headers=headers)
 
@@ -248,7 +248,7 @@ class ProducerRecord(_DraftRecord[K, V]):
 
     partition: int | None = field(default=None, kw_only=True)
 
-    if TYPE_CHECKING:  # the arguments accept more types than the fields have
+    if TYPE_CHECKING:  # the arguments accept more types than the fields
 
         @overload
         def __init__(
@@ -370,7 +370,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
     partition: int = field(default=0, kw_only=True)
     offset: int = field(default=0, kw_only=True)
 
-    if TYPE_CHECKING:  # the arguments accept more types than the fields have
+    if TYPE_CHECKING:  # the arguments accept more types than the fields
 
         def __init__(
             self,
@@ -425,7 +425,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
 
     @classmethod
     def _from_fields(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
-        """Make a record from a message and the fields that it does not have."""
+        """Build a record from a message and the fields that it lacks."""
         key = None if message.key is None else Serialized(message.key)
         value = None if message.value is None else Serialized(message.value)
         fields |= {"offset": message.offset, "timestamp": message.timestamp, "tombstone": is_delete(message)}

@@ -1,4 +1,4 @@
-"""Check the end of a log on opening: truncate an append that a crash interrupted, and nothing else."""
+"""Check the end of a log on opening, and truncate an append that a crash interrupted, but nothing else."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["check_kafka_segment", "open_tail"]
 
 
 def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tuple[int, Damage | None]:
-    """Return the next offset of the last file of a log, and the interrupted append at its end, if there is one.
+    """Return the next offset of a log's last file, and the interrupted append at its end, if there is one.
 
-    Unless the log is read only, the interrupted append is truncated. Any other damage at the end raises; with
-    ``move_damaged`` it is moved to a file of its own.
+    Unless the log is read-only, the interrupted append is truncated. Any other damage at the end raises; with
+    ``move_damaged`` it is moved to a separate file.
     """
     last = _last(segment, frames_only=True)
     if isinstance(last, Damage) or (last is not None and not segment.fits(last)):
@@ -51,7 +51,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
 
 
 def check_kafka_segment(segment: SegmentFile) -> None:
-    """Raise if the first file of a directory without properties has no message, so that no other file is truncated."""
+    """Raise if the first file of a directory without properties has no message, to truncate no unrelated file."""
     for entry in segment.read(frames_only=True):
         if isinstance(entry, StoredMessages) and segment.fits(entry):
             return

@@ -82,7 +82,7 @@ _THROTTLE = ("throttle_time_ms", INT32)
 
 @dataclass(frozen=True, repr=False)
 class _Body:
-    """The body of a request or a response: fields, and a schema for each version."""
+    """Body of a request or a response: fields, and a schema for each version."""
 
     _NAME: ClassVar[str]
     _SCHEMAS: ClassVar[dict[int, wire.Schema]]
@@ -140,7 +140,7 @@ class _Body:
 
 
 class _PartitionResult:
-    """The error of a partition in a response."""
+    """Error of a partition in a response."""
 
     partition: int
     error_code: int

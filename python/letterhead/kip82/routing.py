@@ -1,4 +1,4 @@
-"""An interceptor that routes records between topics by a header."""
+"""Interceptor that routes records between topics by a header."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ CRC_AT, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 17
 MAGICS = (0, 1, 2)
 
 MAX_RATIO = 1032
-"""The highest compression ratio of all codecs, which deflate has."""
+"""Maximum compression ratio of all codecs, which is that of deflate."""
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
@@ -65,7 +65,7 @@ SMALLEST_CHUNK = 1 << 12
 """Chunk size after damage, in bytes; it doubles with each clean chunk."""
 
 INDEX_EVERY = 1 << 14
-"""Bytes between two index entries, at least."""
+"""Minimum number of bytes between two index entries."""
 
 
 def segment_name(base: int) -> str:
@@ -74,9 +74,9 @@ def segment_name(base: int) -> str:
 
 
 class StoredMessages(NamedTuple):
-    """A message in a file, or a compressed set of messages, from ``position`` to ``end``.
+    """Message in a file, or a compressed set of messages, from ``position`` to ``end``.
 
-    ``expected`` is the lowest offset that the first message can have, and ``offset`` is the offset of the last one.
+    ``expected`` is the smallest possible offset of the first message, and ``offset`` is the offset of the last one.
     ``messages`` is empty if only frames were read.
     """
 
@@ -89,20 +89,20 @@ class StoredMessages(NamedTuple):
 
     @property
     def attributes(self) -> int:
-        """The attributes of the message, or of the set."""
+        """Attributes of the message, or of the set."""
         return self.data[ATTRIBUTES_AT]
 
     @property
     def magic(self) -> int:
-        """The message format."""
+        """Message format."""
         return self.data[MAGIC_AT]
 
 
 class SegmentFile:
-    """A file of a log, with a sparse index of its messages.
+    """File of a log, with a sparse index of its messages.
 
-    ``base`` is the offset that the first message has, or had before compaction; ``limit`` is the base of the next file,
-    or None for the last one. With ``gaps``, compaction may have removed messages.
+    ``base`` is the offset of the first message, or of the first one before compaction; ``limit`` is the base of the
+    next file, or None for the last one. With ``gaps``, compaction may have removed messages.
     """
 
     def __init__(self, directory: Path, base: int, header_format: HeaderFormat, limit: int | None, gaps: bool) -> None:
@@ -111,7 +111,7 @@ class SegmentFile:
         self.header_format = header_format
         self.limit = limit
         self.gaps = gaps
-        # Replacing the file replaces this list, and does not clear it: readers of the old file keep the old index.
+        # Replacing the file also replaces this list instead of clearing it: readers of the old file keep the old index.
         self._index = [(base, 0)]
         self._guard = threading.Lock()
 
@@ -123,9 +123,9 @@ class SegmentFile:
         return self.path.stat().st_size
 
     def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[StoredMessages | Damage]:
-        """Read messages in the order of the file, with one damage for each run of bytes that is not a message.
+        """Read messages in file order, with one damage for each run of bytes that are not a message.
 
-        With ``frames_only``, messages are not decoded, so damage inside of them is not noticed.
+        With ``frames_only``, messages are not decoded, so damage within them goes unnoticed.
         """
         start = self.base if start is None else start
         with self._guard:
@@ -154,7 +154,7 @@ class SegmentFile:
             self._index = [(self.base, 0)]
 
     def drop_kafka_indexes(self) -> None:
-        """Delete Kafka's index files of the segment, which must not outlive the bytes that they describe."""
+        """Delete Kafka's index files of the segment, which would be wrong for the changed file."""
         indexes = [path for suffix in (".index", ".timeindex") if (path := self.path.with_suffix(suffix)).exists()]
         for path in indexes:
             path.unlink(missing_ok=True)
@@ -168,7 +168,7 @@ class SegmentFile:
         return self.gaps or first_offset(stored.data, self.header_format) in (None, stored.expected)
 
     def has_whole_message(self, damage: Damage) -> bool:
-        """Return whether damaged bytes contain a message with a valid checksum, whose offset does not fit."""
+        """Return whether damaged bytes contain a message with a valid checksum but a wrong offset."""
         with self.path.open("rb") as file:
             reader = _SegmentReader(self, file.fileno(), self._index)
             position = damage.position
@@ -189,7 +189,7 @@ class SegmentFile:
         if not rest.strip(b"\0"):
             return True
         lowest, highest = (int.from_bytes(rest[:8].ljust(8, fill), "big") for fill in (b"\0", b"\xff"))
-        # The offset of a single message is known; the offset of a compressed set, or after a gap, is not.
+        # The offset of a single message is known; that of a compressed set, or after a gap, is not.
         is_single = len(rest) > ATTRIBUTES_AT and not rest[ATTRIBUTES_AT] & CODEC_BITS
         limit = damage.offset if is_single and not self.gaps else (1 << 63) - 1
         if not (lowest <= limit and damage.offset <= highest) or rest[MAGIC_AT : MAGIC_AT + 1] > b"\2":
@@ -204,7 +204,7 @@ class SegmentFile:
 
 
 class _Run(NamedTuple):
-    """Consecutive frames that fit, and the error of the bytes after them."""
+    """Consecutive valid frames, and the error of the bytes after them."""
 
     frames: list[tuple[int, int, int]]
     code: str
@@ -212,7 +212,7 @@ class _Run(NamedTuple):
 
 
 class _SegmentReader:
-    """A reader of the messages of a segment, by a file descriptor."""
+    """Reader of a segment's messages through a file descriptor."""
 
     checksums: Checksums | None = None
     """Checksums of the bytes after damage, where every byte may begin a message."""
@@ -250,7 +250,7 @@ class _SegmentReader:
                         is_set = data[ATTRIBUTES_AT] & CODEC_BITS
                         reason = self.offsets_error(decoded_messages, expected, offset) if is_set else ""
                     if reason:
-                        # A valid checksum implies a right size, which determines the bytes that it covers.
+                        # A valid checksum implies a correct size, which determines the covered bytes.
                         after = end if _has_valid_checksum(data) else None
                         break
                 yield StoredMessages(expected, offset, begin, end, data, decoded_messages)
@@ -263,7 +263,7 @@ class _SegmentReader:
             read_size = chunk_size = SMALLEST_CHUNK
             position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
-            # The offset of the next message shows how many are missing.
+            # The offset of the next message determines how many are missing.
             following = self.message_at(position)
             if following is not None:
                 first = first_offset(following, self.segment.header_format)
@@ -272,7 +272,7 @@ class _SegmentReader:
                 expected = offset + 1
 
     def skip(self, expected: int, position: int, start: int) -> tuple[int, int]:
-        """Follow fitting frames up to an offset, and return the next expected offset and its position."""
+        """Follow valid frames up to an offset, and return the next expected offset and its position."""
         while position < self.size:
             chunk = os.pread(self.descriptor, CHUNK, position)
             run = self.run(chunk, expected, position)
@@ -286,7 +286,7 @@ class _SegmentReader:
         return expected, position
 
     def run(self, chunk: bytes, expected: int, position: int) -> _Run:
-        """Return the frames in a chunk, up to the first that does not fit or ends after the chunk."""
+        """Return the frames in a chunk, up to the first that is invalid or ends after the chunk."""
         frames: list[tuple[int, int, int]] = []
         at = 0
         while at < len(chunk):
@@ -325,7 +325,7 @@ class _SegmentReader:
         return None
 
     def decode(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Message, ...]]:
-        """Decode the messages of a run: single ones together, each compressed set by itself."""
+        """Decode the messages of a run: single ones together, each compressed set separately."""
 
         def is_set(frame: tuple[int, int, int]) -> bool:
             return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
@@ -341,7 +341,7 @@ class _SegmentReader:
                     yield (message,)
 
     def offsets_error(self, messages: tuple[Message, ...], expected: int, last: int) -> str:
-        """Return the error of the offsets in a compressed set, or an empty text."""
+        """Return the error of the offsets in a compressed set, or an empty string."""
         offsets = [message.offset for message in messages]
         if not messages or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
             return f"the offsets in a compressed set do not increase up to its own, {last}"
@@ -354,19 +354,19 @@ class _SegmentReader:
     def error_in(self, data: bytes) -> tuple[str, str]:
         """Return the code and the message of the error in a damaged message."""
         header_format = self.segment.header_format
-        # Only the batch format opens a compressed set, and finds errors in it.
+        # Only the batch format decompresses a set, and finds errors in it.
         error, *_ = validate(data, MESSAGE_FORMATS[header_format]) or validate(data, BATCH_FORMATS[header_format])
         byte = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
         return error.code, f"{error.message}{byte}"
 
     def next_whole(self, begin: int, expected: int) -> int:
-        """Return the position of the next whole message after a damaged one, or the end of the file."""
+        """Return the position of the next complete message after a damaged one, or the end of the file."""
         following = self.search(begin, expected)
         frame = os.pread(self.descriptor, FRAME.size, begin)
         if len(frame) < FRAME.size:
             return following
         # A value may contain messages. So the first one found is the next message only if the bytes before it have a
-        # valid checksum; otherwise the size is right, if a whole message follows at that place.
+        # valid checksum; otherwise the size is right, if a complete message follows there.
         end: int = begin + FRAME.size + FRAME.unpack(frame)[1]
         if following < self.size and _has_valid_checksum(os.pread(self.descriptor, following - begin, begin)):
             return following
@@ -375,11 +375,11 @@ class _SegmentReader:
         return following
 
     def search(self, begin: int, expected: int) -> int:
-        """Return the position of the first whole message after damaged bytes, or the end of the file."""
+        """Return the position of the first complete message after damaged bytes, or the end of the file."""
         position = begin + 1
         highest = self.highest(expected, self.size - begin)
         if not self.segment.gaps:
-            # A compressed set has the offset of its last message.
+            # The offset of a compressed set is that of its last message.
             highest += (self.size - begin) * MAX_RATIO // MIN_BYTES
         pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
         size = SMALLEST_CHUNK
@@ -395,7 +395,7 @@ class _SegmentReader:
         return self.size
 
     def has_fitting_message(self, position: int, begin: int, expected: int) -> bool:
-        """Return whether there is a whole message with a fitting offset at a position."""
+        """Return whether there is a complete message with a plausible offset at a position."""
         data = self.message_at(position)
         if data is None or int.from_bytes(data[:8], "big", signed=True) < expected:
             return False
@@ -420,7 +420,7 @@ class _SegmentReader:
         return data if _has_valid_checksum(data) else None
 
     def highest(self, expected: int, between: int) -> int:
-        """Return the highest offset that a message can have after a number of damaged bytes."""
+        """Return the largest possible offset of a message after a number of damaged bytes."""
         if self.segment.gaps:
             return (self.segment.limit or 1 << 63) - 1
         return expected + between * MAX_RATIO // MIN_BYTES + 1
@@ -439,20 +439,20 @@ def first_offset(data: bytes, header_format: HeaderFormat) -> int | None:
 
 
 def _note(index: list[tuple[int, int]], expected: int, position: int) -> None:
-    """Add the lowest offset and the position of a message to the index, if it is far enough from the last entry."""
+    """Add the smallest offset and the position of a message to the index, if it is far enough from the last entry."""
     if position >= index[-1][1] + INDEX_EVERY:
         index.append((expected, position))
 
 
 def _has_valid_checksum(data: bytes) -> bool:
-    """Return whether the checksum of a message is valid, whatever its offset and size are."""
+    """Return whether the checksum of a message is valid, regardless of its offset and size."""
     if len(data) < MIN_BYTES or data[MAGIC_AT] not in MAGICS:
         return False
     return zlib.crc32(data[MAGIC_AT:]) == int.from_bytes(data[CRC_AT:MAGIC_AT], "big")
 
 
 def _frames_like(low: int, high: int) -> re.Pattern[bytes]:
-    """Return a pattern for frames with an offset in a range, by the first bytes that these offsets share."""
+    """Return a pattern for frames with an offset in a range, by the common first bytes of these offsets."""
     lowest, highest = low.to_bytes(8, "big"), high.to_bytes(8, "big")
     same = next(count for count in range(8, -1, -1) if lowest[:count] == highest[:count])
     # A lookahead, because candidates may overlap.

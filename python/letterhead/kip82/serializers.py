@@ -1,4 +1,4 @@
-"""Serializers: for the key and the value of a record, and for the header values of a key."""
+"""Serializers for the keys and values of records, and for the header values of a key."""
 
 from __future__ import annotations
 

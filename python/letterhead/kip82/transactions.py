@@ -1,4 +1,4 @@
-"""An interceptor that marks all records of one request with the same id, across services."""
+"""Interceptor that marks all records of one request with the same id, across services."""
 
 from __future__ import annotations
 

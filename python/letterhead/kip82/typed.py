@@ -1,4 +1,4 @@
-"""The typed value of a header with a text key, as the first draft defines it."""
+"""Typed value of a header with a text key, as defined by the first draft."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES: dict[str, str] = {
     "string": "string",
     "byte[]": "binary",
 }
-"""The draft's types in the order of their codes, which start at 0, and the names that this package uses elsewhere."""
+"""Types of the draft in the order of their codes, which start at 0, with their names elsewhere in this package."""
 
 _DRAFT_NAMES = {ours: type for type, ours in TYPES.items()}
 

@@ -1,4 +1,4 @@
-"""Versions of produce and fetch requests, the messages that each carries, and the conversions between these.
+"""Versions of produce and fetch requests, their message formats, and the conversions between these.
 
 ========  =====================================  =======================================================
 version   messages                               specified by
@@ -46,12 +46,12 @@ __all__ = [
 ]
 
 MAGIC = {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
-"""The magic of the messages that a fetch of each version returns."""
+"""Magic of the messages that a fetch of each version returns."""
 
 VERSIONS = tuple(MAGIC)
 
 CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
-"""The attribute bits for the codec of a set, and for a timestamp that the log assigned."""
+"""Attribute bits of a set's codec, and of a timestamp that the log assigned."""
 
 
 def check_version(version: int) -> None:
@@ -118,7 +118,7 @@ def convert_up(message: Message, header_format: HeaderFormat) -> Message:
 
 
 def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "drop"] = "raise") -> Message:
-    """Convert a message to magic 0 or 1, for a consumer or log that does not know headers.
+    """Convert a message to magic 0 or 1, for a consumer or log without support for headers.
 
     Parameters
     ----------
@@ -163,8 +163,9 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
 
 
 def write_converted(message: Message, header_format: HeaderFormat, target: HeaderFormat, **options: Any) -> bytes:
-    """Encode a message in a target header format; the options of ``convert`` apply only if that differs from its own."""
-    # The header format `wrapper` marks a delete with a bit, the others with a null value: converting it loses nothing.
+    """Encode a message in a target header format; the options of ``convert`` apply only to a different one."""
+    # The header format `wrapper` marks a delete with a bit, the others with a null value, so converting it loses
+    # nothing.
     if header_format == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=True)
     data = write_message(message, header_format)
@@ -179,7 +180,7 @@ def write_message(message: Message, header_format: HeaderFormat) -> bytes:
 
 
 def pack(data: bytes, header_format: HeaderFormat, attributes: int) -> bytes:
-    """Compress concatenated messages into one set, with the codec and the timestamp type of some attributes."""
+    """Compress concatenated messages into one set, with the codec and timestamp type in ``attributes``."""
     timed = attributes & LOG_APPEND_BIT
     unpacked = [
         message._replace(attributes=message.attributes & ~LOG_APPEND_BIT | (timed if message.magic else 0))

@@ -2,10 +2,8 @@
 
 ::
 
-    int16 int32 int64    two's complement
-    string               int16 length, UTF-8
-    bytes                int32 length, bytes; here a message set
-    array                int32 count, elements
+A schema is a tuple of fields, each a name and a type; the elements of an array have their own schema. Lengths and
+counts are compared with the remaining bytes before anything is read.
 
 A schema is a tuple of fields, each a name and a type; the elements of an array have a schema of their own. Lengths and
 counts are compared with the remaining bytes before anything is read.
@@ -34,20 +32,20 @@ __all__ = [
 
 
 class IntegerType(NamedTuple):
-    """An integer of a fixed size in bytes."""
+    """Integer of a fixed size in bytes."""
 
     size: int
 
 
 class SizedType(NamedTuple):
-    """Bytes or text after their length."""
+    """Bytes or text preceded by their length."""
 
     length: IntegerType
     text: bool
 
 
 class ArrayType(NamedTuple):
-    """Structs after their count; each becomes an object of a class."""
+    """Structs preceded by their count; each becomes an object of a class."""
 
     element_class: type[Any]
     schema: Schema
@@ -95,7 +93,7 @@ def _check_type(name: str, value: object, expected: type[Any]) -> None:
 
 
 def read(format: str, schema: Schema, data: bytes) -> dict[str, Any]:
-    """Decode the fields of a schema, which must end with the last byte."""
+    """Decode the fields of a schema, which must end at the last byte."""
     reader = _BodyDecoder(format, data)
     fields = reader.fields(schema)
     if reader.left:
@@ -156,7 +154,7 @@ class _BodyDecoder:
 
 
 def _min_size(schema: Schema) -> int:
-    """Return the least number of bytes that an element takes."""
+    """Return the minimum number of bytes of an element."""
     return sum(
         type.size if isinstance(type, IntegerType) else type.length.size if isinstance(type, SizedType) else INT32.size
         for _, type in schema

@@ -1,4 +1,4 @@
-"""A value together with headers, for a log whose messages have no headers."""
+"""Value together with headers, for a log whose messages have no headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from letterhead.one_message import decode, encode, validate
 __all__ = ["MessageWrapper"]
 
 _HEADERS_AT = 5
-"""Bytes of the version and the length of the headers."""
+"""Length of the version and the length field before the headers."""
 
 
 class MessageWrapper(Generic[V]):
@@ -128,7 +128,8 @@ class MessageWrapper(Generic[V]):
 def _split(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the bytes of the headers, and the value."""
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
-    # The core would parse the headers, so it receives the wrapper without them, and the whole wrapper only to report an error.
+    # The core would parse the headers, so it receives the wrapper without them, and the whole wrapper only to report an
+    # error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     message = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
     return data[_HEADERS_AT:end], instance(message, Message).value

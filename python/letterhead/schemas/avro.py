@@ -1,4 +1,4 @@
-"""Values of Avro as columns, by the schemas of a registry: :class:`AvroDecoder`."""
+"""Decode Avro values into columns, by the schemas of a registry: :class:`AvroDecoder`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class AvroDecoder(RegistryDecoder):
         )
 
     def _written_text(self, schema_id: int | str) -> str | ErrorDetail | None:
-        """Return the schema of an id as one text; None if it is unknown, an error if it is no usable Avro."""
+        """Return the schema of an id as one text; None if it is unknown, an error if it is not usable Avro."""
         if schema_id not in self._texts:
             found = self._find(schema_id)
             if not isinstance(found, RegisteredSchema):
@@ -123,7 +123,7 @@ def _reader(written: str, target: str | None) -> AvroReader | ErrorDetail:
 
 
 def _column_type(type: pa.DataType) -> pa.DataType:
-    """Return the type of a column: text for an enum, and times of UTC by this name."""
+    """Return the type of a column: text for an enum, and times with the zone name UTC."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(type):

@@ -1,4 +1,4 @@
-"""Columns as values of Avro, by a schema of a registry: :class:`AvroEncoder`."""
+"""Encode columns as Avro values, by a schema of a registry: :class:`AvroEncoder`."""
 
 from __future__ import annotations
 

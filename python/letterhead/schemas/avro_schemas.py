@@ -1,4 +1,4 @@
-"""Avro schemas without references to others: :func:`inline_references`, and :func:`common_schema` of several."""
+"""Avro schemas with inlined references: :func:`inline_references`, and :func:`common_schema` of several."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBERS = ("int", "long", "float", "double")
 
 
 def parse_schema(schema: str | Mapping[str, Any]) -> Json:
-    """Return the JSON of a schema; the name of a primitive type is a schema, too."""
+    """Return the JSON of a schema; the name of a primitive type is also a schema."""
     if not isinstance(schema, str):
         return schema
     if schema in _PRIMITIVES:
@@ -30,9 +30,9 @@ def parse_schema(schema: str | Mapping[str, Any]) -> Json:
 
 
 def inline_references(schema: RegisteredSchema, *, aliases: bool = False) -> dict[str, Any]:
-    """Return a schema as a record, with the definitions that it refers to; of another type a record of one field.
+    """Return a schema as a record with the definitions that it refers to; other types become a record of one field.
 
-    Both are written as the same bytes. Aliases of a schema matter where it is read by, not where it was written by.
+    Both are written as the same bytes. Aliases matter in a reader's schema, but not in a writer's.
     """
     try:
         whole = _Definitions(_collect_references(schema), aliases=aliases).inline(parse_schema(schema.text), "")
@@ -51,7 +51,7 @@ def is_record(schema: Json) -> bool:
 def common_schema(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a record with the fields of all records, in the order in which they first occur.
 
-    A field that one of them lacks may be null. Numbers become the wider type.
+    A field that some records lack may be null. Numbers become the wider type.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _branches(type: Json) -> list[Json]:
 
 
 def _collect_references(schema: RegisteredSchema) -> dict[str, Json]:
-    """Return the schemas that a schema refers to, and those that they refer to, by full name."""
+    """Return the schemas that a schema refers to, directly and indirectly, by full name."""
     found: dict[str, Json] = {}
     for name, reference in schema.references.items():
         found |= _collect_references(reference)
@@ -112,7 +112,7 @@ def _collect_references(schema: RegisteredSchema) -> dict[str, Json]:
 
 
 class _Definitions:
-    """Writes definitions where their names are used first, and names afterwards."""
+    """Inlines definitions at the first use of their names; later uses keep the name."""
 
     def __init__(self, referenced: dict[str, Json], *, aliases: bool = False) -> None:
         self._referenced = referenced

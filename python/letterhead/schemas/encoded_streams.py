@@ -1,4 +1,4 @@
-"""Streams with a column of rows to serialize: :func:`encode_values` replaces it by values of a schema."""
+"""Serialize a column of rows in a stream: :func:`encode_values` replaces it by values of a schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["encode_values"]
 
 _ROWS = 1 << 16
-"""Rows that are encoded at once."""
+"""Number of rows that are encoded at once."""
 
 
 def encode_values(

@@ -1,4 +1,4 @@
-"""Columns in the types that a format writes, if every value is the same in them: :func:`exact_array`."""
+"""Cast columns to the types that a format writes if every value stays the same: :func:`exact_array`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["entries_of", "exact_array", "offsets_of"]
 
 _SYMBOLS = b"avro.enum.symbols"
 _UINT64 = pa.decimal128(20, 0)
-"""Type of `uint64` of Protobuf."""
+"""Type of Protobuf's `uint64`."""
 
 _is = pa.types
 _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
@@ -33,14 +33,14 @@ _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
     _is.is_interval,
     _is.is_null,
 )
-"""Types that are cast to each other if no value changes."""
+"""Groups of types that are cast to each other if no value changes."""
 
 
 class _Location(NamedTuple):
     """Location of an array in the rows and the schema, for errors."""
 
     rows: pa.Array
-    """The row of each element."""
+    """Row of each element."""
 
     format: str
     is_partial: bool
@@ -51,7 +51,7 @@ class _Location(NamedTuple):
         return f"field {self.path}" if self.path else "the column"
 
     def below(self, name: str, rows: pa.Array | None = None) -> _Location:
-        """Return the location of a field, or of elements of lists, which have other rows."""
+        """Return the location of a field, or of the elements of lists, which have other rows."""
         path = f"{self.path}{name}" if name == "[]" or not self.path else f"{self.path}.{name}"
         return self._replace(path=path, rows=self.rows if rows is None else rows)
 
@@ -59,7 +59,7 @@ class _Location(NamedTuple):
 def exact_array(
     array: pa.Array, type: pa.DataType, rows: pa.Array, format: str, *, is_partial: bool = False
 ) -> pa.Array:
-    """Return an array of a type; ``rows`` has the row of each element, for errors.
+    """Return an array cast to a type; errors use ``rows``, the row of each element.
 
     With ``is_partial``, structs may lack fields of the type.
 
@@ -139,7 +139,7 @@ def entries_of(array: pa.MapArray) -> pa.ListArray:
 
 
 def offsets_of(lists: pa.ListArray) -> pa.Array:
-    """Return the offsets of list elements, without elements of null lists and of rows outside the slice."""
+    """Return the offsets of list elements, without those of null lists and of rows outside the slice."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 

@@ -1,4 +1,4 @@
-"""Values of JSON as columns, by the JSON Schemas of a registry: :class:`JsonDecoder`."""
+"""Decode JSON values into columns, by the JSON Schemas of a registry: :class:`JsonDecoder`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class JsonDecoder(RowDecoder):
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None
     ) -> Callable[[pa.Schema], ReadRow]:
-        """Return what makes a reader of values for columns."""
+        """Return a function that opens a reader of values for columns."""
         import pyarrow as pa
 
         from letterhead.schemas.json_schemas import converter, keeps_json, open_schema, parse_document, validate

@@ -1,4 +1,4 @@
-"""Rows as values of JSON, by a JSON Schema of a registry: :class:`JsonEncoder`."""
+"""Encode rows as JSON values, by a JSON Schema of a registry: :class:`JsonEncoder`."""
 
 from __future__ import annotations
 

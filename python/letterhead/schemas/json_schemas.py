@@ -17,20 +17,20 @@ from letterhead.schemas.registered import RegisteredSchema
 __all__ = ["converter", "document_maker", "keeps_json", "open_schema", "parse_document", "validate"]
 
 BASE = "json-schema:///schema"
-"""Address of a schema, to which those of its references are relative."""
+"""Base address of a schema, to which its references are relative."""
 
 _MAX_DEPTH = 64
 _INT64 = 1 << 63
 _TEXT = pa.string()
 _JSON = {b"letterhead.json": b"true"}
-"""Mark of a column of JSON text."""
+"""Field metadata of a column of JSON text."""
 
 _REQUIRED = {b"letterhead.required": b"true"}
-"""Mark of a property that its object needs."""
+"""Field metadata of a property that its object requires."""
 
 
 class JsonColumn(NamedTuple):
-    """The type of a column, and the metadata of its field."""
+    """Type of a column, and the metadata of its field."""
 
     type: pa.DataType
     metadata: dict[bytes, bytes] | None = None
@@ -50,7 +50,7 @@ _PLAIN = {
 
 
 class OpenSchema(NamedTuple):
-    """The column of a schema, and the validator of its values."""
+    """Column of a schema, and the validator of its values."""
 
     column: JsonColumn
     validator: Any
@@ -62,7 +62,7 @@ class OpenSchema(NamedTuple):
 
 
 def open_schema(schema: RegisteredSchema) -> OpenSchema:
-    """Read a schema; raise ValueError if it cannot be used."""
+    """Parse a schema; raise ValueError if it is unusable."""
     with install_hint("letterhead.schemas with JSON Schema", "letterhead[json-schema]"):
         import jsonschema_rs
 
@@ -109,7 +109,7 @@ def validate(validator: Any, document: Any) -> None:
 
 
 def references(schema: RegisteredSchema) -> list[tuple[str, Any]]:
-    """Return the documents that a schema refers to, by address, and those that they refer to."""
+    """Return the documents that a schema refers to, directly and indirectly, by address."""
     found: list[tuple[str, Any]] = []
     for name, reference in schema.references.items():
         found += [*references(reference), (name, parse_json(reference.text))]
@@ -117,7 +117,7 @@ def references(schema: RegisteredSchema) -> list[tuple[str, Any]]:
 
 
 def column_of(schema: Any, resolver: Any, above: tuple[Any, ...] = ()) -> JsonColumn:
-    """Return the column of a schema. Its open and recursive parts are JSON text."""
+    """Return the column of a schema. Open and recursive parts of it are JSON text."""
     if not isinstance(schema, Mapping) or len(above) > _MAX_DEPTH:
         return _ANY
     if "$ref" in schema:
@@ -154,7 +154,7 @@ def _reference(target: Any, resolver: Any, above: tuple[Any, ...]) -> JsonColumn
         resolved = resolver.lookup(target)
     except (jsonschema_rs.ReferencingError, ValueError, TypeError):
         raise ValueError(f"the JSON schema refers to {target}, which the registry does not have") from None
-    # Two documents may have different schemas of one name.
+    # Schemas of the same name in two documents may differ.
     key = resolved.resolver.base_uri, target
     return _ANY if key in above else column_of(resolved.contents, resolved.resolver, (*above, key))
 
@@ -188,11 +188,11 @@ def _require(field: pa.Field) -> pa.Field:
 
 
 Convert = Callable[[Any], Any]
-"""Returns a value of JSON for a column; raises :class:`RefusedValue`."""
+"""Function that converts a JSON value for a column; raises :class:`RefusedValue`."""
 
 
 def converter(field: pa.Field, path: str) -> Convert:
-    """Return the function that makes values of a column; ``path`` is its name in errors."""
+    """Return the function that converts values for a column; ``path`` is its name in errors."""
     type = field.type
     if _is_marked(field, _JSON):
         return _optional(lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")))
@@ -267,7 +267,7 @@ def _number(value: Any, path: str) -> float:
 
 
 def document_maker(field: pa.Field, path: str) -> Convert:
-    """Return the function that makes JSON of values of a column, of which none is null."""
+    """Return the function that converts non-null values of a column to JSON."""
     type = field.type
     if _is_marked(field, _JSON):
         return lambda value: _parse_text(value, path)

@@ -1,4 +1,4 @@
-"""Types that every output has, for unions and durations of Avro: :func:`portable_array`."""
+"""Convert Avro's unions and durations to types that every output supports: :func:`portable_array`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DURATION = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanosecon
 
 
 def portable_type(type: pa.DataType) -> pa.DataType:
-    """Return a type with a struct for each union, a field for each of its types, and for each duration."""
+    """Return a type with a struct for each duration, and for each union, with a field for each of its types."""
     if pa.types.is_union(type):
         return pa.struct([field.with_type(portable_type(field.type)).with_nullable(True) for field in _branches(type)])
     if pa.types.is_interval(type):
@@ -33,7 +33,7 @@ def _branches(type: pa.UnionType) -> list[pa.Field]:
 
 
 def portable_array(array: pa.Array) -> pa.Array:
-    """Return an array in its portable type: of the fields for a union, one has the value."""
+    """Return an array in its portable type; for a union, one of the fields contains the value."""
     type = portable_type(array.type)
     if type == array.type:
         return array
@@ -55,7 +55,7 @@ def portable_array(array: pa.Array) -> pa.Array:
 
 
 def _union(array: pa.UnionArray, type: pa.StructType) -> pa.StructArray:
-    # Buffers of a slice begin where the whole array does.
+    # The buffers of a slice are those of the whole array.
     end, (_, codes_buffer, offsets_buffer, *_) = array.offset + len(array), array.buffers()
     codes = pa.Array.from_buffers(pa.int8(), end, [None, codes_buffer]).slice(array.offset)
     offsets = pa.Array.from_buffers(pa.int32(), end, [None, offsets_buffer]).slice(array.offset)

@@ -1,4 +1,4 @@
-"""Values of Protobuf as columns, by the schemas of a registry: :class:`ProtobufDecoder`."""
+"""Decode Protobuf values into columns, by the schemas of a registry: :class:`ProtobufDecoder`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ProtobufDecoder(RowDecoder):
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None
     ) -> Callable[[pa.Schema], ReadRow]:
-        """Return what makes a reader of values for columns."""
+        """Return a function that opens a reader of values for columns."""
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 

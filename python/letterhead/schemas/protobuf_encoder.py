@@ -1,4 +1,4 @@
-"""Rows as values of Protobuf, by a schema of a registry: :class:`ProtobufEncoder`."""
+"""Encode rows as Protobuf values, by a schema of a registry: :class:`ProtobufEncoder`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProtobufEncoder(RowEncoder):
 
     _schema_type = "PROTOBUF"
     _format = "protobuf"
-    # The path of the first message type: a count of 0.
+    # Path of the first message type: a count of 0.
     _type_suffix = b"\0"
 
     def _open(self, schema: RegisteredSchema) -> ValueWriter:
@@ -55,7 +55,7 @@ class ProtobufEncoder(RowEncoder):
             from letterhead.schemas.protobuf_schemas import FIRST, message_columns, message_type
 
         type = message_type(schema, FIRST)
-        # Types that contain themselves are refused here.
+        # Types that contain themselves are rejected here.
         columns = pa.struct(message_columns(type))
         make = message_maker(type)
 

@@ -1,4 +1,4 @@
-"""Messages of Protobuf of rows: :func:`message_maker`."""
+"""Convert rows to Protobuf messages: :func:`message_maker`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["message_maker"]
 _UNSIGNED_BITS = {FieldDescriptor.CPPTYPE_UINT32: 32, FieldDescriptor.CPPTYPE_UINT64: 64}
 
 Make = Callable[[Any], Any]
-"""Returns a message, or a value of a field; raises :class:`RefusedValue`."""
+"""Function that returns a message, or a value of a field; raises :class:`RefusedValue`."""
 
 
 def message_maker(message: Descriptor, path: str = "") -> Make:
-    """Return the function that makes a message of a row, which has the types of its columns; ``path`` ends with a dot."""
+    """Return the function that converts rows, in the types of the columns, to messages; ``path`` ends with a dot."""
     type = GetMessageClass(message)
     makers = {field.name: _field(field, f"{path}{field.name}") for field in message.fields}
     choices = [[field.name for field in choice.fields] for choice in message.oneofs if len(choice.fields) > 1]

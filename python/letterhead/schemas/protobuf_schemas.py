@@ -1,4 +1,4 @@
-"""Protobuf schemas of a registry as message types: :func:`message_type`, and their columns: :func:`message_columns`."""
+"""Message types and columns of a registry's Protobuf schemas: :func:`message_type` and :func:`message_columns`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WRAPPERS = frozenset(
 _TYPES = {
     FieldDescriptor.CPPTYPE_INT32: pa.int32(),
     FieldDescriptor.CPPTYPE_INT64: pa.int64(),
-    # Types of Spark, too, which has no integers without a sign.
+    # Spark also has these types, but no unsigned integers.
     FieldDescriptor.CPPTYPE_UINT32: pa.int64(),
     FieldDescriptor.CPPTYPE_UINT64: pa.decimal128(20, 0),
     FieldDescriptor.CPPTYPE_DOUBLE: pa.float64(),
@@ -49,7 +49,7 @@ _TYPES = {
 
 
 def message_type(schema: RegisteredSchema, indexes: Sequence[int]) -> Descriptor:
-    """Return the message type with a path in a schema: the index of a type in the file, then of one inside of it.
+    """Return the message type at a path in a schema: the index of a type in the file, then of one nested in it.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def message_type(schema: RegisteredSchema, indexes: Sequence[int]) -> Descriptor
 
 
 def parse_indexes(value: bytes) -> tuple[list[int], int]:
-    """Return the path of a message type before a value, and where the message begins."""
+    """Return the path of a message type before a value, and the start of the message."""
     at = 0
 
     def number() -> int:
@@ -144,7 +144,7 @@ def _single_type(field: Any, above: tuple[str, ...]) -> pa.DataType:
 
 
 def is_wrapper(field: Any) -> bool:
-    """Return whether values of a field are messages of one value, such as ``StringValue``."""
+    """Return whether values of a field are wrapper messages, such as ``StringValue``."""
     return field.message_type is not None and field.message_type.full_name in _WRAPPERS
 
 
@@ -154,7 +154,7 @@ def is_map(field: Any) -> bool:
 
 
 def converter(message: Descriptor, columns: Sequence[pa.Field], path: str = "") -> Callable[[Any], dict[str, Any]]:
-    """Return the function that makes columns of messages; fields that they lack are null.
+    """Return the function that converts messages to columns; missing fields are null.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def _sources(key: tuple[Any, ...]) -> dict[str, str]:
 
 
 def _serialized(text: str) -> descriptor_pb2.FileDescriptorProto | None:
-    """Return a file that a client has registered in serialized form, as Confluent's for Python does; None for text."""
+    """Return a file that was registered in serialized form, as by Confluent's client for Python; None for text."""
     try:
         return descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, DecodeError):
@@ -266,7 +266,7 @@ def _compile(sources: dict[str, str]) -> list[descriptor_pb2.FileDescriptorProto
         out = Path(directory, "descriptors")
         command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{directory}", f"-I{included}", "--include_imports"]
         try:
-            # A process of its own, as the compiler prints errors.
+            # A separate process, because the compiler prints errors.
             done = subprocess.run(
                 [*command, f"--descriptor_set_out={out}", _MAIN],
                 capture_output=True,
@@ -282,7 +282,7 @@ def _compile(sources: dict[str, str]) -> list[descriptor_pb2.FileDescriptorProto
 
 
 def _well_known(name: str) -> descriptor_pb2.FileDescriptorProto:
-    """Return a file of Protobuf itself."""
+    """Return one of Protobuf's own files."""
     module = name.removeprefix("google/protobuf/").removesuffix(".proto")
     file = descriptor_pb2.FileDescriptorProto()
     if f"google/protobuf/{module}.proto" != name or not module.isidentifier():

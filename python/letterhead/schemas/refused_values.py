@@ -1,4 +1,4 @@
-"""Values that a schema or a column does not allow: :class:`RefusedValue`."""
+"""Error for values that a schema or a column does not allow: :class:`RefusedValue`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["RefusedValue", "distinct_entries"]
 
 
 class RefusedValue(Exception):
-    """A value that the schema, or a column, does not allow."""
+    """Error for a value that the schema, or a column, does not allow."""
 
     def __init__(self, code: str, message: str, byte_offset: int | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A schema as a registry stores it: :class:`RegisteredSchema`."""
+"""Schemas as stored by a registry: :class:`RegisteredSchema`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VALUE = "value"
 
 
 class RegisteredSchema(NamedTuple):
-    """A schema of a registry, with the schemas that it refers to.
+    """Schema of a registry, with the schemas that it refers to.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class RegisteredSchema(NamedTuple):
 
 
 class SchemaVersion(NamedTuple):
-    """A schema of a subject, with the ids by which values name it.
+    """Schema of a subject, with the ids by which values refer to it.
 
     Attributes
     ----------

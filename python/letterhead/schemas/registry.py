@@ -27,7 +27,7 @@ _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _MAX_BYTES = 16 << 20
 _TRIES = 4
 _PAUSE_SECONDS = 0.2
-"""Pause before the second try; each later one is twice as long."""
+"""Pause before the second attempt; it doubles for each later one."""
 
 _DEFAULT_TIMEOUT_MS = 15_000
 _MAX_DEPTH = 32
@@ -35,7 +35,7 @@ _MAX_DEPTH = 32
 
 _USE_ID = "apicurio.registry.use-id"
 _IDS = {"globalId": "globalIds", "contentId": "contentIds"}
-"""Ids that Apicurio's serializers write, and their resources."""
+"""Ids that Apicurio's serializers write, with their resources."""
 
 _APICURIO = "/apis/registry/v2"
 """End of the address of Apicurio's own API."""
@@ -52,7 +52,7 @@ _SETTINGS = (
 )
 
 Path: TypeAlias = tuple[str, ...]
-"""The parts of a path below the address of a registry, not quoted."""
+"""Unquoted parts of a path below the address of a registry."""
 
 
 class Registry:
@@ -126,7 +126,7 @@ class Registry:
         return self.url, *sorted(self._settings.items())
 
     def id_header(self, part: Literal["value", "key"]) -> str:
-        """Return the header of the id of values or keys, by the serializers that use the API of this registry."""
+        """Return the header with the id of values or keys, by the serializers that use the API of this registry."""
         return (
             f"apicurio.{part}.{self._settings.get(_USE_ID, 'globalId')}" if self._is_apicurio else f"__{part}_schema_id"
         )
@@ -148,7 +148,7 @@ class Registry:
         return self._known.get(schema_id, lambda: self._fetch(path, ()))
 
     def latest(self, subject: str) -> RegisteredSchema | None:
-        """Return the latest schema of a subject; None if there is no such subject. It is fetched anew by each call.
+        """Return the latest schema of a subject; None if there is no such subject. Each call fetches it again.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Registry:
     def find_version(
         self, subject: str, schema: str | None = None, *, schema_type: str = "AVRO", register: bool = False
     ) -> SchemaVersion | None:
-        """Return the latest schema of a subject with its ids, or that of the subject with a text; None if there is none.
+        """Return a subject's latest schema with its ids, or the one with a given text; None if there is none.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Registry:
         return SchemaVersion(found, number, guid)
 
     def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
-        """Fetch a schema, into which the registry writes those that it refers to."""
+        """Fetch a schema, into which the registry inlines its references."""
         text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
         found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={quote(str(number))}")
         artifacts = None if found is None else _require_entry(self.url, found, "artifacts")
@@ -224,12 +224,12 @@ class Registry:
             raise ConnectionError(f"{self.url} returned a schema that is not UTF-8") from None
 
     def _fetch(self, path: Path, above: tuple[Path, ...]) -> RegisteredSchema | None:
-        """Fetch a schema and those that it refers to; ``above`` are the ones that refer to it."""
+        """Fetch a schema and its references; ``above`` is the chain of schemas that refer to it."""
         reply = self._request(path)
         return None if reply is None else self._parse(reply, path, above)
 
     def _parse(self, reply: Any, path: Path, above: tuple[Path, ...]) -> RegisteredSchema:
-        """Return the schema in a reply, with its references, which are fetched."""
+        """Return the schema in a reply, after fetching its references."""
         try:
             text, schema_type = reply["schema"], reply.get("schemaType") or "AVRO"
             paths = {
@@ -265,7 +265,7 @@ class Registry:
         try:
             headers, tls = self._connection_options()
         except ValueError as error:
-            # A setting that cannot be read is no error of a value, which errors= would set aside.
+            # An unreadable setting is not an error of a value, for which errors= would be the policy.
             raise ConnectionError(f"{self.url} cannot be reached: {error}") from None
         reason = ""
         for attempt in range(_TRIES):
@@ -301,7 +301,7 @@ class Registry:
         raise ConnectionError(f"no schema from {self.url}: {reason}")
 
     def _connection_options(self) -> tuple[dict[str, str], ssl.SSLContext | None]:
-        """Return the headers of requests, and the certificates; raise ValueError if a setting cannot be read."""
+        """Return the headers of requests, and the certificates; raise ValueError if a setting is unreadable."""
         settings = {name: expand(name, value) for name, value in self._settings.items()}
         headers = {"Accept": f"{_MEDIA_TYPE}, */*;q=0.5", **_authorization(settings)}
         if not any(url.startswith("https:") for url in self._urls):
@@ -361,21 +361,22 @@ def _authorization(settings: Mapping[str, str]) -> dict[str, str]:
     token = settings.get("bearer.auth.token")
     if token is None:
         return {}
-    # The characters of a bearer token, RFC 6750; others could begin another header.
+    # Characters of a bearer token, RFC 6750. Others could begin another header.
     if not token or not all(33 <= ord(character) < 127 for character in token):
         raise ValueError("bearer.auth.token is empty, or has blanks or characters other than ASCII")
     return {"Authorization": f"Bearer {token}"}
 
 
 class _KnownSchemas:
-    """Schemas that were fetched, by id, GUID, or path of a version. A schema that was not found is requested again."""
+    """Cache of schemas by id, GUID, or path of a version. A missing schema is requested again."""
 
     def __init__(self) -> None:
         self._found: dict[Any, RegisteredSchema] = {}
 
     def get(self, key: Any, fetch: Callable[[], RegisteredSchema | None]) -> RegisteredSchema | None:
         if key not in self._found:
-            # Threads that need the same schema may fetch it twice: a lock would make all wait for one slow reply.
+            # Threads that need the same schema may fetch it twice, because a lock would make all wait for one slow
+            # reply.
             fetched = fetch()
             if fetched is None:
                 return None

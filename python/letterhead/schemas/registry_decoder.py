@@ -17,7 +17,7 @@ __all__ = ["RegistryDecoder"]
 
 
 class RegistryDecoder(ABC):
-    """Finds the schemas of values, and that of the columns: one of the caller, or the latest one of a subject."""
+    """Finds the schemas of values and of the columns: one of the caller, or the latest one of a subject."""
 
     _schema_type: ClassVar[str]
     _format: ClassVar[str]
@@ -39,7 +39,7 @@ class RegistryDecoder(ABC):
         return f"{type(self).__name__}({self._registry!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # All executors of a job read by the schema that the driver has fetched.
+        # All executors of a job use the schema that the driver has fetched.
         return type(self)._unpickle, (self._registry, self._target, self._subject)
 
     @classmethod
@@ -69,7 +69,7 @@ class RegistryDecoder(ABC):
 
     @abstractmethod
     def _bind(self, schema_ids: Sequence[int | str], target: RegisteredSchema | None) -> BoundDecoder:
-        """Bind to the columns of the target schema, or without one to the columns of all schemas of values."""
+        """Bind to the columns of the target schema, or by default to the columns of all schemas of values."""
 
     def _refuse(self, group: SchemaGroup, error: ErrorDetail) -> DecodedGroup:
         """Return a group whose rows all have the error of their schema."""
@@ -77,7 +77,7 @@ class RegistryDecoder(ABC):
         return DecodedGroup(self._format, [], dict.fromkeys(range(len(group.values)), error))
 
     def _find_target(self) -> RegisteredSchema | None:
-        """Return the schema of the columns; None if they are those of the values."""
+        """Return the schema of the columns; None if the schemas of the values determine them."""
         if self._target is None and self._subject is not None:
             found = self._registry.latest(self._subject)
             if found is None:
@@ -86,7 +86,7 @@ class RegistryDecoder(ABC):
         return self._target
 
     def _find(self, schema_id: int | str) -> RegisteredSchema | ErrorDetail | None:
-        """Return the schema of an id; None if it is unknown, an error if it cannot be used."""
+        """Return the schema of an id; None if it is unknown, an error if it is unusable."""
         if schema_id not in self._written:
             try:
                 found = self._registry.schema(schema_id)

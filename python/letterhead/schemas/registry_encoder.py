@@ -20,11 +20,11 @@ __all__ = ["RegistryEncoder"]
 
 
 class RegistryEncoder(ABC):
-    """Finds or registers the schema of values, and writes its id. A subclass encodes values by it."""
+    """Finds or registers the schema of values, and writes its id. A subclass encodes the values."""
 
     _schema_type: ClassVar[str]
     _type_suffix: ClassVar[bytes] = b""
-    """Bytes after an id that name the type of a value in its schema."""
+    """Bytes after an id that identify the type of a value in its schema."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class RegistryEncoder(ABC):
 
     @property
     def id_prefix(self) -> bytes:
-        """The id of the schema after its magic byte: a GUID in a header, if the registry has one."""
+        """Id of the schema after its magic byte: a GUID in a header, if the registry provides one."""
         version = self._find_version()
         if self.schema_id == "header" and version.guid is not None:
             return b"\1" + uuid.UUID(version.guid).bytes + self._type_suffix
@@ -114,7 +114,7 @@ class RegistryEncoder(ABC):
 
     @abstractmethod
     def _encode(self, writer: Any, values: pa.Array, rows: pa.Array) -> pa.BinaryArray:
-        """Encode values without nulls by a writer that :meth:`_open` returned. ``rows`` has the row of each value, for errors."""
+        """Encode non-null values with a writer of :meth:`_open`; errors use ``rows``, the row of each value."""
 
     def _find_version(self) -> SchemaVersion:
         if self._version is None:

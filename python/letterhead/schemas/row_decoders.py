@@ -21,7 +21,7 @@ __all__ = ["RowDecoder", "common_columns"]
 
 
 ReadRow = Callable[[bytes], "dict[str, Any]"]
-"""Returns the columns of a value; raises :class:`RefusedValue`."""
+"""Function that returns the columns of a value; raises :class:`RefusedValue`."""
 
 
 class RowDecoder(RegistryDecoder):
@@ -44,7 +44,7 @@ class RowDecoder(RegistryDecoder):
     def _open_reader(
         self, schema: RegisteredSchema, message_indexes: list[int] | None
     ) -> Callable[[pa.Schema], ReadRow]:
-        """Return what makes a reader of values for columns; raise ValueError if the schema cannot be used."""
+        """Return a function that opens a reader of values for columns; raise ValueError if the schema is unusable."""
 
     def _check_columns(self, schema: RegisteredSchema) -> None:
         self._columns(schema)
@@ -58,7 +58,7 @@ class RowDecoder(RegistryDecoder):
 
     def _columns_of_values(self, schema_ids: Sequence[int | str]) -> Iterator[pa.Schema]:
         for found in map(self._find, schema_ids):
-            # A schema that cannot be used is an error of its rows.
+            # An unusable schema is an error of its rows.
             with suppress(ValueError):
                 if isinstance(found, RegisteredSchema):
                     yield self._columns(found)
@@ -93,7 +93,7 @@ class RowDecoder(RegistryDecoder):
 
 
 def common_columns(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Return the columns of all schemas, in the order in which they first occur; raise ValueError if types differ."""
+    """Return the columns of all schemas, in order of first occurrence; raise ValueError if types differ."""
     import pyarrow as pa
 
     fields: dict[str, pa.Field] = {}

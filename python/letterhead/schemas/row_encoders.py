@@ -18,7 +18,7 @@ __all__ = ["RowEncoder", "ValueWriter"]
 
 
 class ValueWriter(NamedTuple):
-    """Writes values of a type; raises :class:`RefusedValue` for one that cannot be written."""
+    """Writes values of a type; raises :class:`RefusedValue` for an invalid one."""
 
     type: pa.DataType
     write: Callable[[Any], bytes]
@@ -34,7 +34,7 @@ class RowEncoder(RegistryEncoder):
 
     @abstractmethod
     def _open(self, schema: RegisteredSchema) -> ValueWriter:
-        """Return a writer of values; raise ValueError if the schema cannot be used."""
+        """Return a writer of values; raise ValueError if the schema is unusable."""
 
     def _encode(self, writer: ValueWriter, values: pa.Array, rows: pa.Array) -> pa.BinaryArray:
         import pyarrow as pa

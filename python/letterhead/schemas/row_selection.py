@@ -1,4 +1,4 @@
-"""Rows of decoded values that a condition selects: :class:`RowSelection`."""
+"""Select rows of decoded values by a condition: :class:`RowSelection`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RowSelection:
         self._nested = {name: nested[name] for name in self._filter.fields if name in nested}
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return the selected rows, and the row of each in the batch."""
+        """Return the selected rows, and the index of each in the batch."""
         whole = append_nested_columns(batch, self._nested)
         columns = {name: whole.column(name) for name in self._filter.fields}
         messages = batch.column(self._headers) if self._filter.has_headers else None

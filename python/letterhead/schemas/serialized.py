@@ -1,4 +1,4 @@
-"""Keys or values of records by the schemas of a registry: :class:`SerializedValues` says how to decode them."""
+"""Options for decoding keys or values by the schemas of a registry: :class:`SerializedValues`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DECODERS: Mapping[str, Callable[..., ColumnsDecoder]] = {
     "json": JsonDecoder,
     "protobuf": ProtobufDecoder,
 }
-"""Decoders by the name of a format."""
+"""Decoders by format name."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Streams with a column of serialized values: :func:`decode_values` replaces it by typed columns."""
+"""Decode a column of serialized values in a stream: :func:`decode_values` replaces it by typed columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCATIONS", "SerializedColumn", "decode_stream", "decode_values"]
 
 LOCATIONS = ("topic", "partition", "offset")
-"""Columns by which errors name a row."""
+"""Columns by which errors identify a row."""
 
 
 @documented
@@ -95,7 +95,7 @@ def decode_values(
 
 
 class SerializedColumn(NamedTuple):
-    """A column of serialized values, and where the ids of their schemas are."""
+    """Column of serialized values, and the source of their schema ids."""
 
     name: str = "value"
     headers: str | None = "headers"
@@ -117,7 +117,7 @@ def decode_stream(
     leave_out: Collection[str] = (),
     is_portable: bool = False,
 ) -> Reader:
-    """Read a stream as :func:`decode_values` does, without some of its columns, and with types that every output has."""
+    """Read a stream like :func:`decode_values`, without some of its columns, and with portable types."""
     with install_hint("letterhead.schemas.decode_values", "letterhead[arrow]"):
         import pyarrow as pa
 
@@ -133,7 +133,7 @@ def decode_stream(
         select = RowSelection(where, operation.schema, column, typed_headers, errors, reported, limits)
 
     def work(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return decoded rows, and the row in the batch of each, unless all are selected."""
+        """Return decoded rows, and the index of each in the batch unless all are selected."""
         decoded = operation.decode(batch)
         return (decoded, None) if select is None else select(decoded)
 
@@ -165,7 +165,7 @@ def decode_stream(
 
 
 class _ValueReader(Reader):
-    """A stream of decoded values, which tells a source that commits offsets how many of its rows were used."""
+    """Stream of decoded values, which reports the number of used rows to a source that commits offsets."""
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], source: Any) -> None:
         super().__init__(schema, batches, getattr(source, "_progress", None))
@@ -175,11 +175,11 @@ class _ValueReader(Reader):
         self._kept: pa.Array | None = None
 
     def begin(self, source_rows: int, kept: pa.Array | None) -> None:
-        """Begin with a batch of the source: with all of its rows, or with some, of which ``kept`` has the row in the batch."""
+        """Begin with a batch of the source: with all rows, or with some, whose indexes in the batch are in ``kept``."""
         self._rows_before, self._source_rows, self._kept = 0, source_rows, kept
 
     def note_part(self, rows: int) -> None:
-        """Note that a part of a batch of the source, all of whose rows were used, is followed by another."""
+        """Note that all rows of a part of a batch were used, and another part follows."""
         self.note_used(rows)
         self._rows_before += rows
 
@@ -193,7 +193,7 @@ class _ValueReader(Reader):
         self._committing.note_used(used)
 
     def close_after(self, rows: int) -> None:
-        """Commit the offsets of the first rows of the last batch, as of a topic with ``commit_group``, and close the source."""
+        """Commit the offsets of the first rows of the last batch, for a ``commit_group``, and close the source."""
         self.note_used(rows)
         self.close()
 
@@ -223,7 +223,7 @@ class _DecodeColumn:
                     f"the source has {source.names.count(name)} columns {name!r}, and one is needed{remedy}"
                 )
         self._column, self._fields = column, list(known_columns(decoder))
-        # An error makes the value null, so that its fields are not taken for nulls.
+        # An error makes the whole value null, so that its fields do not look like nulls.
         policy: Any = {} if errors == "raise" else {"errors": "column", "error_column": UNUSED_NAME}
         options = DecodeOptions(**policy, limits=limits)
         self._decode = DecodeBySchema(decoder, None, column.format, column.header, options, column.id_bytes)
@@ -241,7 +241,7 @@ class _DecodeColumn:
             self._error_index = self.schema.get_field_index(error_column)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with the decoded values; raise DecodeError for the first that cannot be decoded."""
+        """Return a batch with the decoded values; raise DecodeError for the first invalid one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -262,7 +262,7 @@ class _DecodeColumn:
 
 
 def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: pa.Array) -> pa.Array:
-    """Return the errors of the rows of a source, if it has a column of them, with those of their values."""
+    """Return the errors of source rows, if the source has an error column, with those of their values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -270,7 +270,7 @@ def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: p
         return of_values
     [errors] = own
     if headers is not None:
-        # Without headers, the error of the row is that of the value, too.
+        # Without headers, the error of the row is also that of the value.
         of_values = pc.if_else(pc.and_(errors.is_valid(), headers.is_null()), None, of_values)
     if not pc.any(pc.and_(errors.is_valid(), of_values.is_valid())).as_py():
         return pc.coalesce(errors, of_values)
@@ -279,7 +279,7 @@ def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: p
 
 
 def _locate_error(error: DecodeError, batch: pa.RecordBatch) -> DecodeError:
-    """Return an error with the topic, partition and offset of its row, if the batch has them."""
+    """Return an error with the topic, partition and offset of its row, if the batch contains them."""
     position: dict[str, Any] = {
         name: batch.column(name)[error.row].as_py() for name in LOCATIONS if name in batch.schema.names
     }

@@ -1,7 +1,7 @@
-"""Reading of columns of convention values, and the errors of rows that cannot be read.
+"""Read columns of convention values, and find the errors of unreadable rows.
 
-A reader reads a whole column without a Python loop and marks the rows that it could not read. For these rows alone, it then
-finds the error of each value.
+A reader reads a whole column without a Python loop and marks unreadable rows. It then finds the error of each value,
+only in these rows.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ ERRORS = pa.list_(
         ]),
     )
 )  # fmt: skip
-"""The type of the field ``error``, as in :func:`letterhead.arrow.select`."""
+"""Type of the field ``error``, as in :func:`letterhead.arrow.select`."""
 
 _BLOCK_ROWS = 1 << 16
 
 
 class ColumnReader(Protocol):
-    """A reader of the values of a column."""
+    """Reader of a column's values."""
 
     @property
     def name(self) -> str:
-        """The format in errors."""
+        """Format name in errors."""
 
     @property
     def type(self) -> pa.DataType:
         """Type of the result."""
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
-        """Read a column; also return which values are invalid, for which the result is null."""
+        """Read a column; also return a mask of the invalid values, for which the result is null."""
 
     def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
@@ -74,13 +74,13 @@ def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "col
 
 
 def read_values(values: Any, *types: str) -> dict[str, Any]:
-    """Read values as ``select`` reads header values, with null for values that are not of the type."""
+    """Parse values as ``select`` does header values, with null for invalid ones."""
     selected = _select(values, types, "null")
     return {type: selected.field(type) for type in types}
 
 
 def find_value_error(data: bytes, type: str) -> ErrorDetail | None:
-    """Return the error of one value that is read as a type, or None."""
+    """Return the error of parsing a value as a type, or None."""
     errors = _select(pa.array([data], pa.binary()), [type], "column").field("error")[0].as_py()
     return ErrorDetail(errors[0]["code"], errors[0]["message"], byte_offset=0) if errors else None
 
@@ -93,12 +93,12 @@ def _select(values: Any, types: Sequence[str], errors: OnError) -> Any:
 
 
 def present_rows(values: pa.Array) -> Bools:
-    """Return which values are not null."""
+    """Return a mask of the non-null values."""
     return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _read_array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
-    # Intermediate arrays of small blocks stay in the caches of the processor, which is twice as fast.
+    # Intermediate arrays of small blocks fit in the processor's caches, which is twice as fast.
     blocks = [
         _read_block(values.slice(start, _BLOCK_ROWS), reader, errors, row + start)
         for start in range(0, max(len(values), 1), _BLOCK_ROWS)
@@ -140,7 +140,7 @@ def _binary(values: pa.Array, reader: ColumnReader) -> pa.BinaryArray:
 
 
 def result_type(type: pa.DataType, errors: str) -> pa.DataType:
-    """Return the type of a result: the type of the values, or a struct of the values and their errors."""
+    """Return the type of a result: the type of the values, or a struct of values and errors."""
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 

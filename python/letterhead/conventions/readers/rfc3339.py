@@ -19,20 +19,20 @@ __all__ = ["Rfc3339Reader"]
 _TYPE = "timestamp:iso"
 
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-"""Units of the result that are not shorter than a microsecond, and the microseconds of each."""
+"""Result units of at least a microsecond, with their microseconds."""
 
 _NANOS = r"\.[0-9]{6}(?P<nanos>[0-9]{1,3})"
-"""Digits of nanoseconds, up to three, after those of microseconds."""
+"""Up to three digits of nanoseconds, after those of microseconds."""
 
 
 class Rfc3339Reader(NamedTuple):
-    """Read RFC 3339 into timestamps of a unit: ``s``, ``ms``, ``us`` or ``ns``."""
+    """Reader of RFC 3339 into timestamps of a unit: ``s``, ``ms``, ``us`` or ``ns``."""
 
     unit: str
 
     @property
     def name(self) -> str:
-        """The format in errors."""
+        """Format name in errors."""
         return "rfc3339"
 
     @property

@@ -1,4 +1,4 @@
-"""Grouping and decoding of values by schema; :mod:`letterhead.conventions.schemas` has the functions.
+"""Group and decode values by schema, for :mod:`letterhead.conventions.schemas`.
 
 A value, or its header, begins as in :mod:`letterhead.conventions.readers.schema_id`.
 """
@@ -30,7 +30,7 @@ _READER = SchemaIdReader()
 _LONG_KEY_LEN = 1 + LONG_ID_WIDTHS[0]
 
 Errors = dict[int, ErrorDetail]
-"""The error of each row that has one."""
+"""Errors by row."""
 
 
 def as_binary(column: Any) -> pa.BinaryArray:
@@ -47,7 +47,7 @@ def as_binary(column: Any) -> pa.BinaryArray:
 
 
 class IdSource(NamedTuple):
-    """The source of schema ids: a header of messages of a format, or the first bytes of the values."""
+    """Source of schema ids: a header of messages of a format, or the first bytes of the values."""
 
     format: str
     header: str
@@ -55,7 +55,7 @@ class IdSource(NamedTuple):
 
     @property
     def is_long_in_header(self) -> bool:
-        """Whether the header has an id of 8 bytes without a magic byte, as Apicurio writes it."""
+        """Whether the header contains an id of 8 bytes without a magic byte, as Apicurio writes it."""
         return self.header.startswith("apicurio.")
 
     @property
@@ -65,7 +65,7 @@ class IdSource(NamedTuple):
         return LONG_ID_WIDTHS if is_long else ID_WIDTHS
 
     def check(self, *, has_headers: bool) -> None:
-        """Raise ValueError for a size that ids do not have, or that leaves open how the header is read."""
+        """Raise ValueError for an invalid id size, or one that leaves the header's layout open."""
         if self.id_bytes not in (None, 4, 8):
             raise ValueError(f"id_bytes must be 4 or 8, not {self.id_bytes!r}")
         if has_headers and self.id_bytes == LONG_ID_WIDTHS[0] and not self.is_long_in_header:
@@ -78,7 +78,7 @@ class IdSource(NamedTuple):
 def group_by_schema(
     values: pa.BinaryArray, headers: Any, source: IdSource, errors: str, limits: Any
 ) -> tuple[list[SchemaGroup], Errors]:
-    """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
+    """Return the groups, and the errors of rows outside of any; with ``errors="raise"``, raise the first one."""
     source.check(has_headers=headers is not None)
     ids, damaged = _ids(values, headers, source, limits)
     in_header = pc.is_valid(ids)
@@ -109,7 +109,7 @@ def decode_groups(
     source: IdSource,
     options: DecodeOptions,
 ) -> pa.StructArray:
-    """Decode a column, group by group, and restore the order of its rows."""
+    """Decode a column group by group, and restore the order of its rows."""
     column, errors = as_binary(values), options.errors
     groups, row_errors = group_by_schema(column, headers, source, errors, options.limits)
     if isinstance(decode, ColumnsDecoder):
@@ -137,7 +137,7 @@ def decode_groups(
 
 
 def _ids(values: pa.BinaryArray, headers: Any, source: IdSource, limits: Any) -> tuple[pa.BinaryArray, Errors]:
-    """Return the id in the header of each row after a magic byte, null without one, and the errors of damaged headers."""
+    """Return the id in each row's header after a magic byte, or null, and the errors of damaged headers."""
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
     select = Select(
@@ -161,7 +161,7 @@ def _is_long_id(ids: pa.BinaryArray) -> pa.BooleanArray:
 
 
 def _split(values: pa.BinaryArray, widths: Mapping[int, int]) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-    """Split values into the magic byte with the id, which is null where it is invalid, and the rest."""
+    """Split values into the magic byte with the id, null if invalid, and the rest."""
     keys = bodies = pa.nulls(len(values), pa.binary())
     for magic, width in widths.items():
         is_known = has_id(values, magic, width)
@@ -200,7 +200,7 @@ def _ids_of(keys: pa.BinaryArray, *, has_long: bool) -> list[tuple[int | str, li
 def _decode_group(
     group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, row_errors: Errors
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
-    """Yield decoded rows and their numbers; add the errors of other rows to ``row_errors``."""
+    """Yield decoded rows and their indexes; add the errors of other rows to ``row_errors``."""
     waiting = [group]
     while waiting:
         part = waiting.pop()
@@ -212,7 +212,7 @@ def _decode_group(
             else:
                 arrays, failed = [] if returned is None else [_as_array(returned, type)], {}
         except Exception as error:
-            # These errors do not concern values: a registry does not answer, or a package is missing.
+            # These errors do not concern values: the registry is unreachable, or a package is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
                 first = f"the first of them in row {rows[0]}"
                 error.add_note(f"schema {part.schema_id}: {count_noun(len(rows), 'value')}, {first}")
@@ -256,12 +256,12 @@ def _as_array(returned: Any, type: pa.DataType) -> pa.Array:
     try:
         return returned.cast(type) if isinstance(returned, pa.Array) else pa.array(returned, type)
     except (pa.ArrowException, OverflowError) as error:
-        # The messages of pyarrow quote values.
+        # pyarrow's messages quote values.
         raise type_error(returned, type, error) from None
 
 
 def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
-    """Return the error for rows that a decoder returned and that do not fit the declared columns; it names the first."""
+    """Return the error for a decoder's rows that do not fit the declared columns; it names the first."""
     for field in type:
         try:
             if isinstance(returned, pa.StructArray):
@@ -276,7 +276,7 @@ def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
 
 
 def _error(value: bytes, id: bytes | None, source: IdSource, *, has_headers: bool) -> ErrorDetail:
-    """Return the error of a row whose header, or whose value, has no valid id."""
+    """Return the error of a row whose header or value has no valid id."""
     if id is not None and source.is_long_in_header:
         has = f"the id has {count_noun(len(id) - 1, 'byte')}, and one of Apicurio has {LONG_ID_WIDTHS[0]}"
         is_whole = len(id) == _LONG_KEY_LEN

@@ -30,11 +30,11 @@ LONG_ID_WIDTHS = {0: 8}
 """Size of the id after the magic byte, as Apicurio's serializers write it."""
 
 END = (1 << 31) - 1
-"""An end after the end of any value."""
+"""Position after the end of any value."""
 
 
 class SchemaIdReader:
-    """Read schema ids into a struct."""
+    """Reader of schema ids into a struct."""
 
     name = "schema-id"
     type = pa.struct([
@@ -78,7 +78,7 @@ class SchemaIdReader:
         return result, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
     def _message_indexes(self, rest: pa.BinaryArray) -> tuple[pa.Array, pa.BooleanArray]:
-        """Read the indexes after the ids, each distinct path once, and return which are invalid."""
+        """Parse the indexes after the ids, each distinct path once, and return a mask of invalid ones."""
         paths = rest.dictionary_encode()
         parsed = [_indexes(path) if path else None for path in paths.dictionary.to_pylist()]
         wrong = pa.array([isinstance(path, ErrorDetail) for path in parsed], pa.bool_())
@@ -89,7 +89,7 @@ class SchemaIdReader:
 
 
 def has_id(values: pa.BinaryArray, magic: int, width: int) -> pa.BooleanArray:
-    """Return which values begin with a magic byte and an id of so many bytes."""
+    """Return a mask of values that begin with a magic byte and an id of ``width`` bytes."""
     begins = pc.equal(pc.binary_slice(values, 0, 1), bytes([magic]))
     is_whole = pc.and_(begins, pc.greater(pc.binary_length(values), width))
     if magic != 0:
@@ -100,7 +100,7 @@ def has_id(values: pa.BinaryArray, magic: int, width: int) -> pa.BooleanArray:
 
 
 def wrong_id(prefix: bytes) -> ErrorDetail | None:
-    """Return the error of an id after its magic byte that no registry assigns, or None."""
+    """Return the error of an id that no registry assigns, or None."""
     number = int.from_bytes(prefix[1:], "big", signed=True)
     if prefix[0] != 0 or number > 0:
         return None

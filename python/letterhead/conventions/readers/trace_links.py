@@ -1,4 +1,4 @@
-"""Span links of a column of headers; :mod:`letterhead.conventions.trace_links` has the rules."""
+"""Span links of a column of headers, by the rules in :mod:`letterhead.conventions.trace_links`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LINK = pa.struct([
     ("trace_id", pa.string()), ("span_id", pa.string()), ("trace_flags", pa.int32()), ("trace_state", pa.string()),
     ("attributes", ATTRIBUTES),
 ])  # fmt: skip
-"""The type of a link."""
+"""Type of a link."""
 
 _KEYS = ("traceparent", "tracestate", "baggage", "b3")
 
 
 def columns_of_links(format: str) -> dict[str, Field]:
-    """Return the columns to select: all values of each header, as binary, and as text too where values have types."""
+    """Return the columns to select: all values of each header, as binary, and also as text for typed values."""
     info = format_info(format)
     types = ("binary", "string") if info is not None and info.types else ("binary",)
     return {f"{key}:{type}": Field(type, key, "all") for key in _KEYS for type in types}
@@ -38,7 +38,7 @@ def columns_of_links(format: str) -> dict[str, Field]:
 def read_links(
     selected: pa.StructArray, format: str, baggage: Sequence[str] | None, errors: str, row: int
 ) -> pa.StructArray:
-    """Return the links of selected headers; ``row`` is the number of the first one, for errors."""
+    """Return the links of selected headers; errors count rows from ``row``."""
     damaged = _find_damaged(selected, format, errors, row)
     parents, states, baggages, b3 = (_values(selected, key) for key in _KEYS)
     trace, _ = TraceparentReader().read(_trim(_last(parents)))
@@ -62,7 +62,7 @@ def read_links(
 
 
 def _find_damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
-    """Return which messages could not be read, or raise the first error; values of other types do not count."""
+    """Return a mask of unreadable messages, or raise the first error; values of other types are ignored."""
     row_errors = selected.field("error")
     damaged = np.zeros(len(selected), np.bool_)
     for index in np.flatnonzero(row_errors.is_valid().to_numpy(zero_copy_only=False)):
@@ -75,33 +75,33 @@ def _find_damaged(selected: pa.StructArray, format: str, errors: str, row: int) 
 
 
 def _values(selected: pa.StructArray, key: str) -> pa.ListArray:
-    """Return all values of a header as lists of bytes, of whichever type they are."""
+    """Return all values of a header as lists of bytes, whatever their type."""
     result = None
     for field in selected.type:
         if field.name.startswith(f"{key}:"):
             values = selected.field(field.name).cast(pa.list_(pa.binary()))
-            # A list is null where a value is of another type.
+            # A list is null if a value has another type.
             some = pc.greater(pc.fill_null(pc.list_value_length(values), 0), 0)
             result = values if result is None else pc.if_else(some, values, result)
     return result
 
 
 def _last(lists: pa.ListArray) -> pa.BinaryArray:
-    """Return the last value of each list; null for an empty one."""
+    """Return the last value of each list; null for an empty list."""
     offsets = lists.offsets.to_numpy()
     ends, empty = offsets[1:] - 1, offsets[1:] == offsets[:-1]
     return lists.values.take(pa.array(ends, mask=empty))
 
 
 def _trim(values: pa.BinaryArray) -> pa.BinaryArray:
-    """Remove spaces and tabs around the values, as around the values of HTTP headers."""
+    """Trim spaces and tabs around the values, as in HTTP headers."""
     if not pc.any(pc.greater(pc.binary_length(values), 55)).as_py():
         return values
     return pc.replace_substring_regex(values, r"\A[ \t]+|[ \t]+\z", "")
 
 
 def _parents_of_b3(values: pa.BinaryArray) -> pa.BinaryArray:
-    """Return ``b3`` as ``traceparent``; null for another form, such as a decision without ids."""
+    """Return ``b3`` as ``traceparent``; null for other forms, such as a decision without ids."""
     matches = pc.extract_regex(values, rf"\A[ \t]*{B3_FORM}[ \t]*\z")
     trace_id, span_id, sampled, parent = (
         pc.struct_field(matches, name).cast(pa.string()) for name in ("trace_id", "span_id", "sampled", "parent")
@@ -113,14 +113,14 @@ def _parents_of_b3(values: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _flags(version: pa.StringArray, flags: pa.StringArray) -> pa.Int32Array:
-    """Return the bits that the version defines; of later versions, only the first is known."""
+    """Return the flag bits that the version defines; for later versions, only the first is known."""
     known = pc.if_else(pc.equal(version, "00"), KNOWN_FLAGS["00"], 1)
     low = pc.index_in(pc.utf8_slice_codeunits(flags, 1, 2), pa.array(list("0123456789abcdef")))
     return pc.bit_wise_and(low, known.cast(pa.int32()))
 
 
 def _join_values(lists: pa.ListArray, valid: pa.BooleanArray) -> pa.BinaryArray:
-    """Join the values of each valid message by commas; null values are left out."""
+    """Join the non-null values of each valid message with commas."""
     if lists.flatten().null_count:
         rows = [row and b",".join(value for value in row if value is not None) for row in lists.to_pylist()]
         joined = pa.array([row or None for row in rows], pa.binary())

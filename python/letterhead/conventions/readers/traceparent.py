@@ -23,7 +23,7 @@ _FIELDS = ("version", "trace_id", "parent_id", "flags")
 
 
 class TraceparentReader:
-    """Read ``traceparent`` into a struct."""
+    """Reader of ``traceparent`` into a struct."""
 
     name = "traceparent"
     type = pa.struct([*((part, pa.string()) for part in _FIELDS), ("sampled", pa.bool_())])
@@ -46,7 +46,7 @@ class TraceparentReader:
         longer = pc.and_(pc.equal(version, b"00"), pc.not_equal(part["more"], b""))
         zeros = pc.or_(pc.equal(part["trace_id"], b"0" * 32), pc.equal(part["parent_id"], b"0" * 16))
         broken = pc.or_(pc.is_null(matches), pc.or_(unknown, pc.or_(longer, zeros)))
-        # Comparisons of rows that did not match are null.
+        # Comparisons of unmatched rows are null.
         bad = np.asarray(pc.fill_null(broken, True).to_numpy(zero_copy_only=False), np.bool_)
         bad &= present_rows(column)
         whole = pc.and_(pc.is_valid(column), pa.array(~bad))
