@@ -27,7 +27,7 @@ enum Body {
     Sized(usize),
 }
 
-/// An encoding of a primitive: AMQP's name of the type, and our type, which is `None` for null.
+/// Encoding of a primitive: AMQP's type name, and letterhead's type, which is `None` for null.
 #[derive(Clone, Copy)]
 struct Constructor {
     name: &'static str,
@@ -92,7 +92,7 @@ static CONSTRUCTORS: [Option<Constructor>; 256] = {
     table
 };
 
-/// AMQP's names of types that are not single values.
+/// Names of AMQP types that are not single values.
 fn unsupported_type(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a described type",
@@ -106,7 +106,7 @@ fn unsupported_type(code: u8) -> Option<&'static str> {
     })
 }
 
-/// Whether AMQP has a primitive that can be read as this type.
+/// Whether AMQP has a primitive that this type can read.
 pub fn has(scalar: Scalar) -> bool {
     CONSTRUCTORS.iter().flatten().any(|constructor| constructor.scalar == Some(scalar))
 }
@@ -118,7 +118,7 @@ pub enum Opened<'a> {
     Value(u8, usize, &'a [u8]),
 }
 
-/// Opens a primitive of the expected type; `None` for another type, or if its length is wrong.
+/// Parses the code and the length of a primitive of the expected type; `None` for another type or a wrong length.
 #[inline(always)] // Inlined into loops over rows, where the type is known.
 pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
@@ -211,7 +211,7 @@ pub fn signed(content: &[u8]) -> i64 {
     }
 }
 
-/// Reads a character, which is a code point here, and a unit of UTF-16 in other formats.
+/// Reads a character: a code point in AMQP, but a UTF-16 unit in other formats.
 #[inline]
 pub fn character(content: &[u8]) -> Option<char> {
     char::from_u32(u32::from_be_bytes(content.try_into().ok()?))

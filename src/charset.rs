@@ -1,4 +1,4 @@
-//! [`Charset`]: text in other character sets than UTF-8.
+//! [`Charset`]: text in character sets other than UTF-8.
 //!
 //! ```text
 //!   string:utf-16le   41 00 3d d8 e6 dc   .NET's `Encoding.Unicode`, Java's `UTF_16LE`; `utf-16be` has the other order
@@ -19,7 +19,7 @@ pub enum Charset {
     Latin1,
 }
 
-/// The byte order mark as it is read in the wrong order.
+/// Byte order mark when read in the wrong order.
 const REVERSED_MARK: char = '\u{fffe}';
 
 impl Charset {
@@ -46,7 +46,7 @@ impl Charset {
         text.ok_or_else(|| invalid(Code::BadText, || format!("the value is not {}", self.name())))
     }
 
-    /// Appends the bytes of text; a character that the set lacks is an error.
+    /// Appends the bytes of text; a character outside the set is an error.
     pub fn write(self, text: &str, out: &mut Vec<u8>) -> Result<(), Box<InvalidValue>> {
         let lacks = |character: char| match self {
             Charset::Utf16(_) => character == REVERSED_MARK,

@@ -66,7 +66,7 @@ fn type_of_schema(schema: &str) -> Option<Scalar> {
     })
 }
 
-/// Returns the type as which Connect reads a value without a schema.
+/// Returns the type in which Connect reads a value without a schema.
 fn type_of_json(payload: &[u8]) -> Option<Scalar> {
     match payload.first()? {
         b'"' => Some(Scalar::String),

@@ -43,20 +43,20 @@ impl<'a> Cursor<'a> {
         self.end - self.next
     }
 
-    /// The byte `ahead` bytes after the next one. The cursor does not move.
+    /// Byte `ahead` bytes after the next one, without moving the cursor.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Option<u8> {
         self.peek_rest().get(ahead).copied()
     }
 
-    /// All bytes that are left. The cursor does not move.
+    /// All remaining bytes, without moving the cursor.
     #[inline]
     pub fn peek_rest(&self) -> &'a [u8] {
         // `next <= end <= buffer.len()` holds from the constructor on.
         self.buffer.get(self.next..self.end).unwrap_or_default()
     }
 
-    /// The remaining bytes, for the kernels; `None` if too few bytes follow them in the buffer.
+    /// Remaining bytes for the kernels; `None` if too few bytes follow them in the buffer.
     #[inline(always)]
     pub fn span(&self) -> Option<Span<'a>> {
         Span::new(self.buffer, self.next, self.end)
@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// As `take`, and labels the bytes with their number.
+    /// Like `take`, but labels the bytes with their number.
     #[inline]
     pub fn bytes<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         let start = self.offset();
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a varint that is the number of bytes that follow.
+    /// Reads a varint that is the number of following bytes.
     #[inline(always)]
     pub fn length<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<usize> {
         let start = self.offset();
@@ -158,7 +158,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
 
-    /// Reads a varint that is the number of bytes that follow, or -1 for null.
+    /// Reads a varint that is the number of following bytes, or -1 for null.
     #[inline(always)]
     pub fn nullable_length<R: Log>(
         &mut self,
@@ -187,7 +187,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// As `number`, for a number after which parsing can continue: reports an error and returns `None` if it is
+    /// Like `number`, for a number after which parsing can continue: reports an error and returns `None` if it is
     /// missing.
     pub fn number_or_error<N: Number, R: Log>(
         &mut self,
@@ -203,7 +203,8 @@ impl<'a> Cursor<'a> {
         self.number(field, order, log).map(Some)
     }
 
-    /// As `bytes`, for bytes after which parsing can continue: reports an error and returns `None` if they are missing.
+    /// Like `bytes`, for bytes after which parsing can continue: reports an error and returns `None` if they are
+    /// missing.
     pub fn take_or_error<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Option<&'a [u8]>> {
         let (start, left) = (self.offset(), self.remaining());
         if len > left {

@@ -14,7 +14,7 @@ use crate::number::fitting;
 use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, read_fixed, wrong_size};
 use crate::value_type::{Scalar, ValueType};
 
-/// How a value is encoded.
+/// Encoding of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Bytes(ByteOrder),
@@ -57,12 +57,12 @@ pub fn is_integer(scalar: Scalar) -> bool {
     scalar.width().is_some() && !matches!(scalar, Bool | Char | Float32 | Float64 | Uuid)
 }
 
-/// Whether values are numbers, which text writes in digits.
+/// Whether values are numbers, which have digits as text.
 pub fn is_number(scalar: Scalar) -> bool {
     is_integer(scalar) || matches!(scalar, Scalar::Float32 | Scalar::Float64)
 }
 
-/// Reads a two's complement of any number of bytes in big-endian order, as Java's `BigInteger` writes it.
+/// Reads a two's complement of any number of bytes in big-endian order, as written by Java's `BigInteger`.
 pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let Some(first) = bytes.first() else {
         return Err(invalid(Code::WrongSize, || format!("no bytes where {} has at least one", scalar.name())));
@@ -122,8 +122,8 @@ fn int_range(scalar: Scalar) -> (i128, i128) {
     }
 }
 
-/// Parses a float, rounded to the nearest one. Digits that round to infinity do not fit; only the word `Infinity` is
-/// one.
+/// Parses a float, rounded to the nearest one. Digits that round to infinity are out of range; only the word `Infinity`
+/// is accepted.
 fn float_value<N: FromStr + Copy>(
     scalar: Scalar,
     text: &str,
@@ -136,8 +136,8 @@ fn float_value<N: FromStr + Copy>(
     }
 }
 
-/// The text if `parse` reads it as a number, `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, or if it is `NaN`,
-/// `Infinity` or `-Infinity`.
+/// Text of a number, `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, or `NaN`, `Infinity` or `-Infinity`, if
+/// `parse` accepts it.
 fn float_text(text: &str) -> Option<&str> {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit() || first == '.');
@@ -157,7 +157,7 @@ pub fn is_uuid(text: &[u8]) -> bool {
     fits && groups.next().is_none()
 }
 
-/// Returns the bits of a typed value from its encoding without types; the inverse of [`encode_value`].
+/// Returns the bytes of a typed value from its encoding without types; the inverse of [`encode_value`].
 pub fn decode_value(
     value_type: ValueType,
     bytes: &[u8],
@@ -233,7 +233,7 @@ pub fn encode_value<'a>(
     })
 }
 
-/// Returns the text that `name:text` reads back as the same value; `None` if the value has no text. `bits` are
+/// Returns the text from which `name:text` parses the same value; `None` if the value has no text. `bits` are
 /// big-endian.
 pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
     match value_type {
@@ -258,7 +258,7 @@ fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValu
     })
 }
 
-/// Whether bits are a NaN other than the one that the text `NaN` is read as. `bits` are big-endian.
+/// Whether bits are a NaN other than that of the text `NaN`. `bits` are big-endian.
 pub fn is_other_nan(value_type: ValueType, bits: &[u8]) -> bool {
     match value_type {
         ValueType::Named(Scalar::Float32) => {

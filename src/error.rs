@@ -68,7 +68,7 @@ codes! {
     FieldNotCarried "field_not_carried" "the target does not have a field"
 }
 
-/// An error of a message. The caller adds format and row.
+/// Error of a message. The caller adds format and row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDetail {
     pub code: Code,
@@ -79,7 +79,7 @@ pub struct ErrorDetail {
     /// Header in the message, 0-based.
     pub header: Option<usize>,
     pub key: Option<String>,
-    /// The output column that has the error.
+    /// Output column with the error.
     pub column: Option<String>,
 }
 
@@ -89,13 +89,13 @@ impl ErrorDetail {
         ErrorDetail { code, message: message.into(), byte: None, header: None, key: None, column: None }
     }
 
-    /// Converts to the error of a format, and of a row if there are several messages.
+    /// Converts to an error with a format, and with a row if there are several messages.
     pub fn into_error(self, direction: Direction, format: &'static str, row: Option<usize>) -> Error {
         Error::Headers(direction, Box::new(Located { format, row, error: self }))
     }
 }
 
-/// Data of a message that the target format cannot carry.
+/// Data of a message that the target format cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     pub code: Code,
@@ -104,9 +104,9 @@ pub struct Loss {
     /// Header in the message, 0-based; `None` for a field.
     pub header: Option<usize>,
     pub key: Option<String>,
-    /// The type option that restores the type of the value.
+    /// Type option that restores the type of the value.
     pub value_type: Option<String>,
-    /// The replacement that was written; `None` if it was dropped.
+    /// Replacement that was written; `None` if the data was dropped.
     pub written: Option<&'static str>,
 }
 
@@ -170,7 +170,7 @@ pub enum Error {
     /// An argument is wrong, such as an Arrow type or a misspelt name.
     Type(String),
     Value(String),
-    /// Memory for data was refused.
+    /// Memory for data could not be allocated.
     Memory(Refused),
     /// A bug of this library.
     Internal(String),
@@ -206,7 +206,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Error of work that was interrupted. The caller, who requested it, knows the reason.
+/// Error of interrupted work. The caller, who requested it, knows the reason.
 pub fn interrupted() -> Error {
     Error::Internal("the call was interrupted".into())
 }
@@ -227,7 +227,7 @@ pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     }
 }
 
-/// The name that is nearest to a misspelt one, if it is near enough. Case is ignored.
+/// Name nearest to a misspelt one, if it is near enough. Case is ignored.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names
@@ -237,7 +237,7 @@ pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// Error of a name that is not in a list, with the nearest name and the list.
+/// Error of an unlisted name, with the nearest name and the list.
 pub fn unknown_name<'a>(option: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
     let list = names.clone().collect::<Vec<_>>().join(", ");
     let hint = suggestion(wrong, names).map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();

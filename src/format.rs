@@ -74,7 +74,7 @@ formats! {
 }
 
 impl Format {
-    /// The format of this name, or an error that suggests the nearest.
+    /// Format of this name, or an error that suggests the nearest.
     pub fn from_name(name: &str) -> Result<Format, Error> {
         let names = Format::ALL.iter().map(|format| format.info().name);
         Format::ALL

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
 
-/// The key of a header, in the three forms that formats have.
+/// Key of a header, in one of the three forms of the formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key<'a> {
     Text(Text<'a>),
@@ -17,7 +17,7 @@ pub enum Key<'a> {
     Typed(TypedKey<'a>),
 }
 
-/// A key with a type, and its bytes in the format's order. As a typed key, text is a string and an integer an int32.
+/// Typed key, and its bytes in the format's order. As a typed key, text is a string and an integer an int32.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedKey<'a> {
     pub value_type: ValueType,
@@ -36,7 +36,7 @@ impl<'a> TypedKey<'a> {
         self.bytes
     }
 
-    /// The bits, most significant byte first.
+    /// Bytes with the most significant byte first.
     pub fn bits(self) -> Cow<'a, [u8]> {
         bits_of(self.value_type, self.bytes, self.order)
     }
@@ -76,7 +76,7 @@ impl Key<'_> {
         }
     }
 
-    /// Whether the key is text, or a typed string, with exactly these bytes.
+    /// Whether the key is text or a typed string with exactly these bytes.
     #[inline]
     pub fn is_text(&self, expected: &[u8]) -> bool {
         match self {
@@ -155,7 +155,7 @@ impl KeyForm {
     }
 }
 
-/// A key that the user requested.
+/// Key requested by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RequestedKey {
     /// Text, or a typed string.
@@ -179,7 +179,7 @@ impl From<&Key<'_>> for RequestedKey {
 }
 
 impl RequestedKey {
-    /// Whether a key is the requested one.
+    /// Whether a key equals the requested one.
     #[inline]
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
@@ -192,7 +192,7 @@ impl RequestedKey {
         }
     }
 
-    /// Rejects a key that no header of a format could have.
+    /// Rejects a key that no header of a format can have.
     pub fn check(&self, format: &str, form: KeyForm) -> Result<(), Error> {
         let has = match (self, form) {
             (RequestedKey::Text(_), KeyForm::Text | KeyForm::Typed)
@@ -218,8 +218,7 @@ impl fmt::Display for RequestedKey {
     }
 }
 
-/// One parsed header. Its index in the message, and the offset of its value in the data, are for errors that a sink
-/// finds.
+/// Parsed header. Its index in the message, and the offset of its value in the data, are used in errors of sinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header<'a> {
     pub index: usize,

@@ -12,7 +12,7 @@ const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Returns whether the work should stop.
+/// Function that returns whether the work should stop.
 type StopCheck = fn() -> bool;
 
 struct Watch {
@@ -62,7 +62,7 @@ fn run<T>(watch: Option<Watch>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns whether the work has to stop. Once true, it stays true.
+/// Returns whether the work must stop. Once true, it stays true.
 #[inline]
 pub fn is_requested() -> bool {
     let calls = CALLS_SINCE_CHECK.get() + 1;
@@ -70,7 +70,7 @@ pub fn is_requested() -> bool {
     calls == CALLS && is_requested_now()
 }
 
-/// As [`is_requested`], but checks the watch in every call, for work with long steps.
+/// Like [`is_requested`], but checks the watch in every call, for work with long steps.
 #[cold]
 pub fn is_requested_now() -> bool {
     let is_requested = WATCH.with_borrow_mut(|watch| {

@@ -70,7 +70,7 @@ fn read_list(text: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
     Ok(Some(Value::Bytes(Cow::Owned(bytes))))
 }
 
-/// Returns the text of a JSON string, after which only white space may follow; `None` for anything else.
+/// Returns the text of a JSON string followed by nothing but white space; `None` for anything else.
 fn unquote(bytes: &[u8]) -> Option<String> {
     let string = bytes.starts_with(b"\"").then(|| bytes.trim_ascii_end())?;
     serde_json::from_slice(string).ok()

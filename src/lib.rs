@@ -34,7 +34,7 @@ pub mod varint;
 #[cfg(feature = "python")]
 mod python;
 
-/// The insides that tests, benchmarks and fuzzing reach; no release has them.
+/// Internal items for tests, benchmarks and fuzzing, which no release contains.
 #[cfg(feature = "internals")]
 pub mod internals {
     pub use crate::arrow::c_structures::{import_array, import_type};

@@ -1,5 +1,5 @@
 //! [`Limits`] on the input: its bytes and headers, the records and bytes that it expands to, and the number of reports
-//! about it. They bound the memory that untrusted bytes can take; the defaults only affect hostile input.
+//! about it. They bound the memory that untrusted bytes can use; the defaults only affect hostile input.
 
 use std::ffi::OsString;
 
@@ -18,7 +18,7 @@ macro_rules! limits {
         impl Limits {
             pub const DEFAULT: Limits = Limits { $($field: $default),* };
 
-            /// The defaults, replaced by those environment variables that are set.
+            /// Returns the defaults, replaced by the environment variables that are set.
             pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Limits, Error> {
                 Ok(Limits { $($field: $constant.in_variable(get($variable), $default)?),* })
             }
@@ -54,7 +54,7 @@ impl Default for Limits {
     }
 }
 
-/// A limit: its public name, the variable that sets it for a process, and its unit.
+/// Limit with its public name, the environment variable that sets it, and its unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub name: &'static str,
@@ -91,14 +91,14 @@ impl Limits {
         }))
     }
 
-    /// Checks the size of a message as `check_message_bytes` does, and returns the error instead of logging it.
+    /// Checks the size of a message like `check_message_bytes`, but returns the error instead of logging it.
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
         let mut log = CollectErrors::default();
         let checked = self.check_message_bytes(len, &mut log);
         log.finish_parse(checked, Direction::Decode, format)
     }
 
-    /// Rejects a number of headers, which is declared at `byte`.
+    /// Rejects a number of headers, which is stated at `byte`.
     #[inline(always)] // Called once per row, as above.
     pub fn check_count<R: Log>(&self, count: usize, byte: usize, log: &mut R) -> Result {
         if count <= self.headers {

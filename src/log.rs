@@ -17,14 +17,14 @@ pub struct Stop;
 
 pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
 
-/// How rows that do not decode are treated.
+/// Policy for rows that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
     #[default]
     Raise,
     Null,
     Column,
-    /// Null, and a column of the errors. A row whose errors leave a condition undecided is kept.
+    /// Null, with an error column. A row whose errors leave a condition undecided is kept.
     NullColumn,
 }
 
@@ -40,7 +40,7 @@ impl OnError {
     }
 }
 
-/// How a writer treats data that its format cannot carry.
+/// Policy of a writer for data that its format cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {
     #[default]
@@ -51,25 +51,25 @@ pub enum OnLoss {
 
 /// Receives the errors and losses of a parse. Their messages are built only if they are used.
 pub trait Log {
-    /// Reports an error after which the rest cannot be found, and ends the parse.
+    /// Reports an error after which parsing cannot continue, and ends the parse.
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
     /// Reports an error that leaves the rest readable; [`FailFast`] ends the parse.
     fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
-    /// As `error`, for an output column instead of a position in the message.
+    /// Like `error`, for an output column instead of a position in the message.
     fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result;
 
-    /// Reports data that the target cannot carry. If the caller has agreed to the loss, it is only recorded.
+    /// Reports data that the target cannot hold. If the caller has agreed to the loss, it is only recorded.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
     /// This log as a value, for functions that are not generic over it.
     fn either(&mut self) -> EitherLog<'_>;
 
-    /// Sets the header that errors belong to from here on; `None` after the last.
+    /// Sets the header of later errors; `None` after the last.
     fn enter_header(&mut self, _index: Option<usize>) {}
 
-    /// Names the key of the current header.
+    /// Sets the key of the current header.
     fn name_header(&mut self, _key: &Key<'_>) {}
 
     /// Labels bytes of the message with their field.
@@ -82,7 +82,7 @@ pub enum EitherLog<'m> {
     Collect(&'m mut CollectErrors),
 }
 
-/// Ends the parse at the first error, and keeps no message.
+/// Ends the parse at the first error, without a message.
 pub struct FailFast {
     on_loss: OnLoss,
 }
@@ -129,16 +129,17 @@ pub struct CollectErrors {
     on_loss: OnLoss,
     errors: Vec<ErrorDetail>,
     losses: Vec<Loss>,
-    /// Maximum number of each that is kept: [`Limits::reports`].
+    /// Maximum number of each, from [`Limits::reports`].
     reports: usize,
-    /// Whether some were not kept.
+    /// Whether some were dropped.
     left_out: LeftOut,
     /// Whether a header could not be read, even if its error was not kept.
     has_header_errors: bool,
     /// Whether the parse ended before the end of the bytes.
     is_broken: bool,
     counts: BatchCounts,
-    /// In a batch whose messages have a row each, errors do not name their message, so that they can be grouped.
+    /// Whether errors omit the number of their message, so that they can be grouped. This is for batches whose messages
+    /// have a row each.
     unnumbered: bool,
     /// Whether a limit of a batch ended the parse.
     over_limit: bool,
@@ -150,7 +151,7 @@ pub struct CollectErrors {
     key: Option<String>,
 }
 
-/// The counts of the parse of a batch so far.
+/// Counts of the parse of a batch so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BatchCounts {
     /// Number of messages, including the current one.
@@ -161,7 +162,7 @@ pub struct BatchCounts {
     pub decompressed_bytes: usize,
 }
 
-/// Whether a log left out errors or losses.
+/// Whether a log dropped errors or losses.
 #[derive(Debug, Clone, Copy, Default)]
 struct LeftOut {
     errors: bool,
@@ -171,9 +172,9 @@ struct LeftOut {
 /// Minimum number of entries of a truncated list: the first, and the one that reports that there were more.
 pub const MIN_REPORTS: usize = 2;
 
-/// An entry of a list that is truncated at the limit of reports.
+/// Entry of a list that is truncated at the limit of reports.
 pub trait Report: Sized {
-    /// The last entry of a truncated list.
+    /// Last entry of a truncated list.
     fn left_out(limit: usize) -> Self;
 }
 
@@ -190,7 +191,7 @@ impl Report for Loss {
 }
 
 impl Label {
-    /// The last entry of a truncated list, for the rest of the message.
+    /// Last entry of a truncated list, for the rest of the message.
     pub fn left_out(start: usize, end: usize, limit: usize) -> Self {
         let text = REPORTS.describe_excess("there are more labels than", limit);
         Label { start, end, field: "not shown", header: None, text }
@@ -229,12 +230,12 @@ impl CollectErrors {
         }
     }
 
-    /// A log that also labels every byte.
+    /// Creates a log that also labels every byte.
     pub fn with_labels(reports: usize) -> Self {
         CollectErrors { labels: Some(Vec::new()), ..CollectErrors::new(OnLoss::Raise, reports) }
     }
 
-    /// Leaves the number of the message out of errors.
+    /// Omits the number of the message in errors.
     pub fn without_numbers(self) -> Self {
         CollectErrors { unnumbered: true, ..self }
     }
@@ -244,8 +245,8 @@ impl CollectErrors {
         CollectErrors { counts: BatchCounts { messages: number, ..self.counts }, error_byte, ..self }
     }
 
-    /// Parses bytes that the message contains in another form. Positions in them mean nothing to the caller, so that
-    /// all errors get one position.
+    /// Parses bytes that the message contains in another form. Positions in them are meaningless to the caller, so all
+    /// errors get one position.
     pub fn with_error_byte(&mut self, byte: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
         let mut inner = CollectErrors {
             error_byte: Some(byte),
@@ -270,7 +271,7 @@ impl CollectErrors {
         (parsed, mem::replace(&mut self.is_broken, was_broken))
     }
 
-    /// The errors so far. [`CollectErrors::take_errors`] truncates the list that is returned to a user.
+    /// Errors so far. [`CollectErrors::take_errors`] truncates the list for the user.
     pub fn errors(&self) -> &[ErrorDetail] {
         &self.errors
     }
@@ -338,7 +339,7 @@ impl CollectErrors {
         self.over_limit
     }
 
-    /// Takes the errors, as they are reported to the user.
+    /// Takes the errors in the form for the user.
     pub fn take_errors(&mut self) -> Vec<ErrorDetail> {
         let mut errors = mem::take(&mut self.errors);
         self.has_header_errors = false;
@@ -348,7 +349,7 @@ impl CollectErrors {
         errors
     }
 
-    /// Takes the losses, as they are reported to the user.
+    /// Takes the losses in the form for the user.
     pub fn take_losses(&mut self) -> Vec<Loss> {
         let mut losses = mem::take(&mut self.losses);
         if mem::take(&mut self.left_out.losses) {
@@ -405,7 +406,7 @@ impl CollectErrors {
         }
     }
 
-    /// Adds an error of the current header; `None` for its message if the log is full.
+    /// Adds an error of the current header; its message is `None` if the log is full.
     #[inline(never)] // Compiled once, not for each message.
     fn note(&mut self, code: Code, byte: Option<usize>, message: Option<String>) {
         self.has_header_errors |= self.header.is_some();

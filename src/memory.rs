@@ -1,7 +1,8 @@
-//! Memory whose size depends on the data. [`reserve`] and similar functions end the call by [`Error::Memory`] if the
-//! allocator refuses memory, such as under a limit of the process. The standard library would abort the process.
+//! Memory whose size depends on the data. [`reserve`] and similar functions end the call with [`Error::Memory`] if
+//! memory cannot be allocated, such as under a limit of the process. The standard library would abort the process.
 //!
-//! A refusal unwinds to [`catch_panic`](crate::panics::catch_panic), as a panic does, so that loops have no error to pass on.
+//! A failed allocation unwinds to [`catch_panic`](crate::panics::catch_panic), like a panic, so that loops have no
+//! error to pass on.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(doc)]
 use crate::error::Error;
 
-/// A refused allocation.
+/// Failed allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub bytes: usize,
@@ -95,13 +96,13 @@ pub fn probe(bytes: usize) {
     drop(vec_of::<u8>(bytes));
 }
 
-/// Ends the call after an allocation of this many bytes was refused.
+/// Ends the call after an allocation of this many bytes failed.
 #[cold]
 pub fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused { bytes, column: None }))
 }
 
-/// A caught panic, or refused allocation, that will be resumed.
+/// Caught panic, or failed allocation, that will be resumed.
 pub struct HeldPanic(Box<dyn std::any::Any + Send>);
 
 /// Runs work that appends to columns, and catches its panic, so that the caller can name the column.
@@ -111,7 +112,7 @@ pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, HeldPanic> {
 }
 
 impl HeldPanic {
-    /// Resumes the panic, and names the column if memory was refused.
+    /// Resumes the panic, and names the column if memory could not be allocated.
     #[cold]
     pub fn resume(mut self, column: &str) -> ! {
         if let Some(refused) = self.0.downcast_mut::<Refused>() {

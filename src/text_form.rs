@@ -17,7 +17,7 @@ use crate::error::Code;
 use crate::number::fitting;
 use crate::value::{InvalidValue, Value, invalid};
 
-/// A text format of values.
+/// Text format of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
     /// RFC 3339, read into this unit.
@@ -57,7 +57,7 @@ const LEAP: i64 = 60;
 const DAYS: (i64, i64) = (-719_162, 2_932_897);
 
 impl TextForm {
-    /// The form of a type and its suffix; `None` for other types.
+    /// Returns the form of a type and its suffix; `None` for other types.
     pub fn parse(name: &str, suffix: &str) -> Option<TextForm> {
         Some(match (name, suffix) {
             ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
@@ -68,7 +68,7 @@ impl TextForm {
         })
     }
 
-    /// The type and its suffix, which `parse` reads.
+    /// Type and suffix, in the syntax of `parse`.
     pub fn name(self) -> String {
         match self {
             TextForm::Iso(_) => "timestamp:iso".into(),
@@ -78,7 +78,7 @@ impl TextForm {
         }
     }
 
-    /// Reads text: a time as its number of units, a date as days since 1970, a decimal without its point.
+    /// Parses text: a time as its number of units, a date as days since 1970, a decimal without its point.
     pub fn read(self, bytes: &[u8]) -> Result<Value<'static>, Box<InvalidValue>> {
         match self {
             TextForm::Iso(unit) => read_iso(bytes, unit).map(Value::Int),
@@ -170,7 +170,7 @@ impl DecimalType {
         }
     }
 
-    /// Writes a number of another scale with the decimals of this type. With `truncates`, further decimals are cut off.
+    /// Writes a number of another scale with the decimals of this type. With `truncates`, excess decimals are cut off.
     pub fn write(self, number: i128, scale: i8, truncates: bool) -> Result<String, Box<InvalidValue>> {
         let shift = i32::from(self.scale) - i32::from(scale);
         let power = 10i128.checked_pow(shift.unsigned_abs()).ok_or_else(|| self.too_large())?;
@@ -250,7 +250,7 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
 }
 
 /// Rejects a second 60 that is not the last one of a day in UTC, and fractions of it: as in POSIX, it has the same
-/// number as the second after it.
+/// number as the next second.
 #[cold]
 fn check_leap_second(minutes: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
     if minutes.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {
@@ -275,7 +275,7 @@ fn read_epoch(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     time(if is_negative { -size } else { size } * unit.nanos(), Unit::Microsecond)
 }
 
-/// A time since 1970 in a unit, if it is in the years 1 to 9999 and fits 64 bits.
+/// Returns a time since 1970 in a unit, if it is in the years 1 to 9999 and fits 64 bits.
 pub fn time(nanos: i128, unit: Unit) -> Result<i64, Box<InvalidValue>> {
     let day = nanos.div_euclid(NANOS * i128::from(SECONDS_OF_DAY));
     if !(i128::from(DAYS.0)..i128::from(DAYS.1)).contains(&day) {
@@ -314,7 +314,7 @@ fn not_in_years() -> Box<InvalidValue> {
     invalid(Code::OutOfRange, || "the date is not in the years 1 to 9999".into())
 }
 
-/// Writes a time as RFC 3339 in UTC, with none, three, six or nine decimals, as many as it needs.
+/// Writes a time as RFC 3339 in UTC, with no, three, six or nine decimals, as needed.
 pub fn iso_text(nanos: i128) -> Result<String, Box<InvalidValue>> {
     let seconds = time(nanos, Unit::Second)?;
     let time =

@@ -1,4 +1,4 @@
-//! The traits of formats and sinks: a format parses the headers of a message into a sink, and an operation is a sink.
+//! Traits of formats and sinks: a format parses the headers of a message into a sink, and an operation is a sink.
 //!
 //! ```text
 //!   rows  ─parse─▶  header, header, …  ──▶  sink
@@ -24,7 +24,7 @@ use crate::varint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// Reads everything that Kafka's Java deserializers read, even where they lose data.
+    /// Accepts everything that Kafka's Java deserializers accept, even where they lose data.
     pub lenient: bool,
     /// Rejects type codes without a name in formats that allow them.
     pub strict_types: bool,
@@ -51,7 +51,7 @@ pub trait Sink<'a> {
         Ok(())
     }
 
-    /// The other fields of the message, in the order of the format's table; called before any header.
+    /// Receives the other fields of the message, in the order of the format's table, before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
 
@@ -86,8 +86,8 @@ impl<'a> Sink<'a> for GatheredMessage<'a> {
     }
 }
 
-/// A sink called through a trait object. The parser that collects errors is compiled once for each format, instead of
-/// for each pair of a format and a sink.
+/// Sink called through a trait object. The parser that collects errors is compiled once for each format, instead of for
+/// each pair of a format and a sink.
 pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
 
 /// [`Sink`] without generic functions.
@@ -127,13 +127,13 @@ pub enum Presence {
     Whole,
     /// The message has no headers field.
     Absent,
-    /// At least one header could not be read and was dropped; the parse reached the end.
+    /// At least one header was unreadable and dropped; the parse reached the end.
     Damaged,
     /// The headers could not be read to the end.
     Broken,
 }
 
-/// Constraints on the headers that a format can carry; anything else is a loss.
+/// Constraints on the headers that a format can hold; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constraints {
     pub nulls: bool,
@@ -170,9 +170,9 @@ pub trait HeadersFormat: 'static {
     /// The byte order of typed numbers.
     const ORDER: ByteOrder;
     const CONSTRAINTS: Constraints;
-    /// Whether the format can be written. A reader of several layouts cannot.
+    /// Whether the format can be written, which readers of several layouts cannot.
     const IS_TARGET: bool = true;
-    /// The order of headers, if the format defines one.
+    /// Order of headers, if the format defines one.
     const CANONICAL: Option<HeaderOrder> = None;
 
     /// Layout that the kernels read and write; [`crate::kernel::layout::NoKernels`] for formats without kernels.
@@ -184,10 +184,10 @@ pub trait HeadersFormat: 'static {
     /// Passes every header between the cursor and its end to the sink.
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result;
 
-    /// The length of these headers when written; rejects a total that `parse` would reject.
+    /// Returns the encoded length of these headers; rejects a total that `parse` would reject.
     ///
-    /// [`crate::op::write::Writer`] passes only headers that the format can carry: keys in its form, values within
-    /// `CONSTRAINTS`, a typed value as its bits in big-endian order.
+    /// [`crate::op::write::Writer`] passes only headers that the format supports: keys in its form, values within
+    /// `CONSTRAINTS`, and typed values as big-endian bytes.
     fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
@@ -209,7 +209,7 @@ pub enum FieldType {
     Bool,
     Int8,
     Int64,
-    /// A number of 63 bits that is never negative.
+    /// Non-negative number of 63 bits.
     Natural,
     Uint64,
     Text,
@@ -218,7 +218,7 @@ pub enum FieldType {
     Id,
 }
 
-/// The meaning of a field, by which conversion finds its counterpart in another format.
+/// Meaning of a field, by which conversion finds its counterpart in another format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Headers,
@@ -231,9 +231,9 @@ pub enum Role {
     Millis,
     /// Microseconds since the epoch.
     Micros,
-    /// Microseconds since the epoch, when the message was made.
+    /// Creation time of the message in microseconds since the epoch.
     Origin,
-    /// A value in a state store. A null is written as no bytes, and deletes the key.
+    /// Value in a state store. A null is written as no bytes, and deletes the key.
     StoredValue,
     /// The message deletes its key, whether it has a value or not.
     Tombstone,
@@ -241,7 +241,7 @@ pub enum Role {
     Deletes,
     Magic,
     Attributes,
-    /// A field that is computed from others or belongs to the batch, without a counterpart in another format.
+    /// Field that is computed from others or belongs to the batch, without a counterpart in another format.
     Derived,
 }
 
@@ -251,7 +251,7 @@ impl Role {
     }
 }
 
-/// A field of a message, as the table of formats lists it.
+/// Field of a message, as listed in the table of formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
@@ -305,7 +305,7 @@ pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 pub struct Contents<'m> {
     pub fields: &'m [FieldValue<'m>],
     pub headers: &'m [Header<'m>],
-    /// False for null, which is not the same as no headers.
+    /// False for null, which differs from no headers.
     pub has_headers_field: bool,
 }
 
@@ -313,7 +313,7 @@ pub struct Contents<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoded {
     Message,
-    /// The format writes such a message as a null.
+    /// The format writes this message as a null.
     Null,
 }
 
@@ -374,7 +374,7 @@ impl Info {
     }
 }
 
-/// A message format: headers and the fields around them. A format of headers alone is one without other fields.
+/// Message format: headers and the fields around them. A headers format is one without other fields.
 pub trait MessageFormat: Sized + 'static {
     const NAME: &'static str;
     const CLASS: Class = Class::Message;
@@ -438,7 +438,7 @@ pub trait MessageFormat: Sized + 'static {
     }
 }
 
-/// The fields of a message of a batch, which are converted to values when a receiver requests them.
+/// Fields of a message of a batch, which are converted to values when a receiver requests them.
 pub trait MessageFields<'a>: Copy {
     type Values: AsRef<[FieldValue<'a>]>;
 
@@ -480,22 +480,23 @@ pub fn message_len<'a, F: MessageFields<'a>>(fields: &F, headers: Option<Cursor<
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
 }
 
-/// A position in the messages of a frame, at which a receiver stopped and reading resumes.
+/// Position among the messages of a frame, at which a receiver stopped and reading resumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FramePosition {
-    /// Number of bytes of the messages before it.
+    /// Number of bytes of the previous messages.
     pub offset: usize,
-    /// Number of these messages. `iggy-polled-2023`, whose frames are messages, stores its layout here: 1 for era B.
+    /// Number of the previous messages. `iggy-polled-2023`, whose frames are messages, stores its layout here: 1 for
+    /// era B.
     pub count: usize,
     /// Length of the decompressed messages, which are still in the buffer of the receiver.
     pub content_len: usize,
 }
 
-/// Receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
+/// Receiver of the messages of a batch. When a message is passed on, the log contains the errors of its frame.
 pub trait MessageReceiver {
     type Batch: BatchFormat;
 
-    /// Messages that the receiver keeps until it reads several of them at once.
+    /// Messages that the receiver buffers, to read several at once.
     type Held<'a>: Default;
 
     fn message<'a>(
@@ -506,13 +507,13 @@ pub trait MessageReceiver {
         log: &mut CollectErrors,
     ) -> Result;
 
-    /// Receives a message that cannot be read, in a frame that continues after it. The log holds its errors.
+    /// Receives an unreadable message, in a frame that continues after it. The log contains its errors.
     fn unreadable<'a>(&mut self, held: &mut Self::Held<'a>, log: &mut CollectErrors) -> Result;
 
-    /// Reads the messages that are held. A failure is kept, and returned for the next message.
+    /// Reads the buffered messages. A failure is stored, and returned for the next message.
     fn flush<'a>(&mut self, _held: &mut Self::Held<'a>) {}
 
-    /// Returns a buffer for temporary bytes, possibly one that was used before.
+    /// Returns a buffer for temporary bytes, possibly a used one.
     fn take_buffer(&mut self) -> Vec<u8> {
         Vec::new()
     }
@@ -522,18 +523,17 @@ pub trait MessageReceiver {
     /// Announces the frame of the next messages, as a range of the data.
     fn enter(&mut self, _frame: Range<usize>) {}
 
-    /// Called after the receiver has stopped at a message, with the position after it. Not called after a frame's only
-    /// message.
+    /// Receives the position after the message at which the receiver stopped. Not called after a frame's only message.
     fn stop_before(&mut self, _before: FramePosition) {}
 
-    /// The position at which reading resumes in the first frame, whose checksum was verified before; `None` to read it
-    /// from its beginning.
+    /// Returns the position at which reading resumes in the first frame, whose checksum was verified before; `None` to
+    /// read it from its beginning.
     fn resume(&mut self) -> Option<FramePosition> {
         None
     }
 }
 
-/// A receiver, and the messages that it holds in bytes that live for `'a`.
+/// Receiver with its buffered messages, in bytes that live for `'a`.
 pub struct Receiver<'r, 'a, V: MessageReceiver> {
     receiver: &'r mut V,
     held: &'r mut V::Held<'a>,
@@ -592,7 +592,7 @@ pub trait BatchFormat: Sized {
     const LAYOUT: &'static str;
     /// One message of the batch: its fields and headers.
     type Message: MessageFormat;
-    /// The fields of a message as the parser passes them on.
+    /// Fields of a message, as the parser passes them on.
     type Fields<'a>: MessageFields<'a>;
 
     /// The format as a value, with the fields and headers of its messages.
@@ -657,7 +657,7 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-/// Passes the messages of a batch to a receiver. The caller flushes the messages that it holds.
+/// Passes the messages of a batch to a receiver. The caller flushes the buffered messages.
 pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
@@ -671,7 +671,7 @@ pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     options.limits.check_message_bytes(data.remaining(), log)?;
     let parsed = B::messages(data, options, log, receiver);
     if parsed.is_err() && !log.is_over_limit() {
-        // A broken frame ends the parse without a call of `receiver`. It counts as a row, like the messages before it.
+        // A broken frame ends the parse without a call of `receiver`. It counts as a row, like the previous messages.
         options.limits.check_message(0, log)?;
     }
     parsed

@@ -14,9 +14,9 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 pub enum TypeOption {
     #[default]
     Unset,
-    /// Encoding of typed values in a format without types.
+    /// Encoding of typed values in an untyped format.
     Untyped(Encoding),
-    /// Values without a type become `binary`.
+    /// Untyped values become `binary`.
     Binary,
     /// The types of the values of these keys.
     ByKey(TypesByKey),
@@ -41,7 +41,7 @@ impl FromIterator<(RequestedKey, Occurrences)> for TypesByKey {
 }
 
 impl TypesByKey {
-    /// The first entry for one of the forms of a key.
+    /// Returns the first entry for one of the forms of a key.
     fn find(&self, keys: [&Key<'_>; 2]) -> Option<usize> {
         let index_of = |key: &Key<'_>| {
             // Reports of losses contain keys as text, which a user can pass back.
@@ -58,13 +58,13 @@ impl TypesByKey {
 /// The types of the values of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Occurrences {
-    /// The same for each header with the key.
+    /// One type for all headers with the key.
     All(EncodedType),
-    /// One for each header with the key, in their order.
+    /// One type for each header with the key, in order.
     InOrder(Vec<EncodedType>),
 }
 
-/// A type, and the encoding of its values without a type.
+/// Type, and the encoding of its untyped values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodedType {
     pub value_type: ValueType,
@@ -72,7 +72,7 @@ pub struct EncodedType {
 }
 
 impl EncodedType {
-    /// Reads `name[:be|le|text]` or `type-200`.
+    /// Parses `name[:be|le|text]` or `type-200`.
     pub fn parse(text: &str) -> Result<EncodedType, Error> {
         if let Some(value_type @ ValueType::Unnamed(_)) = ValueType::parse(text) {
             return Ok(EncodedType { value_type, encoding: Encoding::Bytes(ByteOrder::Big) });
@@ -88,7 +88,7 @@ impl EncodedType {
         Ok(EncodedType { value_type: ValueType::Named(parsed.scalar), encoding })
     }
 
-    /// The text that `parse` reads.
+    /// Text for `parse`.
     pub fn name(self) -> String {
         let name = self.value_type.name();
         match (self.value_type.width(), self.encoding) {
@@ -115,7 +115,7 @@ impl TypeOption {
         }
     }
 
-    /// The type of the next header with a key. The key as read and the key as written are both compared.
+    /// Returns the type of the next header with a key. The key as read and the key as written are both compared.
     pub fn next_type(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(types) = self else { return None };
         occurrences.resize(types.entries.len(), 0);

@@ -26,7 +26,7 @@ use crate::text_form::TextForm;
 use crate::value::{ByteOrder, guid_order};
 use crate::value_type::{Scalar, ValueType};
 
-/// Encoding of a value: one that formats without types write, or one that is only read.
+/// Encoding of a value: one that untyped formats write, or a read-only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     Plain(Encoding),
@@ -36,15 +36,15 @@ pub enum Coding {
     Connect,
     Varlen,
     Amqp,
-    /// Text, which formats with types store as a string.
+    /// Text, which typed formats store as a string.
     Text(TextForm),
-    /// Text in another character set, which formats with types store as bytes.
+    /// Text in another character set, which typed formats store as bytes.
     Charset(Charset),
     /// Any value, as its bytes, for tests of nulls, which need no type.
     Any,
-    /// Any value, and a null as no bytes, for tests whether a header exists.
+    /// Any value, with a null as no bytes, for tests of existence.
     Exists,
-    /// The values of all headers, whatever their keys, as bytes.
+    /// Values of all headers, with any key, as bytes.
     Every,
 }
 
@@ -53,20 +53,20 @@ const SUFFIXES: [&str; 14] = [
     "base64", "hex",
 ];
 
-/// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
+/// Type in the notation of users: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type {
     pub scalar: Scalar,
     pub coding: Coding,
-    /// Text encoding of the bytes of a value, which formats with types store as a string.
+    /// Text encoding of the bytes of a value, which typed formats store as a string.
     pub base: Option<BaseEncoding>,
 }
 
 impl Type {
-    /// Reads a name and its suffix.
+    /// Parses a name and its suffix.
     pub fn parse(text: &str) -> Result<Type, Error> {
         let plain = |scalar, coding| Ok(Type { scalar, coding, base: None });
-        // These are used by conditions, and are not documented.
+        // Conditions use these, which are not documented.
         match text {
             "binary:any" => return plain(Scalar::Binary, Coding::Any),
             "binary:exists" => return plain(Scalar::Binary, Coding::Exists),
@@ -141,7 +141,7 @@ impl Type {
         }
     }
 
-    /// Whether every value of the type is text, which formats with types store as a string.
+    /// Whether every value of the type is text, which typed formats store as a string.
     pub fn is_text(self) -> bool {
         self.base.is_some() || matches!(self.coding, Coding::Text(_))
     }
@@ -168,8 +168,7 @@ impl Type {
         }
     }
 
-    /// Whether values of another type, all or some of them, fit this one: integers fit integers and floats, text fits
-    /// bytes.
+    /// Whether all or some values of another type fit this one: integers fit integers and floats, text fits bytes.
     pub fn is_wider(self, stored: Scalar) -> bool {
         match (self.scalar, stored) {
             _ if self.is_text() => false,
@@ -181,7 +180,7 @@ impl Type {
         }
     }
 
-    /// The type as which an accepted value is read; `order` is the byte order of typed numbers.
+    /// Returns the type in which an accepted value is read; `order` is the byte order of typed numbers.
     #[inline]
     pub fn under(self, value_type: ValueType, order: ByteOrder) -> Type {
         match value_type {

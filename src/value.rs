@@ -18,7 +18,7 @@ pub enum ByteOrder {
     Little,
 }
 
-/// A value read from bytes. Integers of many widths share a variant, after a check of their range.
+/// Value read from bytes. Integers of many widths share a variant, after a check of their range.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
@@ -32,7 +32,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns the value without a borrow of the bytes that it was read from.
+    /// Returns the value without a borrow of its bytes.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Bool(flag) => Value::Bool(flag),
@@ -46,7 +46,7 @@ impl Value<'_> {
     }
 }
 
-/// Why bytes are not a value of a type: the code, the byte within the value, the reason.
+/// Reason why bytes are not a value of a type: the code, the byte within the value, the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidValue {
     pub code: Code,
@@ -173,7 +173,7 @@ pub enum Checks {
     Nothing,
     /// A value of fixed width has exactly that many bytes.
     Size,
-    /// As `Size`; also, a boolean is 0 or 1, and a string is UTF-8.
+    /// Like `Size`; also, a boolean is 0 or 1, and a string is UTF-8.
     Value,
 }
 
@@ -197,7 +197,7 @@ impl Checks {
     }
 }
 
-/// Returns the bits of a value whose bytes have the given order, in big-endian order.
+/// Converts the bytes of a value to big-endian order.
 #[inline]
 pub fn bits_of(value_type: ValueType, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
     match order {

@@ -1,4 +1,4 @@
-//! The table of value types: name, width, and the codes of the typed formats.
+//! Table of value types: name, width, and the codes of the typed formats.
 
 use std::borrow::Cow;
 
@@ -66,13 +66,13 @@ scalars! {
 }
 
 impl Scalar {
-    /// Whether a format has a code for the scalar. The others only specify how a value is read.
+    /// Whether a format has a code for the scalar. Other scalars only specify how a value is read.
     pub const fn is_wire_type(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
     }
 }
 
-/// The type tag of a value in a typed format. A code without a name is kept.
+/// Type tag of a value in a typed format. An unnamed code is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueType {
     Named(Scalar),
@@ -116,7 +116,7 @@ impl ValueType {
         ValueType::from_padded(pad_name(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
-    /// The type whose name is the first `name_len` bytes; `None` for codes without a name.
+    /// Returns the type whose name is the first `name_len` bytes; `None` for unnamed codes.
     #[inline(always)]
     pub fn from_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
         if !(1..=MAX_NAME_LEN).contains(&name_len) {
@@ -132,7 +132,7 @@ impl ValueType {
     fn parse_unnamed(name: &str) -> Option<ValueType> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
             let value_type = ValueType::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
-            // Only one notation per type: neither `type-016` nor a number for a type with a name.
+            // Only one notation per type: neither `type-016` nor a number for a named type.
             return (value_type.name() == name).then_some(value_type);
         }
         None
@@ -202,7 +202,7 @@ impl TypeCodes {
         !matches!(self, TypeCodes::None)
     }
 
-    /// The code of a type; `None` if the format has none for it.
+    /// Returns the code of a type; `None` if the format has none for it.
     #[inline]
     pub fn code(self, value_type: ValueType) -> Option<u8> {
         match (self, value_type) {
@@ -213,7 +213,7 @@ impl TypeCodes {
         }
     }
 
-    /// The type of a code; `None` if the format does not define it.
+    /// Returns the type of a code; `None` if the format does not define it.
     #[inline]
     pub fn value_type(self, code: u8) -> Option<ValueType> {
         let named =

@@ -79,7 +79,7 @@ impl Work for ReadAmqp {
     }
 }
 
-/// Rows with one value each, as messages with one field and without headers.
+/// Rows with one value each, treated as messages with one field and without headers.
 struct AmqpRows<'a>(Bytes<'a>);
 
 impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
@@ -233,7 +233,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 }
 
-/// Reads the values of rows, up to the first that the slow path has to read.
+/// Reads the values of rows, up to the first that needs the slow path.
 struct FastPath<'a, 'c> {
     scalar: Scalar,
     primitives: Bytes<'a>,
@@ -242,7 +242,7 @@ struct FastPath<'a, 'c> {
 }
 
 impl<'a> FastPath<'a, '_> {
-    /// Appends values of fixed size; `read` gets the code and the content.
+    /// Appends values of fixed size; `read` receives the code and the content.
     #[inline(always)]
     fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
         self.primitives(|opened| {
@@ -255,8 +255,8 @@ impl<'a> FastPath<'a, '_> {
         })
     }
 
-    /// Values with offsets, up to the one for which there is no room: `push` gets the content of each, or `None` of a
-    /// null, and returns how many bytes it appended.
+    /// Appends values with offsets, until there is no room: `push` receives the content of each, or `None` for a null,
+    /// and returns the number of appended bytes.
     #[inline(always)]
     fn bytes(&mut self, mut room: usize, mut push: impl FnMut(Option<&'a [u8]>) -> Option<usize>) -> usize {
         self.primitives(|opened| {

@@ -20,13 +20,13 @@ fn parts(values: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
     (offsets, Buffer::from_vec(bytes))
 }
 
-/// The offsets of a column in a range, for kernels, which do not check them again. An import checks only these.
+/// Offsets of a range of a column, for kernels, which do not check them again. An import checks only this range.
 pub fn offsets(buffer: &OffsetBuffer<i32>, range: Range<usize>) -> Offsets<'_> {
     // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
     unsafe { Offsets::new_unchecked(buffer, range) }
 }
 
-/// The offsets of lists with these ends, after a first offset of 0.
+/// Offsets of lists with these ends, after a first offset of 0.
 pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
     assert!(ends.first() == Some(&0) && never_decrease(&ends), "lists end where they begin or later");
     // SAFETY: the assertion above.
@@ -63,7 +63,7 @@ pub struct ViewInput {
 
 impl ViewInput {
     pub fn new(bytes: Bytes<'_>) -> Self {
-        // Offsets have 31 bits, so that a larger buffer is divided into overlapping parts that begin every GiB.
+        // Offsets have 31 bits, so that a larger buffer is divided into overlapping parts, one starting at every GiB.
         ViewInput::in_parts(bytes.buffers(), 1 << 30, 3 << 30)
     }
 
@@ -92,7 +92,7 @@ impl ViewInput {
         let mut buffers = if refers { self.buffers.clone() } else { Vec::new() };
         if !own.is_empty() {
             if !refers {
-                // The buffers of the input are not kept, so that the only buffer has the index 0.
+                // The buffers of the input are not kept, so that the only buffer has index 0.
                 let number = (self.buffers.len() as u128) << 64;
                 views.iter_mut().filter(|view| **view & u128::from(u32::MAX) > 12).for_each(|view| *view -= number);
             }

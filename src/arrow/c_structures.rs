@@ -25,14 +25,14 @@ use crate::number::position;
 /// Maximum depth of nested types.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of nested types. A structure that is the child of several others is counted each time, so that a few
+/// Maximum number of nested types. A structure that is the child of several others counts each time, so that a few
 /// structures cannot form an endless type.
 const MAX_TYPES: usize = 1 << 20;
 
 /// Maximum number of rows, whose sums and products do not overflow.
 const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
 
-/// Operation that returns columns as they were imported.
+/// Operation that returns columns unchanged after import.
 #[cfg(feature = "python")]
 pub struct Imported(pub DataType);
 
@@ -218,7 +218,7 @@ unsafe fn children<'a, T>(pointers: *const *const T, count: i64) -> Checked<Vec<
     children.collect::<Option<_>>().map_or_else(|| malformed("a child is null"), Ok)
 }
 
-/// Imports an array of another library, and checks it, except the lengths of buffers.
+/// Imports an array of another library, and validates everything except the lengths of buffers.
 ///
 /// # Safety
 ///
@@ -276,7 +276,7 @@ unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_A
     Ok(unsafe { ArrayData::new_unchecked(data_type.clone(), len, None, nulls, offset, data, children) })
 }
 
-/// Returns the pointers to the nulls and to other buffers, and the lengths of the buffers that views refer to.
+/// Returns the pointers to the validity and to other buffers, and the lengths of the data buffers of views.
 ///
 /// # Safety
 ///
@@ -290,7 +290,7 @@ unsafe fn buffers<'a>(
     let expected = layout.buffers.len() + has_nulls;
     let array = ArrayFields::new(array);
     let count = usize::try_from(array.n_buffers).unwrap_or(usize::MAX);
-    // Views have further buffers, and one with the lengths of these.
+    // Views have additional data buffers, and one buffer with the lengths of these.
     let is_right = if layout.variadic { (expected + 1..=1 << 31).contains(&count) } else { count == expected };
     if !is_right {
         return malformed("a type has another number of buffers");
@@ -321,7 +321,7 @@ unsafe fn buffers<'a>(
     Ok((nulls, &all[has_nulls..count - 1], lengths))
 }
 
-/// Number of bytes of a buffer, given the buffers before it, and its alignment in Rust.
+/// Number of bytes of a buffer, given the previous buffers, and its alignment in Rust.
 fn size(data_type: &DataType, spec: BufferSpec, rows: usize, before: &[Buffer]) -> Checked<(usize, usize)> {
     use DataType as D;
     let out_of_range = || malformed("a size is out of range");

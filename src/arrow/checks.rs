@@ -16,12 +16,12 @@ fn malformed(data_type: &DataType, reason: &str) -> Checked {
     Err(format!("the Arrow data is malformed: {reason} in a column of type {data_type}"))
 }
 
-/// Checks the offsets, views, indices and text of a column, and of the columns in it.
+/// Validates the offsets, views, indices and text of a column and its children.
 pub fn check_values(data: &ArrayData) -> Checked {
     check(data, 0..data.len())
 }
 
-/// Checks a range of rows, at a cost in proportion to the rows.
+/// Validates a range of rows, at a cost proportional to the rows.
 fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
     if rows.is_empty() {
         return Ok(());
@@ -41,7 +41,7 @@ fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
                 false => malformed(data.data_type(), "a child has fewer rows than its parent"),
             })
         }
-        // Types that operations read rarely, or only pass on.
+        // Types that operations rarely read, or only pass on.
         DataType::Dictionary(..)
         | DataType::FixedSizeList(..)
         | DataType::ListView(_)
@@ -62,7 +62,7 @@ fn child(data: &ArrayData) -> Result<&ArrayData, String> {
     data.child_data().first().ok_or_else(|| format!("a column of type {} has no child", data.data_type()))
 }
 
-/// Returns the range of bytes or elements of rows, whose offsets must not decrease or exceed the buffer or the child.
+/// Returns the range of bytes or elements of rows. Their offsets must not decrease or exceed the buffer or the child.
 fn check_span<O: ArrowNativeType + PartialOrd>(
     data: &ArrayData,
     rows: Range<usize>,
@@ -91,7 +91,7 @@ fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usi
     if is_ascii(values) {
         return Ok(());
     }
-    // Each text has to begin and end at a character boundary.
+    // Each text must begin and end at a character boundary.
     let Ok(text) = from_utf8(values) else { return not_text() };
     let is_between = |offset: &O| text.is_char_boundary(offset.as_usize() - start);
     if offsets::<O>(data, &rows)?.iter().all(is_between) { Ok(()) } else { not_text() }

@@ -77,7 +77,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// An empty column of a type that `Type::arrow` returns, or of the views of that type.
+    /// Creates an empty column of a type that `Type::arrow` returns, or of the views of that type.
     pub fn new(data_type: DataType, input: &ViewInput) -> Self {
         let data = match &data_type {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),
@@ -161,7 +161,7 @@ impl Column {
         }
     }
 
-    /// The elements of the lists, or the column itself if it has none.
+    /// Elements of the lists, or the column itself if it has no lists.
     #[inline]
     pub fn values(&self) -> &Column {
         self.lists().map_or(self, |(_, elements)| elements)
@@ -193,7 +193,7 @@ impl Column {
         valid.push(is_valid);
     }
 
-    /// Appends lists that are null.
+    /// Appends null lists.
     pub fn push_null_lists(&mut self, rows: usize) {
         let (lists, valid, elements) = self.lists_mut();
         lists.push_empty(elements.count(), rows);
@@ -215,17 +215,17 @@ impl Column {
         (&self.data, &self.valid)
     }
 
-    /// The values and their validity, for appending many values of one type.
+    /// Values and their validity, for appending many values of one type.
     pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
         (&mut self.data, &mut self.valid)
     }
 
-    /// Appends a value of the column's type, whose range was checked when it was read. Lists and structs are null.
+    /// Appends a value of the column's type, whose range was checked when it was parsed. Lists and structs are null.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
         let Column { data_type, data, valid, .. } = self;
         valid.push(value.is_some());
-        /// The value of this variant, or the default value for a null.
+        /// Value of this variant, or the default value for a null.
         macro_rules! variant {
             ($variant:ident) => {
                 match &value {
@@ -283,7 +283,7 @@ impl Column {
         }
     }
 
-    /// Whether the bytes of a value of this type, if they have the right size, can be copied into this column.
+    /// Whether correctly sized bytes of a value of this type can be copied into this column.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(
             (scalar, &self.data),
@@ -347,7 +347,7 @@ impl Column {
         let (first, count, valid) = (self.valid.count(), fields.len(), &mut self.valid);
         valid.push_all(count);
         let mut null = |index| valid.clear(first + index);
-        /// The value of each field, which has this variant or is null.
+        /// Value of each field, which has this variant or is null.
         macro_rules! values {
             ($pattern:pat => $value:expr; $null:expr) => {
                 fields.enumerate().map(|(index, field)| match field {
@@ -439,7 +439,7 @@ impl Column {
         }
     }
 
-    /// Removes the rows from `from` on, except those in the given ranges, which are sorted and do not overlap.
+    /// Removes the rows from `from` on, except those in the given ranges, which are sorted and disjoint.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         match &mut self.data {
             Data::Text(texts) => texts.retain(from, kept),
@@ -470,7 +470,7 @@ impl Column {
     }
 }
 
-/// Reserves memory for bits. Without it, `arrow-buffer` would abort the process.
+/// Reserves memory for bits, because `arrow-buffer` would abort the process on failure.
 #[inline]
 fn reserve_bits(bits: &mut BooleanBufferBuilder, more: usize) {
     if bits.capacity() - bits.len() < more {

@@ -88,14 +88,14 @@ impl HeaderColumns {
         columns.push(self.keys.finish());
         columns.extend(self.types.map(|types| binary::text(types, values.nulls().cloned())));
         columns.push(values);
-        // Values may be views.
+        // Values that may be views.
         let field =
             |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
         Arc::new(StructArray::new(fields.iter().zip(&columns).map(field).collect(), columns, None))
     }
 }
 
-/// One body for copied values and for views.
+/// Shared code for copied values and for views.
 macro_rules! match_values {
     ($column:expr, ($values:ident, $has_value:ident) => $body:expr) => {
         match $column.parts_mut() {
@@ -125,7 +125,7 @@ pub struct ListSink {
 }
 
 impl ListSink {
-    /// `views`: text and binary fields, and values of headers, become views of this input.
+    /// Creates an empty sink. `views`: text and binary fields, and values of headers, become views of this input.
     pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
         let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
         let types = message.iter().filter_map(|field| schema::field_type(field.field_type));
@@ -147,7 +147,7 @@ impl ListSink {
         }
     }
 
-    /// Keeps only some fields. It is called before any row. Headers that are not kept are still validated.
+    /// Keeps only some fields, and is called before any row is appended. Headers that are not kept are still validated.
     pub fn keep(mut self, is_requested: impl Fn(&Field) -> bool) -> Self {
         self.with_headers =
             self.message.iter().any(|field| field.field_type == FieldType::Headers && is_requested(field));
@@ -207,7 +207,7 @@ impl ListSink {
         done
     }
 
-    /// Keeps those of the last rows whose bits are set. They are at most 64, and have no fields yet.
+    /// Keeps those of the last rows (at most 64) whose bits are set. They have no fields yet.
     pub fn retain(&mut self, rows: usize, selected: u64) {
         if selected & ones(rows) == ones(rows) {
             return;
@@ -274,7 +274,7 @@ impl ListSink {
         self.has_message.push(has_message);
     }
 
-    /// The columns of the kept fields, in the order of the format's table, and which rows have a message.
+    /// Columns of the kept fields in the order of the format's table, and the validity of rows.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let headers = self.headers.finish(&self.header_fields);
         let element = schema::nullable("element", headers.data_type().clone());
@@ -320,7 +320,7 @@ impl<'a> BlockSink<'a> for ListSink {
     fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.row_count();
         let done = self.decode::<F>(block, limit, progress, None);
-        // The fields of all rows of the block were appended.
+        // The fields of all rows of the block were already appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
     }
@@ -341,7 +341,7 @@ impl<'a> RowSink<'a> for ListSink {
         }
         let value = header.value.unwrap_or_default();
         match_values!(self.headers.values, (values, has_value) => {
-            // Typed values are bits in big-endian order, whatever the format.
+            // Typed values are big-endian bytes in every format.
             if self.order == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
                 values.push_reversed(value);
             } else {

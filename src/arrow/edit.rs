@@ -30,13 +30,14 @@ use crate::traits::{Class, Contents, Encoded, FieldValue, Info, LayoutOf, Messag
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
-/// Bytes → bytes of the same format. With columns of new values, the input is a struct of the messages and these.
+/// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages
+/// and these.
 #[derive(Debug, Clone)]
 pub struct EditColumn {
     pub edit: Arc<Edit>,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Entries that had a header; `None` if nobody reads them.
+    /// Entries that had a header; `None` if this is not needed.
     pub seen: Option<Arc<SeenEntries>>,
 }
 
@@ -60,7 +61,7 @@ impl SeenEntries {
         self.has_rows.fetch_or(rows > 0, Ordering::Relaxed);
     }
 
-    /// Indices of the entries that had no header; none before there was a row.
+    /// Indices of the entries that had no header; empty before the first row.
     pub fn unseen(&self) -> Vec<usize> {
         let has_rows = self.has_rows.load(Ordering::Relaxed);
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| has_rows && !seen.load(Ordering::Relaxed));
@@ -114,7 +115,7 @@ impl EditColumn {
     }
 }
 
-/// Column of new values: one for each row, or lists with one for each header that is replaced.
+/// Column of new values: one for each row, or lists with one for each replaced header.
 struct NewColumn<'a> {
     lists: Option<ListInput<'a>>,
     bytes: Option<Bytes<'a>>,
@@ -133,7 +134,7 @@ impl<'a> NewColumn<'a> {
         Ok(NewColumn { lists, bytes, texts })
     }
 
-    /// Returns the type and the bits of the `nth` value of a row; `None` if it has fewer.
+    /// Returns the type and the bytes of the `nth` value of a row; `None` if the row has fewer.
     fn get(&self, row: usize, nth: usize) -> Option<(Option<ValueType>, Option<&'a [u8]>)> {
         let index = match self.lists {
             None => row,
@@ -153,17 +154,17 @@ struct EditRows<'a, E> {
     format: PhantomData<fn() -> E>,
 }
 
-/// Edited messages as a growing column, and the one that is being read.
+/// Edited messages as a growing column, and the message being read.
 struct EditSink<'a, 'e> {
     editor: &'e Editor<'e>,
     columns: &'e [NewColumn<'a>],
     /// Keys of the entries for the kernels; `None` if there are too many.
     keys: Option<KeySet>,
     messages: Column,
-    /// Index of the current row, and its bytes.
+    /// Index and bytes of the current row.
     row: usize,
     data: &'a [u8],
-    /// End of its last header: an offset in `data`, or an index in `headers` of a message that has other fields.
+    /// End of its last header: an offset in `data`, or an index in `headers` if the message has other fields.
     end: usize,
     headers: Vec<Header<'a>>,
     fields: Vec<FieldValue<'a>>,
@@ -208,7 +209,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
         }
     }
 
-    /// Appends edited rows of a block, up to the first that needs the slow path, and returns how many.
+    /// Appends edited rows of a block, up to the first that needs the slow path, and returns their number.
     fn append<F: WireLayout>(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.found.clear();
@@ -219,7 +220,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
         self.splice(messages, &block.rows()[..done], next)
     }
 
-    /// Appends edited rows, and returns how many.
+    /// Appends edited rows, and returns their number.
     fn splice(&mut self, column: Bytes<'a>, rows: &[Option<Span<'a>>], next: &Next) -> usize {
         let EditSink { editor, columns, messages, found, counts, ends, .. } = self;
         let (first, max) = (next.rows.start, next.max_offset.saturating_sub(messages.max_offset()));
@@ -243,7 +244,7 @@ impl<'a, 'e> EditSink<'a, 'e> {
                         break;
                     }
                     if out.byte_len() - before > max {
-                        // It is read again, and the output ends before it.
+                        // The row is read again, so the output ends before it.
                         out.take_back();
                         break;
                     }

@@ -21,7 +21,7 @@ use crate::traits::{Class, Encoded, FieldValue, Info, Presence, Sink, WriteOptio
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
-/// A growing column of serialized messages, and the message that is being written.
+/// Growing column of serialized messages, and the message being written.
 pub struct EncodeSink<'a> {
     writer: Writer<'a>,
     messages: Column,

@@ -23,7 +23,7 @@ pub struct FailedRow {
     /// Whether an error is outside of the headers, such as a wrong checksum, so that no part of the message can be
     /// trusted.
     pub is_damaged: bool,
-    /// Whether the sink has ended the row, with nulls for values with errors.
+    /// Whether the sink has already ended the row, with nulls for values with errors.
     pub is_appended: bool,
     /// Whether the row has several columns.
     pub keeps_parts: bool,
@@ -50,7 +50,7 @@ impl FailedRow {
     }
 
     /// Decides what happens to the row. `is_selected`: a filter selects the row, or the null that replaces it.
-    /// `is_excluded`: the filter excludes the row, whose errors do not concern it.
+    /// `is_excluded`: the filter excludes the row, so that its errors are ignored.
     pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> RowAction {
         match policy {
             _ if is_excluded => RowAction::Drop,
@@ -62,10 +62,10 @@ impl FailedRow {
     }
 }
 
-/// Name of the condition of a filter in the column of an error.
+/// Column name for errors in the condition of a filter.
 const CONDITION: &str = "where";
 
-/// The result of a condition for a row with errors.
+/// Result of a condition for a row with errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
     pub is_selected: bool,
@@ -74,7 +74,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The column of an error of the row, which is the condition if the error leaves it undecided.
+    /// Column of an error of the row, which is the condition if the error leaves it undecided.
     pub fn column_of(self, column: Option<&str>, is_incomplete: bool) -> Option<&str> {
         match column {
             None | Some(CONDITION) => {
@@ -85,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// Names the condition in exactly those errors that left it undecided.
+    /// Assigns to the condition exactly those errors that left it undecided.
     pub fn attribute(self, errors: &mut [ErrorDetail]) {
         for error in errors {
             let column = self.column_of(error.column.as_deref(), error.code == Code::Incomplete);
@@ -94,7 +94,7 @@ impl Verdict {
     }
 }
 
-/// Whether a condition is decided and not true, so that the row is excluded, whatever the errors of its output columns.
+/// Whether a condition is decided and not true, so that the row is excluded regardless of errors in its output columns.
 pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
     let is_undecided = |error: &ErrorDetail| matches!(error.column.as_deref(), None | Some(CONDITION));
     !is_selected && !errors.iter().any(is_undecided)
@@ -147,18 +147,17 @@ impl ReportColumns {
 pub type ErrorColumn = ReportColumn<ErrorDetail>;
 pub type LossColumn = ReportColumn<Loss>;
 
-/// Number of reports that every row keeps, whatever the number of others. Rows of real data have fewer errors and
-/// losses, and the memory is in proportion to the bytes of the row.
+/// Number of reports that every row keeps, regardless of the total. Rows of real data have fewer errors and losses, and
+/// the memory is proportional to the bytes of the row.
 const ROW_REPORTS: usize = 64;
 
 /// Maximum number of text fields.
 const TEXTS: usize = 5;
 
-/// The text fields in their order, the index of a header, and a byte.
+/// Text fields in order, the index of a header, and a byte position.
 type ReportValues<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
 
-/// An error or a loss as a struct of `FIELDS`: texts, the index of a header (int32), and at most one byte offset
-/// (int64).
+/// Error or loss as a struct of `FIELDS`: texts, the index of a header (int32), and at most one byte position (int64).
 pub trait ReportFields {
     const FIELDS: fn() -> Fields;
 
@@ -202,7 +201,7 @@ impl<R: ReportFields> Default for ReportColumn<R> {
 }
 
 impl<R: ReportFields> ReportColumn<R> {
-    /// Whether the text of a column would pass `max_offset` with these reports.
+    /// Whether the text of a column would exceed `max_offset` with these reports.
     pub fn would_pass(&self, reports: &[R], max_offset: usize) -> bool {
         self.text_len + reports.iter().map(text_len).sum::<usize>() > max_offset
     }

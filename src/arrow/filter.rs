@@ -61,7 +61,7 @@ pub enum Operand {
     Field(usize),
 }
 
-/// Whether a test has to be true of any or of all values of a header with `Repeat::All`.
+/// Whether a test must be true for any or for all values of a header with `Repeat::All`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantifier {
     Any,
@@ -109,7 +109,7 @@ impl PartialEq for Pattern {
 pub struct Literals {
     flags: Vec<bool>,
     numbers: Vec<i128>,
-    /// Without NaN, which equals nothing.
+    /// Number literals without NaN, which equals nothing.
     floats: Vec<f64>,
     bytes: Vec<Vec<u8>>,
 }
@@ -209,7 +209,7 @@ pub(crate) struct Truth {
     pub no: u64,
 }
 
-/// The operands that are known.
+/// Operands that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Everything,
@@ -257,7 +257,7 @@ impl Filter {
 }
 
 impl Quantifier {
-    /// The truth for a list, given whether the test of any of its values is true, false or null.
+    /// Truth for a list, given whether the test of any of its values is true, false or null.
     pub(super) fn truth(self, yes: bool, no: bool, null: bool) -> Truth {
         let (yes, no) = match self {
             Quantifier::Any => (yes, no && !yes && !null),
@@ -294,8 +294,7 @@ pub(crate) fn bit_ranges(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Comparison {
-    /// Bitmask over Less, Equal, Greater, Unordered. NaN is unequal to everything, itself included, and in no
-    /// order.
+    /// Bitmask over Less, Equal, Greater, Unordered. NaN is unequal to everything, itself included, and unordered.
     fn orders(self) -> u8 {
         match self {
             Comparison::Lt => 0b0001,
@@ -308,7 +307,7 @@ impl Comparison {
     }
 }
 
-/// Number of the bit of an order in [`Comparison::orders`].
+/// Bit number of an order in [`Comparison::orders`].
 #[inline(always)]
 fn order_bit(order: Option<Ordering>) -> u8 {
     order.map_or(3, |order| (order as i8 + 1) as u8)
@@ -326,7 +325,7 @@ impl Test {
         }
     }
 
-    /// The truth for at most 64 rows of a column.
+    /// Truth for at most 64 rows of a column.
     fn of_column(&self, column: &Column, rows: Range<usize>) -> Truth {
         let (data, validity) = column.parts();
         let valid = validity.word(rows.start) & ones(rows.len());
@@ -376,7 +375,7 @@ impl Test {
         }
     }
 
-    /// The truth for a field of at most 64 messages.
+    /// Truth for a field of at most 64 messages.
     fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], index: usize) -> Truth {
         let mut truth = Truth::default();
         for (bit, fields) in messages.iter().enumerate() {
@@ -396,7 +395,7 @@ impl Test {
         truth
     }
 
-    /// The truth for one row with a list of values. A missing header is an empty list.
+    /// Truth for one row with a list of values. A missing header is an empty list.
     fn of_list(&self, quantifier: Quantifier, column: &Column, elements: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
         for start in elements.clone().step_by(ROWS) {
@@ -434,7 +433,7 @@ pub(crate) struct FilterSink {
 }
 
 impl FilterSink {
-    /// `order` is the byte order of typed numbers in the input.
+    /// Creates the columns. `order` is the byte order of typed numbers in the input.
     pub fn new(filter: &Arc<Filter>, format: &Info, order: ByteOrder) -> Result<Self, Error> {
         let types: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.field_type)).collect();
         let column = |index: usize| (index, Column::new(types[index].clone(), &ViewInput::default()));
@@ -583,7 +582,7 @@ impl<'a> BlockSink<'a> for FilterSink {
     ) -> usize {
         let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
         let done = self.headers.append::<F>(found, block, limit, progress);
-        // The fields of all rows of the block were appended.
+        // The fields of all rows of the block were already appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
     }

@@ -24,7 +24,8 @@ use crate::number::fitting;
 use crate::traits::{Info, MessageFormat, ReadOptions};
 use crate::value::ByteOrder;
 
-/// Reads the operands of the filter from all rows first, and applies the operation to the selected rows.
+/// Operation that first reads the operands of the filter from all rows, and then applies another operation to the
+/// selected rows.
 pub struct Filtered<O> {
     pub operation: O,
     pub filter: Arc<Filter>,
@@ -32,7 +33,7 @@ pub struct Filtered<O> {
     pub on_error: OnError,
 }
 
-/// Operation from bytes or lists to whether a filter selects each row, and its errors.
+/// Operation from bytes or lists to a column that tells whether a filter selects each row, and to its errors.
 pub struct Matches {
     pub filter: Arc<Filter>,
     pub options: ReadOptions,
@@ -44,7 +45,7 @@ struct Selected {
     rows: Vec<usize>,
     /// Errors of each selected row, if any row has errors.
     errors: Option<ArrayRef>,
-    /// The row before which the filter ended.
+    /// Row before which the filter ended.
     until: usize,
 }
 
@@ -199,7 +200,7 @@ impl Selected {
     }
 }
 
-/// Copies some rows of a column, in their order.
+/// Copies some rows of a column, preserving their order.
 fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     let data = column.to_data();
     if rows.len() == data.len() {
@@ -215,7 +216,7 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     make_array(taken.freeze())
 }
 
-/// Names the condition in those errors of rows that leave it undecided.
+/// Assigns to the condition those errors of rows that leave it undecided.
 fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
@@ -234,7 +235,7 @@ fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     Arc::new(ListArray::new(element, offsets, Arc::new(StructArray::new(fields, columns, valid)), nulls))
 }
 
-/// Adds the errors of the filter to the last column of a result. Both contain the errors that concern no output column.
+/// Adds the errors of the filter to the last column of a result. Both contain the errors without an output column.
 fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
     let (fields, mut columns, nulls) = result.as_struct().clone().into_parts();
     let Some(last) = columns.pop() else { return Arc::clone(result) };

@@ -1,4 +1,4 @@
-//! Input columns of bytes, text and lists of headers, in each of Arrow's layouts, read without a copy.
+//! Input columns of bytes, text and lists of headers, read without a copy in each of Arrow's layouts.
 
 use std::ops::Range;
 use std::slice;
@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
 
-/// One body for arrays of several layouts.
+/// Shared code for arrays of several layouts.
 macro_rules! match_layout {
     ($value:expr, $input:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
         match $value { $($input::$layout($array) => $body),* }
@@ -47,7 +47,7 @@ impl<'a> Bytes<'a> {
         match_layout!(self, Bytes::{Small, Large, View}, array => array.is_valid(row).then(|| array.value(row)))
     }
 
-    /// A cursor over a value that is not null.
+    /// Returns a cursor over a non-null value.
     #[inline(always)] // Called once per row of every block.
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
@@ -87,13 +87,14 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Number of bytes of the values from a row on, an estimate of the size of an output that is made from them.
+    /// Number of bytes of the values from a row on, which estimates the size of an output built from them.
     pub fn len_from(self, row: usize) -> usize {
         match self {
             Bytes::Small(array) => span(&array.value_offsets()[row..]),
             Bytes::Large(array) => span(&array.value_offsets()[row..]),
             Bytes::View(array) => {
-                // Null views may have any length, and views may share bytes, so that the buffers bound the sum.
+                // Null views may have any length, and views may share bytes, so the sum is limited to the size of the
+                // buffers.
                 let views = &array.views()[row..];
                 let lengths =
                     views.iter().map(|view| ByteView::from(*view).length as usize).fold(0, usize::saturating_add);
@@ -104,7 +105,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A cursor over a value in the buffer of its view, or in the buffer of views. Kernels need bytes after a value.
+/// Returns a cursor over a value in its data buffer, or in the buffer of views. Kernels need readable bytes after a
+/// value.
 #[inline(always)]
 fn view_cursor(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
     let ByteView { length, buffer_index, offset, .. } = ByteView::from(array.views()[row]);
@@ -183,7 +185,7 @@ impl<'a> ListInput<'a> {
         match_layout!(self, ListInput::{Small, Large}, array => ends(array.value_offsets()))
     }
 
-    /// Fills a block with at most 64 of these rows, and returns how many were added.
+    /// Fills a block with at most 64 of these rows, and returns the number of added rows.
     pub fn fill(self, rows: Range<usize>, block: &mut kernel::lists::ListBlock<'_>) -> usize {
         let rows = rows.start..rows.end.min(rows.start + ROWS);
         let is_null =

@@ -31,7 +31,7 @@ use crate::interrupt;
 /// Number of rows between two checks for an interrupt.
 const ROWS: usize = 256;
 
-/// Returns a line for each row: an object of its columns.
+/// Returns a line for each row: a JSON object of its columns.
 pub fn json_lines(rows: &StructArray, options: JsonOptions) -> Result<Vec<u8>, Error> {
     let writer = Node::of(rows, options)?;
     let mut out = Buffer { bytes: Vec::new(), options };
@@ -51,7 +51,7 @@ type WriteNumber<'a> = Box<dyn Fn(usize, &mut Buffer) + 'a>;
 /// Returns the time of a row; `None` if it is null.
 type ReadTime<'a> = Box<dyn Fn(usize) -> Option<i64> + 'a>;
 
-/// A column, by the way in which its values are written.
+/// Column, by how its values are written.
 enum Node<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -239,7 +239,7 @@ fn time(array: &dyn Array, unit: TimeUnit, is_utc: bool) -> Node<'_> {
 }
 
 impl<'a> HeaderNode<'a> {
-    /// `None` if the struct has other fields than a key, a value of bytes, and their types.
+    /// Returns `None` if the struct has fields other than a key, a binary value, and their types.
     fn of(array: &'a StructArray, options: JsonOptions) -> Result<Option<Self>, Error> {
         let types = |name| array.column_by_name(name).and_then(|column| Texts::of(column));
         let (Some(key), Some(value)) = (array.column_by_name("key"), array.column_by_name("value")) else {

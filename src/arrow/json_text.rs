@@ -11,7 +11,7 @@ use crate::memory;
 use crate::value::{ByteOrder, Value, read_bytes};
 use crate::value_type::{Scalar, ValueType};
 
-/// Options of times and text.
+/// Options for times and text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JsonOptions {
     /// Whether times are milliseconds since 1970, instead of ISO 8601.
@@ -23,10 +23,10 @@ pub struct JsonOptions {
 /// Largest integer up to which all integers are exact as doubles, which most JSON readers use for numbers.
 const MAX_EXACT: u128 = (1 << 53) - 1;
 
-/// Maximum number of characters of a number, a time or an escape.
+/// Maximum length of a number, a time or an escape.
 const MAX_NUMBER: usize = 64;
 
-/// Unit of a column of times, and whether it has a time zone, so that its values are in UTC.
+/// Unit of a column of times, and whether the column has a time zone, so that its values are in UTC.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     pub per_second: i64,
@@ -96,7 +96,7 @@ impl Buffer {
         self.raw(if clock.is_utc { b"Z\"" } else { b"\"" });
     }
 
-    /// Writes a date from days since 1970; days outside of the calendar are written as a number.
+    /// Writes a date from days since 1970; days outside of the calendar are written as numbers.
     pub fn date(&mut self, days: i32) {
         match NaiveDate::from_epoch_days(days) {
             Some(date) => self.display(format_args!("\"{:04}-{:02}-{:02}\"", date.year(), date.month(), date.day())),
@@ -104,8 +104,8 @@ impl Buffer {
         }
     }
 
-    /// Writes milliseconds since 1970, with decimals for units below a millisecond. A double keeps all digits if it can
-    /// hold twice the number of units.
+    /// Writes milliseconds since 1970, with decimals for smaller units. A double preserves all digits if it can hold
+    /// twice the number of units.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {
@@ -240,7 +240,7 @@ fn not_finite(number: f64) -> &'static [u8] {
 }
 
 /// The bytes as text, if they are UTF-8 without control characters, except tabs and line breaks. Binary numbers mostly
-/// have control characters, so that the numbers of a column look alike.
+/// contain control characters, so that all numbers of a column look alike.
 #[inline]
 fn text_of(bytes: &[u8]) -> Option<&str> {
     let visible = |byte: u8| (byte >= b' ') & (byte != 0x7f) | matches!(byte, b'\t' | b'\n' | b'\r');
@@ -248,7 +248,7 @@ fn text_of(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok().filter(|_| is_visible)
 }
 
-/// Whether bytes are ASCII that needs no escapes. It checks eight bytes at a time.
+/// Whether bytes are ASCII that needs no escapes, tested for eight bytes at a time.
 #[inline]
 fn is_plain(bytes: &[u8]) -> bool {
     let (words, tail) = bytes.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! [`Lists`]: the offsets of a growing list column.
+//! [`Lists`]: offsets of a growing list column.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::kernel::buffer::{Progress, extend_ends};
 use crate::memory;
 use crate::number::offset;
 
-/// Ends of the lists in their elements, after a first offset of 0.
+/// End of each list among the elements, after a first offset of 0.
 pub struct Lists(pub Vec<i32>);
 
 impl Default for Lists {
@@ -45,7 +45,7 @@ impl Lists {
         self.0.last().map_or(0, |end| *end as usize)
     }
 
-    /// Appends the lists of another column. Its elements are appended after `elements` others.
+    /// Appends the lists of another column, whose elements follow `elements` others.
     pub fn extend(&mut self, other: &Self, elements: usize, progress: Progress) {
         extend_ends(&mut self.0, &other.0, offset(elements), progress);
     }

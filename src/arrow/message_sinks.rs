@@ -1,4 +1,4 @@
-//! [`MessageSinks`]: the columns of messages and of their headers, and the operands of the filter.
+//! [`MessageSinks`]: columns of messages and of their headers, and operands of the filter.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use crate::memory;
 use crate::traits::{FieldValue, Info, MessageFields, Presence};
 
 pub(super) struct MessageSinks {
-    /// Row of the input of each message.
+    /// Input row of each message.
     rows: Vec<i64>,
-    /// Current row of the input.
+    /// Current input row.
     pub row: i64,
     list: ListSink,
     select: SelectSink,
@@ -78,7 +78,7 @@ impl MessageSinks {
         }
     }
 
-    /// Whether the filter rejects a message because of its fields.
+    /// Whether the filter rejects a message by its fields.
     pub fn excludes(&mut self, fields: &[FieldValue<'_>]) -> bool {
         let Some(filter) = &mut self.filter else { return false };
         // Operands of the previous message may still be present.
@@ -184,7 +184,7 @@ impl MessageSinks {
         (truth, scanned, is_listed)
     }
 
-    /// The columns of the sinks, the row first, and those of selected headers.
+    /// Columns of the sinks, the row first, and those of selected headers.
     pub fn finish(self) -> (Vec<ArrayRef>, Vec<ArrayRef>) {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
         columns.extend(self.list.finish().0);

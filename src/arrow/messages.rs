@@ -1,4 +1,4 @@
-//! [`Messages`] expands batches to a row for each message, with its fields, its headers and typed columns of headers.
+//! [`Messages`] expands batches to one row per message, with its fields, its headers and typed columns of headers.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -33,7 +33,7 @@ use crate::traits::{
 /// Name of the column with the input row of a message.
 const ROW: &str = "row";
 
-/// Maximum growth that is estimated from the batches so far, because later batches may differ from them.
+/// Maximum growth factor that is estimated from previous batches, because later ones may differ.
 const MAX_GROWTH: usize = 16;
 
 /// Operation from batches to messages.
@@ -45,7 +45,7 @@ pub struct Messages {
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Condition on the messages that are returned; `None` for all.
+    /// Condition on the returned messages; `None` for all.
     pub filter: Option<Arc<Filter>>,
 }
 
@@ -54,7 +54,7 @@ impl Messages {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
-    /// The columns of the sinks, the row first, and the indexes of the requested columns among them.
+    /// Columns of the sinks, the row first, and the indexes of the requested columns among them.
     fn column_indexes(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields(format, self.options.text_keys));
@@ -118,7 +118,7 @@ impl Operation for Messages {
 }
 
 impl Messages {
-    /// Creates the output. A batch whose messages did not all fit is left for the next chunk.
+    /// Builds the output. A batch whose messages did not all fit is left for the next chunk.
     fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
         let Rows { sink, report_columns, until, .. } = rows;
         let (produced, selected) = sink.finish();
@@ -139,20 +139,20 @@ const MAX_PART: usize = 1 << 20;
 /// one after another, so that threads do not multiply the memory of compressed batches.
 const MIN_DECOMPRESSED: usize = 8 << 20;
 
-/// A share of the limit of decompressed bytes, for a run whose values another run can read with the whole limit.
+/// Share of the limit of decompressed bytes, for a run whose values another run can read with the whole limit.
 #[derive(Clone, Copy)]
 struct Share {
     left: usize,
-    /// Whether the limit is for all values together, whose messages are kept until they are appended, not for each
-    /// value.
+    /// Whether the limit applies to all values together, whose messages are kept until they are appended, rather than
+    /// to each value.
     is_of_all_values: bool,
 }
 
-/// The processing of a range of batches, up to `reader.rows.until`.
+/// Processing of a range of batches, up to `reader.rows.until`.
 struct BatchRun<'v, 'a, B: BatchFormat> {
     batches: Bytes<'a>,
     range: Range<usize>,
-    /// Number of messages of the batches that were read to their end.
+    /// Number of messages of completely read batches.
     count: usize,
     reader: BatchReader<'v, B>,
     held: Held<'a, B>,
@@ -217,7 +217,7 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
     }
 }
 
-/// Messages of one lifetime whose headers kernels have not yet read, and memory for reading them.
+/// Messages of one lifetime whose headers are not yet read by kernels, and memory for reading them.
 struct Held<'a, B: BatchFormat> {
     block: MessageBlock<'a, B>,
     /// Messages that the filter has not yet read.
@@ -304,7 +304,7 @@ struct BatchReader<'v, B: BatchFormat> {
     operation: &'v Messages,
     plan: &'v Plan,
     rows: Rows<MessageSinks>,
-    /// Current row of the input, as errors number it.
+    /// Current input row, as numbered in errors.
     row: usize,
     progress: Progress,
     ended: Option<End>,
@@ -357,7 +357,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         if self.operation.on_error == OnError::Raise { log } else { log.without_numbers() }
     }
 
-    /// Keeps the reason if reading ends.
+    /// Stores the reason if reading ends.
     fn note(&mut self, row: Result<RowEnd, Error>) -> Result {
         self.ended = match row {
             Ok(RowEnd::Appended | RowEnd::Excluded) => return Ok(()),
@@ -368,13 +368,13 @@ impl<B: BatchFormat> BatchReader<'_, B> {
     }
 
     /// Appends a row for an unreadable message, or for the unreadable rest of a batch. Its fields are unknown, so that
-    /// only a filter that selects nulls selects it. Its errors are never dropped silently.
+    /// only a filter that accepts nulls selects it. Its errors are never dropped silently.
     fn append_unreadable<'a>(&mut self, found: &mut MessageFound<'a>, errors: Vec<ErrorDetail>) -> Result {
         let ended = self.rows.append_unreadable_row(self.plan, self.row, found, errors);
         self.note(ended)
     }
 
-    /// Keeps a message of this many bytes for the kernels; false if it needs the slow path.
+    /// Keeps a message of `len` bytes for the kernels; false if it needs the slow path.
     #[inline(always)]
     fn keep<'a>(
         &mut self,
@@ -405,7 +405,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         Ok(true)
     }
 
-    /// Appends the messages that were kept, by kernels or by the slow path.
+    /// Appends the kept messages, by kernels or by the slow path.
     #[inline(never)]
     fn read_held(&mut self, held: &mut Held<'_, B>) -> Result {
         if self.ended.is_none() && interrupt::is_requested() {
@@ -421,7 +421,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         if self.ended.is_some() { Err(Stop) } else { Ok(()) }
     }
 
-    /// Appends the messages that the filter selects. Of the others, only the operands of the filter are read.
+    /// Appends the messages that the filter selects. Of other messages, only the operands of the filter are read.
     fn append_selected(&mut self, held: &mut Held<'_, B>) -> Result {
         let limits = self.block_limits();
         let Held { block, rest, found } = held;
@@ -491,7 +491,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         self.append_message(found, block.fields[index], Some(block.headers[index]), &mut log)
     }
 
-    /// Appends a message without kernels, after the messages that were kept for them.
+    /// Appends a message without kernels, after the messages kept for them.
     #[inline(never)]
     fn append_after_held<'a>(
         &mut self,
@@ -570,7 +570,7 @@ impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
     }
 
     fn flush<'a>(&mut self, held: &mut Held<'a, B>) {
-        // A failure is kept in `ended`, and the next message stops.
+        // The reason is in `ended`, and the next message stops.
         let _ = self.read_held(held);
     }
 

@@ -62,7 +62,7 @@ use run::{Plan, Rows, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
 
-/// The column to which an operation is applied, and the first row.
+/// Input column of an operation, and the first row.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     column: &'a dyn Array,
@@ -115,7 +115,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Result of an operation. It ends before row `until` if an output column was full.
+/// Result of an operation, which ends before row `until` if an output column was full.
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
@@ -151,7 +151,7 @@ impl Output {
     }
 }
 
-/// An operation on columns, whose output type is known before any row is read.
+/// Operation on columns, whose output type is known before any row is read.
 pub trait Operation {
     /// Direction of the error of a result that is too large.
     const DIRECTION: Direction = Direction::Decode;
@@ -177,7 +177,7 @@ pub trait Operation {
     }
 }
 
-/// An operation on a column, chosen at run time.
+/// Operation on a column, chosen at run time.
 pub trait Work: Send + Sync {
     /// Direction and format of the error of a result that is too large.
     fn error_context(&self) -> (Direction, &'static str);
@@ -330,7 +330,7 @@ impl Operation for Convert {
     }
 }
 
-/// The part of convert that is generic over the target.
+/// Part of convert that is generic over the target.
 struct ConvertInto<'a> {
     operation: &'a Convert,
     messages: Bytes<'a>,
@@ -443,7 +443,7 @@ impl Operation for Select {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         check_keys(&self.selections, &E::INFO)?;
         match ListInput::of(input.column) {
-            // Typed values in lists are bits in big-endian order.
+            // Typed values in lists are big-endian bytes.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
                 self.run_rows(&rows, input, &E::INFO, ByteOrder::Big)

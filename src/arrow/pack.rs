@@ -39,8 +39,8 @@ use crate::value_type::{Scalar, ValueType};
 /// How a column of the input becomes headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackedColumn {
-    /// A header for each value, or for each element of a list. With `split`, a list becomes one header, whose elements
-    /// are separated by this text.
+    /// A header for each value, or for each element of a list. With `split`, a list becomes one header, with its
+    /// elements separated by this text.
     Values { key: RequestedKey, type_: Type, lists: bool, split: Option<Vec<u8>> },
     /// Lists of headers, which are copied.
     Headers,
@@ -51,9 +51,9 @@ pub enum PackedColumn {
 pub struct Pack {
     /// Conversion of each field of the struct.
     pub columns: Vec<PackedColumn>,
-    /// Whether nulls become no headers, instead of headers that are null.
+    /// Whether nulls become no headers, instead of null headers.
     pub skips_nulls: bool,
-    /// Whether digits of times and decimals beyond those of a type are cut off, instead of being errors.
+    /// Whether excess digits of times and decimals are cut off, instead of being errors.
     pub truncates: bool,
 }
 
@@ -107,7 +107,7 @@ impl Pack {
             carries_nulls: format.constraints.nulls,
         };
         let plan = input.plan(format.name, Direction::Encode, OnError::Raise, Limits::DEFAULT);
-        // Typed values are bits in big-endian order.
+        // Typed values are big-endian bytes.
         let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
         let make = || Ok(ListSink::new(&lists, false, None));
         let Rows { sink, report_columns, until, .. } = run(&rows, input.from, &plan, &make)?;
@@ -116,7 +116,7 @@ impl Pack {
     }
 }
 
-/// The type that a format stores with values of a type, if it stores types.
+/// Type that a typed format stores with values of a type.
 fn stored_type(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
     if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
@@ -141,7 +141,7 @@ fn stored_type(type_: Type, format: &Info) -> Result<Option<ValueType>, String> 
 struct EncodedColumn<'a> {
     value_type: Option<ValueType>,
     values: BinaryValues,
-    /// Nulls, including the values in lists that are null.
+    /// Nulls, including the values in null lists.
     nulls: Option<NullBuffer>,
     /// The lists of the values, if the column has lists.
     lists: Option<ListInput<'a>>,
@@ -151,7 +151,7 @@ struct EncodedColumn<'a> {
 }
 
 impl<'a> EncodedColumn<'a> {
-    /// Joins the elements of each list by a separator.
+    /// Joins the elements of each list with a separator.
     fn join(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
@@ -211,7 +211,7 @@ impl<'a> EncodedColumn<'a> {
     }
 }
 
-/// The nulls of values. Values in lists that are null are null, too.
+/// Nulls of values. Values in null lists are null, too.
 fn nulls_of(values: &dyn Array, lists: Option<ListInput<'_>>) -> Option<NullBuffer> {
     let Some(lists) = lists.filter(|lists| lists.array().null_count() > 0) else { return values.nulls().cloned() };
     memory::probe(values.len() / 4);
@@ -261,7 +261,7 @@ fn encode<'a>(
     let array: &dyn Array = lists.map_or(column, |lists| lists.values().as_ref());
     let range = lists.map_or(0..array.len(), ListInput::element_range);
     let value_type = stored_type(type_, format).map_err(Failed::Type)?;
-    // A format with types has one encoding for each type. There, a UUID is bytes in the requested order, as are bytes
+    // A typed format has one encoding for each type. In it, a UUID is bytes in the requested order, and so are bytes
     // that are written as text.
     let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || type_.base.is_some();
     let encoding = match type_.coding {
@@ -456,7 +456,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Writes the text of each value that is not null.
+    /// Writes the text of each non-null value.
     fn texts(
         &mut self,
         range: Range<usize>,
@@ -471,7 +471,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Numbers of a column of times, and their unit.
+    /// Numbers in a column of times, and their unit.
     fn ticks(&self, array: &dyn Array) -> Result<(ScalarBuffer<i64>, Unit), Failed> {
         let unit = match array.data_type() {
             DataType::Timestamp(_, None) => return Err(self.without_zone()),
@@ -503,7 +503,7 @@ impl ValueWriter {
         })
     }
 
-    /// Writes the last `width` bytes of each value. `bits` is called only for values that are not null.
+    /// Writes the last `width` bytes of each value. `bits` is called only for non-null values.
     fn each(
         &mut self,
         range: Range<usize>,
@@ -541,7 +541,7 @@ where
     Box::new(|index| i128::try_from(numbers.value(index)).unwrap_or_default())
 }
 
-/// Rejects a time with more digits than its type has.
+/// Rejects a time with more digits than its type holds.
 fn check_rest(has_rest: bool, type_: Type) -> Result<(), Box<InvalidValue>> {
     match has_rest {
         true => Err(invalid(Code::OutOfRange, || {

@@ -1,4 +1,4 @@
-//! [`Produce`] makes the record batches that a producer sends, from columns.
+//! [`Produce`] converts columns to the record batches that a producer sends.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -16,40 +16,40 @@ use crate::memory;
 use crate::number::position;
 use crate::traits::BatchFormat;
 
-/// Headers of a record without headers, which the format `kafka` has as no bytes, too.
+/// Headers of a record without headers, which the format `kafka` also writes as no bytes.
 const NO_HEADERS: &[u8] = &[0];
 
-/// Records without a key that follow one another go to one partition, so that batches are large.
+/// Number of consecutive records without a key that go to the same partition, so that batches are large.
 const KEYLESS_RUN: usize = 1000;
 
-/// Largest length of a record, which fits 31 bits with its batch.
+/// Maximum length of a record, which fits 31 bits together with its batch.
 const MAX_RECORD: usize = 1 << 30;
 
 /// Number of rows between two checks for an interrupt.
 const ROWS: usize = 256;
 
-/// How records are divided into batches.
+/// Options for dividing records into batches.
 #[derive(Debug, Clone, Copy)]
 pub struct Produce {
     /// Number of partitions of the topic.
     pub partitions: u32,
     pub partitioner: Partitioner,
-    /// Partition of the first record that may go to any.
+    /// Partition of the first record that may go to any partition.
     pub keyless: u32,
     pub codec: Codec,
     pub level: Option<i32>,
-    /// Length of a batch before compression. A larger record has a batch of its own.
+    /// Length of a batch before compression. A larger record gets a separate batch.
     pub batch_bytes: usize,
     pub batch_rows: usize,
-    /// Largest length of a record.
+    /// Maximum length of a record.
     pub record_bytes: usize,
 }
 
-/// A batch of rows of one partition, in their order.
+/// Batch of rows of one partition, in order.
 pub struct ProducedBatch {
     pub partition: i32,
     pub rows: Vec<i32>,
-    /// `None` if the only row is too large, or of a partition that the topic lacks.
+    /// `None` if the only row is too large, or of a missing partition.
     pub bytes: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! [`RowSource`]: the inputs of operations as rows, which are serialized messages, lists of headers, or structs.
+//! [`RowSource`]: inputs of operations as rows, which are serialized messages, lists of headers, or structs.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -43,12 +43,12 @@ use crate::value_type::ValueType;
 pub trait RowSource<'a, S: RowSink<'a>>: Sync {
     fn column(&self) -> &'a dyn Array;
 
-    /// The rows without a message.
+    /// Validity of rows, in which rows without a message are null.
     fn nulls(&self) -> Option<&'a NullBuffer> {
         self.column().nulls()
     }
 
-    /// Lets the sink append some of these rows at once; `None` if this source and sink never can.
+    /// Lets the sink append some of these rows at once; `None` if this source and sink never support it.
     fn append(&self, _buffers: &mut Buffers<'a>, _next: Next, _to: &mut Row<'_, 'a, S>) -> Option<Appended> {
         None
     }
@@ -65,7 +65,7 @@ pub struct Buffers<'a> {
     message: GatheredMessage<'a>,
 }
 
-/// Number of rows that a sink was offered at once, and number of those that it appended. The next row has to be parsed.
+/// Number of rows offered to a sink at once, and number of those that it appended. The next row must be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     pub offered: usize,
@@ -78,7 +78,7 @@ impl Appended {
 
 /// The next rows of a run.
 pub struct Next {
-    /// At most as many rows as a block holds.
+    /// At most the number of rows in a block.
     pub rows: Range<usize>,
     /// Maximum offset of an output column.
     pub max_offset: usize,
@@ -123,7 +123,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
                 if len > room || !block.rows().is_empty() {
                     break;
                 }
-                // A large message gets a block of its own.
+                // A large message gets a separate block.
                 left = len;
             }
             let Ok(opened) = open_checked::<E, _>(data, self.options, &mut FailFast::new(OnLoss::Raise)) else { break };
@@ -198,16 +198,16 @@ pub struct ConvertedRows<'a, F> {
     target: PhantomData<fn() -> F>,
 }
 
-/// The bytes of headers, if kernels can read them. Of the options, only `strict_types` matters: a row that is valid
-/// only with `lenient` is irregular.
+/// Bytes of headers, if kernels can read them. Of the options, only `strict_types` matters: a row that is valid only
+/// with `lenient` is irregular.
 #[inline(always)]
 pub(super) fn regular_span<'a, L: WireLayout>(headers: Cursor<'a>, options: ReadOptions) -> Option<kernel::Span<'a>> {
     let span = headers.span()?;
     (!options.strict_types || has_named_types::<L>(span, options.limits.headers)).then_some(span)
 }
 
-/// Fills a block with messages that have only headers, up to the first that kernels cannot read. With `takes_nulls`, rows
-/// without a message are part of the block.
+/// Fills a block with messages that only have headers, up to the first that kernels cannot read. With `takes_nulls`,
+/// rows without a message are part of the block.
 #[inline(never)]
 pub(super) fn fill_block<'a, L: WireLayout>(
     block: &mut kernel::RowBlock<'a>,
@@ -298,7 +298,7 @@ enum KeyColumn<'a> {
 }
 
 impl<'a> KeyColumn<'a> {
-    /// Finds the keys of a format with this form; typed keys may also be given as text.
+    /// Finds the keys of a format with this form; typed keys may also be text.
     fn of(elements: &'a StructArray, form: KeyForm) -> Option<Self> {
         let key = elements.column_by_name("key")?;
         match (form, elements.column_by_name("key_type")) {
@@ -309,7 +309,7 @@ impl<'a> KeyColumn<'a> {
         }
     }
 
-    /// The columns of headers for kernels; `None` if they have other types than kernels read, or a key is null.
+    /// Columns of headers for kernels; `None` if kernels do not read their types, or a key is null.
     fn kernel_columns(
         self,
         types: Option<Texts<'a>>,
@@ -349,7 +349,7 @@ fn bits(nulls: &NullBuffer) -> Bits<'_> {
     Bits { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
-/// Rows that are lists of headers, which are structs.
+/// Rows that are lists of header structs.
 pub struct ListRows<'a> {
     array: &'a dyn Array,
     lists: ListInput<'a>,
@@ -359,12 +359,12 @@ pub struct ListRows<'a> {
     values: Bytes<'a>,
     /// The columns of all headers, if kernels can read their types.
     columns: Option<Columns<'a>>,
-    /// Message of the error for a key that is null.
+    /// Message of the error for a null key.
     no_key: &'static str,
 }
 
 impl<'a> ListRows<'a> {
-    /// Finds keys, types and values by their names; errors name the type `expected`.
+    /// Finds keys, types and values by their names; errors contain the type `expected`.
     pub fn new(array: &'a dyn Array, keys: KeyForm, expected: &DataType) -> Result<Self, Error> {
         let mismatch = || schema::mismatch(expected, array.data_type());
         let lists = ListInput::of(array).ok_or_else(mismatch)?;
@@ -402,7 +402,7 @@ impl<'a> ListRows<'a> {
                 continue;
             }
             let Some(key_parts) = get(element, log)? else { continue };
-            // The header is created in place, because passing a key through memory costs more than finding it.
+            // The header is built in place, because passing a key through memory costs more than finding it.
             let mut header = Header {
                 index,
                 key: key(key_parts),
@@ -611,5 +611,5 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for StructRows<'a> {
     }
 }
 
-/// Maximum number of fields of a message, which no format exceeds.
+/// Maximum number of fields of a message in all formats.
 const MAX_FIELDS: usize = 16;

@@ -28,7 +28,7 @@ const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
-    /// The format of errors in writing a row, if it is not the format that is read.
+    /// Format of errors in writing a row, if it differs from the format that is read.
     pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,
@@ -42,17 +42,17 @@ pub struct Plan {
     pub max_reports: usize,
 }
 
-/// Rows that were appended to a sink, with their errors and losses.
+/// Rows appended to a sink, with their errors and losses.
 pub struct Rows<S> {
     pub sink: S,
     /// Number of rows of the sink before the current one.
     mark: usize,
     pub report_columns: ReportColumns,
-    /// The row of the input before which they end, because an output column was full or the input has no more rows.
+    /// Input row before which they end, because an output column was full or the input has no more rows.
     pub until: usize,
 }
 
-/// Parses a row into a sink. It is called again, with another log, for a row with errors.
+/// Function that parses a row into a sink. It is called again, with another log, for a row with errors.
 pub type ParseRow<'p, 'a, S> = dyn FnMut(EitherLog<'_>, &mut Row<'_, 'a, S>) -> Parsed + 'p;
 
 /// Outcome of appending a row.
@@ -142,7 +142,7 @@ impl<S> Rows<S> {
             };
             log.enter_header(None);
             let is_readable = log.errors().is_empty();
-            // A message that was read only in part is not written.
+            // A partially read message is not written.
             let ended = match plan.target {
                 Some(_) if !is_readable => Err(Stop),
                 _ => self.sink.end_row(found, headers, log),
@@ -168,7 +168,7 @@ impl<S> Rows<S> {
         })
     }
 
-    /// Appends a row that could not be read at all.
+    /// Appends a row that is entirely unreadable.
     #[cold]
     pub fn append_unreadable_row<'a>(
         &mut self,
@@ -295,7 +295,7 @@ pub fn run<'a, S: RowSink<'a>>(
     Ok(share(all, plan, PART_ROWS, whole, part)?.rows)
 }
 
-/// The processing of a range of the input, to which the rows of the next range can be appended.
+/// Processing of a range of the input, to which the rows of the next range can be appended.
 pub trait RangeRun<'a, S: RowSink<'a>> {
     fn rows(&self) -> &Rows<S>;
 
@@ -308,7 +308,7 @@ pub trait RangeRun<'a, S: RowSink<'a>> {
     fn append(&mut self, next: Rows<S>);
 }
 
-/// Shares a range among the threads of a plan. Runs that `make` returns process parts of `sizes` rows. `whole` appends
+/// Shares a range among the threads of a plan. Runs created by `make` process parts of `sizes` rows. `whole` appends
 /// these parts, or processes a part itself if it cannot append it.
 pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
     all: Range<usize>,
@@ -341,7 +341,7 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
     Ok(whole)
 }
 
-/// The processing of a range of rows, up to `rows.until`.
+/// Processing of a range of rows, up to `rows.until`.
 struct RowRun<'r, 'a, S: RowSink<'a>> {
     source: &'r dyn RowSource<'a, S>,
     plan: &'r Plan,
@@ -365,7 +365,7 @@ impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
         RowRun { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
     }
 
-    /// Lets the sink append a block of rows; returns false if the next row has to be parsed.
+    /// Lets the sink append a block of rows; returns false if the next row must be parsed.
     #[inline]
     fn append_block(&mut self, end: usize) -> bool {
         let rows = self.rows.until..end.min(self.rows.until + self.step);

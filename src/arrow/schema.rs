@@ -22,7 +22,7 @@ pub fn list_of(data_type: DataType) -> DataType {
     DataType::List(nullable("element", data_type))
 }
 
-/// The fields of a header; `text_keys`: typed keys are text.
+/// Fields of a header; `text_keys`: typed keys are text.
 pub fn header_fields(format: &Info, text_keys: bool) -> Fields {
     let mut fields = match format.keys {
         KeyForm::Int => vec![nullable("key", DataType::Int32)],
@@ -65,7 +65,7 @@ pub fn field_type(field_type: FieldType) -> Option<DataType> {
         FieldType::Bool => DataType::Boolean,
         FieldType::Int8 => DataType::Int8,
         FieldType::Int64 | FieldType::Natural => DataType::Int64,
-        // The only type of Spark for unsigned 64-bit numbers.
+        // Spark's only type for unsigned 64-bit numbers.
         FieldType::Uint64 => Scalar::Uint64.arrow(Dialect::Spark),
         FieldType::Text => DataType::Utf8,
         FieldType::Binary | FieldType::Id => DataType::Binary,
@@ -168,7 +168,7 @@ pub fn type_name(data_type: &DataType) -> String {
             let field = |field: &FieldRef| format!("{}: {}", field.name(), type_name(field.data_type()));
             format!("union<{}>", fields.iter().map(|(_, member)| field(member)).collect::<Vec<_>>().join(", "))
         }
-        // Types without names of fields.
+        // Types without field names.
         other => other.to_string().to_lowercase(),
     }
 }

@@ -34,7 +34,7 @@ const FEW_SLOTS: usize = 16;
 /// Maximum number of output bytes per input byte: a UUID of 16 bytes becomes text of 36.
 const MAX_GROWTH: usize = 3;
 
-/// Which of several headers with the same key is selected.
+/// Policy for selecting one of several headers with the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     Last,
@@ -49,17 +49,17 @@ pub struct Selection {
     pub output: String,
     pub key: RequestedKey,
     pub type_: Type,
-    /// Types that are tried, in order, for a value that is not of the first type.
+    /// Types that are tried, in order, for a value that does not have the first type.
     pub others: Vec<Type>,
     pub repeat: Repeat,
     pub required: bool,
-    /// Value of a message without the header.
+    /// Value for messages without the header.
     pub default: Option<DefaultValue>,
     /// With `Repeat::All`, the separator of the elements of a value.
     pub split: Option<Vec<u8>>,
 }
 
-/// The value of messages without a header, as text that a type reads.
+/// Default value of messages without a header, as text and the type that parses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefaultValue {
     pub type_: Type,
@@ -67,7 +67,7 @@ pub struct DefaultValue {
 }
 
 impl DefaultValue {
-    /// Reads the value. The text was checked when the selection was created.
+    /// Parses the value. The text was checked when the selection was created.
     fn value(&self, dialect: Dialect) -> Option<Value<'_>> {
         self.type_.read(&self.text, dialect).ok().flatten()
     }
@@ -96,7 +96,7 @@ impl Selection {
         common_type(&types, dialect).unwrap_or_else(|| self.type_.arrow(dialect))
     }
 
-    /// The dialect in which values are read, so that times of several units are all in microseconds.
+    /// Dialect in which values are read, so that times of several units are all in microseconds.
     fn dialect(&self, dialect: Dialect) -> Dialect {
         match self.values_type(dialect) {
             DataType::Timestamp(TimeUnit::Microsecond, _) => Dialect::Spark,
@@ -151,15 +151,16 @@ impl Found<'_> {
 /// Typed columns as they grow.
 pub(crate) struct SelectSink {
     slots: Vec<Slot>,
-    /// The requested keys for kernels, slot by slot; `None` if there are too many, or headers of all keys are selected.
+    /// Requested keys for kernels, slot by slot; `None` if there are too many, or headers of all keys are selected.
     keys: Option<KeySet>,
-    /// The slots of each key, if there are many.
+    /// Slots of each key, if there are many.
     slots_by_key: Option<SlotsByKey>,
     scratch: Scratch,
 }
 
 impl SelectSink {
-    /// `has_types`: values of the input have types. `views`: text and bytes become views of this input.
+    /// Creates the columns. `has_types`: values of the input have types. `views`: text and bytes become views of this
+    /// input.
     pub fn new(
         selections: &[Selection],
         dialect: Dialect,
@@ -189,7 +190,7 @@ impl SelectSink {
         SelectSink { slots, keys, slots_by_key, scratch: Scratch::default() }
     }
 
-    /// Accepts only values of the requested type, and not of other types that fit it.
+    /// Accepts only values of the requested type, and rejects other types even if they fit.
     pub fn strict(mut self, is_strict: bool) -> Self {
         self.slots.iter_mut().for_each(|slot| slot.is_strict = is_strict);
         self
@@ -207,8 +208,8 @@ impl SelectSink {
         &self.slots[index].column
     }
 
-    /// Appends the values that a kernel collects, up to the first row with a value that is not of its type; returns the
-    /// number of rows that were appended.
+    /// Appends the values that a kernel collects, up to the first row with a value of another type; returns the number
+    /// of appended rows.
     pub fn append_read<'a>(
         &mut self,
         found: &mut Found<'a>,
@@ -237,7 +238,7 @@ impl SelectSink {
         done
     }
 
-    /// Runs work that sets the index of the current slot, whose column is named if memory is refused.
+    /// Runs work that sets the index of the current slot, whose column is named if memory cannot be allocated.
     #[inline(always)]
     fn name_refusals<T>(&mut self, work: impl FnOnce(&mut [Slot], &mut usize) -> T) -> T {
         let (slots, mut current) = (&mut self.slots[..], 0);

@@ -1,5 +1,5 @@
-//! [`plain`] converts columns of headers in other shapes to lists of keys and values: maps, text values, binary keys,
-//! other names of fields, dictionaries, list views, and lists of alternating keys and values.
+//! [`plain`] converts header columns of other shapes to lists of keys and values: maps, text values, binary keys, other
+//! field names, dictionaries, list views, and lists of alternating keys and values.
 //!
 //! Buffers are shared, except those of dictionaries, list views and alternating lists, whose values are copied.
 
@@ -23,13 +23,13 @@ use crate::error::Error;
 use crate::number::position;
 use crate::traits::{Class, Info};
 
-/// Names of the fields of a key and of a value, in the order of the search.
+/// Field names of a key and of a value, in the order of the search.
 const NAMES: [(&str, &str); 3] = [("key", "value"), ("name", "value"), ("k", "v")];
 
-/// Maximum number of elements of a column that is made from a dictionary or list views.
+/// Maximum number of elements of a column built from a dictionary or list views.
 const MAX_ELEMENTS: usize = i32::MAX as usize;
 
-/// Converts a column to the shape that operations on a format read. A column of another shape is returned as it is.
+/// Converts a column to the shape that operations on a format read. A column of an unknown shape is returned unchanged.
 ///
 /// `drops_fields`: other fields of headers are ignored.
 pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<ArrayRef, Error> {
@@ -163,13 +163,13 @@ fn struct_with(
     StructArray::try_new(fields, columns, nulls.cloned()).map_err(malformed)
 }
 
-/// Name of the metadata with the reason why a key of a converted column may be null.
+/// Metadata key for the reason why a key of a converted column may be null.
 const REASON: &str = "letterhead: null key";
 
 const NOT_TEXT: &str = "the key is null, or not UTF-8";
 const NO_VALUE: &str = "the key is null, or has no value after it";
 
-/// Returns the reason why a key of a converted column may be null, if it is not only a null.
+/// Returns the reason why a key of a converted column may be null, apart from nulls in the input.
 pub fn why_null(field: &Field) -> Option<&'static str> {
     let reason = field.metadata().get(REASON)?;
     [NOT_TEXT, NO_VALUE].into_iter().find(|known| known == reason)

@@ -8,7 +8,7 @@ use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
-/// A sink of many rows, which can be truncated to an earlier number of rows.
+/// Sink of many rows, which can be truncated to an earlier number of rows.
 pub trait RowSink<'a>: Send {
     /// References to values of the current rows, whose memory is reused for other rows.
     type Found: Default;
@@ -58,7 +58,7 @@ pub trait RowSink<'a>: Send {
     }
 }
 
-/// A sink, and the values of the row that is parsed into it.
+/// Sink, and the values of the row being parsed into it.
 pub struct Row<'r, 'a, S: RowSink<'a>> {
     pub sink: &'r mut S,
     pub found: &'r mut S::Found,

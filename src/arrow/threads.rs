@@ -4,9 +4,8 @@
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
 //!              first      other     first  other
 //!
-//!   first thread   appends rows to the output, up to those of a part; appends the part; continues after it
-//!   other threads  produce parts from rows somewhat ahead of it
-//! ```
+//! Parts are copied soon after they were produced. The first thread repeats the rows of a part that failed or does not
+//! fit the output, so that errors, and the row at which an output is full, are the same as with one thread.
 //!
 //! Parts are copied soon after they were produced. The first thread repeats the rows of a part that failed or does not
 //! fit the output, so that errors, and the row at which an output is full, are the same as with one thread.
@@ -30,7 +29,7 @@ const WAITING: usize = 4;
 const STEPS: usize = 4;
 
 /// Calls `append` for ranges of the rows, in order, until it returns false or an error. Other threads call `make` for
-/// later ranges of `sizes` rows. The second argument of `append` is whether `make` has returned true for the range.
+/// later ranges of `sizes` rows. The second argument of `append` tells whether `make` returned true for the range.
 pub fn share(
     rows: Range<usize>,
     threads: usize,
@@ -72,8 +71,8 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
     threads > 1 && largest >= CHUNK_BYTES && largest.saturating_mul(threads) <= all + all / 4
 }
 
-/// Does the work on each item, the first on this thread and each other on a thread of its own. Items whose thread
-/// cannot be started, or panics, are left out.
+/// Does the work on each item, the first on this thread and each other on a separate thread. Items whose thread cannot
+/// be started, or panics, are skipped.
 #[cfg(feature = "python")]
 pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
@@ -97,7 +96,7 @@ struct Shared {
     max_claims: usize,
 }
 
-/// Ends the other threads when it is dropped, also after a panic.
+/// Ends the other threads when dropped, even after a panic.
 struct End<'s>(&'s Shared);
 
 impl Drop for End<'_> {
@@ -112,7 +111,7 @@ struct State {
     front: usize,
     /// First row after all claims.
     claimed: usize,
-    /// Parts that are in progress or were not yet appended, in the order of their rows.
+    /// Parts that are in progress or not yet appended, in the order of their rows.
     claims: VecDeque<Claim>,
     ended: bool,
 }
@@ -125,7 +124,7 @@ struct Claim {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics between two changes that belong together, so that the state is valid after a panic.
+        // No code panics between two related changes, so that the state is valid after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

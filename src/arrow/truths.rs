@@ -13,8 +13,9 @@ use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROW
 use crate::error::Error;
 use crate::memory;
 
-/// Evaluates a condition for each row; the result is null where it is unknown. `columns` holds the columns of the
-/// headers, then those of the fields; a test of a column that is `None` is unknown. Quantifiers apply to lists of headers.
+/// Evaluates a condition for each row; the result is null where it is unknown. `columns` contains the columns of the
+/// headers, then those of the fields; a test of a column that is `None` is unknown. Quantifiers apply to lists of
+/// headers.
 pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Result<BooleanArray, Error> {
     let headers = filter.selections.len();
     let fits = |column: &Option<ArrayRef>| column.as_ref().is_none_or(|column| column.len() == rows);
@@ -48,7 +49,7 @@ pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Res
 }
 
 impl Test {
-    /// The truth for all values of a column, 64 in each element.
+    /// Truths for all values of a column, with 64 values in each element.
     fn of_rows(&self, column: &dyn Array, quantifier: Option<Quantifier>) -> Result<Vec<Truth>, Error> {
         if column.is_empty() {
             return Ok(Vec::new());
@@ -81,7 +82,7 @@ impl Test {
         }
     }
 
-    /// The truth for each row of a dictionary. The cost depends on the number of rows, not on the number of values.
+    /// Truths for the rows of a dictionary. The cost depends on the number of rows, not on the number of values.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
         let (rows, values) = (column.len(), column.values());
         let null_truth = Truth::of_null(self, 1);
@@ -104,7 +105,7 @@ impl Test {
         self.of_parts((0..column.len()).map(|row| Some(column.values().slice(column.get_physical_index(row), 1))))
     }
 
-    /// The truth for columns of one row each, or for nulls.
+    /// Truths for columns of one row each, or for nulls.
     fn of_parts(&self, columns: impl Iterator<Item = Option<ArrayRef>>) -> Result<Vec<Truth>, Error> {
         let truths = columns.map(|column| match column {
             Some(column) => self.of_rows(&column, None).map(|truths| one(&truths, 0)),
@@ -236,7 +237,7 @@ fn one(truths: &[Truth], row: usize) -> Truth {
     Truth { yes: yes >> (row % ROWS) & 1, no: no >> (row % ROWS) & 1 }
 }
 
-/// Collects truths of one row each, 64 in an element.
+/// Collects truths of single rows, 64 in an element.
 fn collect_truths(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
     let mut out = vec![Truth::default(); rows.div_ceil(ROWS)];
     for (row, truth) in truths.enumerate() {

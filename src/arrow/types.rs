@@ -15,7 +15,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, read_fixed, uuid_digits};
 use crate::value_type::{Scalar, ValueType};
 
-/// The engine that reads a typed column. Spark lacks unsigned and 128-bit integers, and has times in microseconds.
+/// Engine that reads a typed column. Spark lacks unsigned and 128-bit integers, and has times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     #[default]
@@ -56,7 +56,7 @@ fn timestamp(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-/// Parses types that are separated by ` | ` and tried in this order. They must have a [`common_type`].
+/// Parses types separated by ` | `, which are tried in order. They must have a [`common_type`].
 pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     let types = text.split('|').map(|type_| Type::parse(type_.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
     let arrow = |type_: &Type| type_.arrow(Dialect::Spark);
@@ -69,8 +69,8 @@ pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     Ok((types[0], types[1..].to_vec()))
 }
 
-/// The Arrow type of a column for values of several types: the smallest integer or float type that holds all of them,
-/// or microseconds for times. `None` if no column can hold all of them.
+/// Arrow type of a column for values of several types: the smallest integer or float type that holds all of them, or
+/// microseconds for times. `None` if no column can hold all of them.
 pub fn common_type(types: &[Type], dialect: Dialect) -> Option<DataType> {
     let (first, others) = types.split_first()?;
     if others.iter().all(|other| other.arrow(dialect) == first.arrow(dialect)) {
@@ -112,7 +112,7 @@ impl Type {
         }
     }
 
-    /// Reads the bytes of a value; `None` is a null of AMQP or JSON.
+    /// Parses the bytes of a value; `None` is a null of AMQP or JSON.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         if let Some(base) = self.base {
@@ -139,7 +139,7 @@ impl Type {
         self.fit(value, dialect).map(Some)
     }
 
-    /// Reads the text of the bytes of a value. Errors within these bytes have no position in the text.
+    /// Parses a value from the text encoding of its bytes. Errors within these bytes have no position in the text.
     #[inline(never)]
     fn read_base<'a>(
         self,
@@ -197,7 +197,7 @@ impl Type {
         self.widen(read_bytes(stored, order, bytes)?, dialect)
     }
 
-    /// Returns a value of a type that [`Type::is_wider`] accepts as one of this type.
+    /// Converts a value of a type that [`Type::is_wider`] accepts to this type.
     fn widen(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<InvalidValue>> {
         let value = match (self.scalar, value) {
             (Scalar::Float64, Value::Float32(number)) => Value::Float64(number.into()),

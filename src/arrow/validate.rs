@@ -1,4 +1,4 @@
-//! [`ErrorsOnly`]: a sink that keeps no rows, for operations that only report errors.
+//! [`ErrorsOnly`]: a sink without rows, for operations that only report errors.
 
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::kernel::RowBlock;
@@ -9,7 +9,7 @@ use crate::kernel::scan::{self, Scratch};
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence};
 
-/// A sink that keeps no rows.
+/// Sink without rows.
 #[derive(Default)]
 pub struct ErrorsOnly(Scratch);
 

@@ -25,7 +25,7 @@ use std::io::{self, Read};
 
 use crate::memory;
 
-/// Compression codec. Its number is the one in the attributes of a message or a batch.
+/// Compression codec, numbered as in the attributes of a message or a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     None,
@@ -119,7 +119,7 @@ impl Codec {
     /// Every codec, in the order of their numbers.
     pub const ALL: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
 
-    /// The codec of a number, from which the caller has removed other attribute bits.
+    /// Codec of a number, after the caller has removed other attribute bits.
     pub fn from_attributes(bits: u8) -> Option<Codec> {
         Codec::ALL.get(usize::from(bits)).copied()
     }
@@ -144,7 +144,7 @@ impl Codec {
         CodecError::Corrupt(format!("the data is {0}, and the core was built without the feature {0}", self.name()))
     }
 
-    /// Error of an encoder, which has no known reason.
+    /// Error of an encoder, for which no reason is known.
     #[cold]
     fn unwritten(self) -> CodecError {
         CodecError::Corrupt(format!("the {} data could not be written", self.name()))
@@ -177,7 +177,7 @@ const CHUNK_LEN: usize = 16 * 1024;
 
 /// Decompressed content as it grows. Neither the content nor its memory exceeds the limit.
 struct Output<'b> {
-    /// The content, followed by unused bytes.
+    /// Content, followed by unused bytes.
     buffer: &'b mut Vec<u8>,
     len: usize,
     limit: usize,
@@ -213,7 +213,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Reads a decoder to its end, even if the limit is reached exactly, so that the end is verified too.
+    /// Reads a decoder to its end, even if the limit is reached exactly, so that the end is also verified.
     fn drain(&mut self, decoder: &mut impl Read, corrupt: impl FnOnce(io::Error) -> CodecError) -> Result {
         let mut chunk = [0; CHUNK_LEN];
         loop {

@@ -1,4 +1,4 @@
-//! The checksums of the formats, and the message about a mismatch.
+//! Checksums of the formats, and the message about a mismatch.
 
 use std::fmt::LowerHex;
 

@@ -7,7 +7,7 @@ use crate::memory;
 /// Bitmap over the values of a growing column, the first in the lowest bit of the first word. A bit is set unless the value
 /// is null.
 ///
-/// Bits after the last value are ones, so that appending values that are not null only increments the count.
+/// Bits after the last value are ones, so that appending non-null values only increments the count.
 #[derive(Default)]
 pub struct Validity {
     words: Vec<u64>,

@@ -18,7 +18,7 @@ pub const MAX_OFFSET: usize = i32::MAX as usize;
 pub struct BinaryValues {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
-    /// Number of values before the first whose end may be too large for an offset. That value has to be removed.
+    /// Number of values before the first whose end may be too large for an offset. That value must be removed.
     fitting: usize,
 }
 
@@ -46,7 +46,7 @@ pub unsafe trait Values {
     /// Truncates to this many values.
     fn truncate(&mut self, count: usize);
 
-    /// A writer that appends at most `count` values of at most `bytes` bytes together.
+    /// Returns a writer that appends at most `count` values of at most `bytes` bytes together.
     fn writer(&mut self, count: usize, bytes: usize, progress: Progress) -> Self::Writer<'_>;
 }
 
@@ -99,7 +99,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The estimated final length of an output with this length now: its share of the input, and a sixteenth more.
+    /// Estimated final length of an output of this length so far: based on the share of processed input, plus a
+    /// sixteenth.
     fn estimate(self, len: usize) -> usize {
         match self.bytes {
             0 => len,
@@ -107,7 +108,7 @@ impl Progress {
         }
     }
 
-    /// Reserves memory for `more` elements. If the vector has to grow, it grows to the estimated final length.
+    /// Reserves memory for `more` elements. If the vector must grow, it grows to the estimated final length.
     #[inline(always)]
     pub fn reserve<T>(self, out: &mut Vec<T>, more: usize) {
         if out.capacity() - out.len() < more {
@@ -120,7 +121,7 @@ impl Progress {
     fn grow<T>(self, out: &mut Vec<T>, more: usize) {
         let len = out.len();
         let rest = self.estimate(len).saturating_sub(len).saturating_add(more);
-        // Without memory for the estimate, there may be enough for `more` elements.
+        // If the estimate cannot be allocated, there may be memory for `more` elements.
         if rest < len / 8 || out.try_reserve_exact(rest).is_err() {
             memory::reserve(out, more);
         }
@@ -168,7 +169,7 @@ impl BinaryValues {
         memory::push(&mut self.offsets, offset(self.bytes.len()));
     }
 
-    /// Notes if the values after the first `before` have ends that are too large for an offset.
+    /// Notes whether values after the first `before` have ends that are too large for an offset.
     #[inline(always)]
     fn check_end(&mut self, before: usize) {
         if self.bytes.len() > MAX_OFFSET {
@@ -186,7 +187,7 @@ impl BinaryValues {
         memory::reserve_exact(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
-    /// Reserves memory for values. Buffers that have to grow, grow to the estimated final length.
+    /// Reserves memory for values. Buffers that must grow, grow to the estimated final length.
     #[inline(always)]
     pub fn reserve_rest(&mut self, count: usize, bytes: usize, progress: Progress) {
         progress.reserve(&mut self.offsets, count);
@@ -248,8 +249,8 @@ impl BinaryValues {
     }
 }
 
-/// Shrinks a vector that uses less than half of its memory. The standard library would abort the process if the allocator
-/// has to copy the elements and has no memory for that.
+/// Shrinks a vector that uses less than half of its memory. The standard library would abort the process if the
+/// allocator has to copy the elements and has no memory for the copy.
 pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
     let (len, capacity) = (elements.len(), elements.capacity());
     let Ok(layout) = Layout::array::<T>(capacity) else { return elements };
@@ -301,7 +302,7 @@ unsafe impl Values for BinaryValues {
     }
 }
 
-/// A growing column of text. Kernels validate the bytes that they append; other code can append only `str`.
+/// Growing column of text. Kernels validate the bytes that they append; other code can only append `str`.
 #[derive(Default)]
 pub struct Utf8<V>(pub(super) V);
 

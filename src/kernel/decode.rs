@@ -34,8 +34,8 @@ pub fn max_bytes<F: WireLayout>(input: usize) -> usize {
 }
 
 dispatch! {
-    /// Decodes rows up to the first that is not readable or has more than `limit` headers, and returns the number of rows
-    /// that were decoded.
+    /// Decodes rows up to the first that is unreadable or has more than `limit` headers, and returns the number of
+    /// decoded rows.
     pub fn decode<F: WireLayout, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut ListColumns<'_, V>) -> usize {
         // SAFETY: it keeps nothing.
         unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut IgnoreHeaders) }
@@ -43,8 +43,8 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `decode`, and collects the values of the requested keys in `selected`, which were cleared. They may include
-    /// values of rows that were not decoded.
+    /// Like `decode`, but also collects the values of the requested keys in `selected`, which is empty before. They may
+    /// include values of rows that were not decoded.
     pub fn decode_and_select<'a, F: WireLayout, V: Values>(
         block: &RowBlock<'a>,
         limit: usize,
@@ -113,7 +113,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
     }
     out.has_value.set_count(out.values.count());
     if done < block.rows().len() {
-        // Some headers of the row that is not readable may have been appended.
+        // Some headers of the unreadable row may have been appended.
         out.truncate(first_row + done);
     }
     if let KeyColumns::Text(keys) = &out.keys

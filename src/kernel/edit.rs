@@ -14,7 +14,7 @@ use crate::value_type::ValueType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundHeader {
     pub row: usize,
-    /// Index of the edit's entry with its key; `None` if no entry has it.
+    /// Index of the edit's entry with its key; `None` without one.
     pub entry: Option<usize>,
     pub start: usize,
     pub value: usize,
@@ -25,8 +25,8 @@ pub struct FoundHeader {
 }
 
 dispatch! {
-    /// Appends the headers with one of these keys, or with any other key where `others`, to `found`. Returns how many rows
-    /// precede the first that has to be left to the slow path; headers of later rows may have been appended.
+    /// Appends the headers with one of these keys, or with any other key if `others`, to `found`. Returns the number of
+    /// rows before the first that needs the slow path; headers of later rows may have been appended.
     pub fn find<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,
@@ -44,7 +44,7 @@ dispatch! {
 
 struct FindHeaders<'f, 'a, F> {
     rows: &'f [Option<Span<'a>>],
-    /// Index of the row that begins next.
+    /// Index of the next row.
     next: usize,
     /// Addresses of the start of the current row, and of the end of its last header.
     start: usize,

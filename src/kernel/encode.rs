@@ -21,8 +21,8 @@ fn max_written<F: WireLayout>(bytes: usize, headers: usize, rows: usize) -> usiz
 }
 
 dispatch! {
-    /// Encodes rows up to the first that the slow path has to read, and returns the number of rows that were encoded.
-    /// Rows without a list are encoded as no headers.
+    /// Encodes rows up to the first that needs the slow path, and returns the number of encoded rows. Rows without a
+    /// list are encoded as no headers.
     pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut BinaryValues) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
         // SAFETY: the writer was made for these rows.
@@ -36,8 +36,8 @@ pub fn max_converted_len<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> 
 }
 
 dispatch! {
-    /// Writes rows of layout `S` in layout `F`, up to the first that the slow path has to read, such as a row without a
-    /// message. Returns the number of rows that were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that needs the slow path, such as a row without a
+    /// message. Returns the number of written rows.
     pub fn convert<S: WireLayout, F: WireLayout>(
         block: &RowBlock<'_>,
         limit: usize,
@@ -60,13 +60,13 @@ dispatch! {
     }
 }
 
-/// Writes the rows for which its writer was made. `COUNTED`: the number of headers of a row is known when it begins.
+/// Writes the rows for which its writer was created. `COUNTED`: the number of headers of a row is known at its start.
 struct EncodeHeaders<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
     /// Start of the row, and of its next header.
     row: *mut u8,
     next: *mut u8,
-    /// Headers of the row so far, unless they are counted before.
+    /// Headers of the row so far, unless their number is known at its start.
     headers: usize,
     rules: Rules,
     layout: PhantomData<F>,

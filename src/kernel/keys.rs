@@ -8,7 +8,7 @@ use crate::value_type::ValueType;
 /// Bytes that are compared at once.
 const WORD: usize = 16;
 
-/// Which headers with a requested key are kept.
+/// Policy for headers with a requested key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// The last value of a row goes to a lane.
@@ -24,12 +24,12 @@ pub enum Keep {
 pub struct Requested {
     /// Bytes of the key as in the input.
     pub key: Vec<u8>,
-    /// The type of the key, in layouts with types of keys.
+    /// Type of the key, in layouts with typed keys.
     pub key_type: Option<ValueType>,
     pub keep: Keep,
-    /// In layouts with types of values: the only type that a lane accepts.
+    /// Only type that a lane accepts, in layouts with typed values.
     pub value_type: Option<ValueType>,
-    /// Index that the caller gave the key.
+    /// Index that the caller assigned to the key.
     pub index: usize,
 }
 

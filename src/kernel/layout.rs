@@ -4,7 +4,7 @@ use super::{Span, fetch_ahead};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// The type of keys that are text, where keys have types.
+/// Type of text keys, in layouts with typed keys.
 pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
 /// The offsets of the key and the value of a header without types, from its first byte.
@@ -41,14 +41,14 @@ impl RawHeader {
     }
 }
 
-/// How a writer treats headers that its layout cannot carry as they are.
+/// Rules of a writer for headers that its layout cannot hold unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// Type of values without one.
+    /// Type for values without one.
     pub default_type: Option<ValueType>,
-    /// Byte order of numbers in a layout without types, if the caller accepts the loss of their types.
+    /// Byte order of numbers in an untyped layout, if the caller accepts the loss of their types.
     pub untyped: Option<ByteOrder>,
-    /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
+    /// Drops null values, and keys and values of a length that the layout does not support.
     pub drops: bool,
     /// Leaves rows without a list to the slow path, which rejects them.
     pub refuses_nulls: bool,
@@ -60,8 +60,8 @@ pub struct Rules {
 ///
 /// A layout calls it in each of its branches, so that the result of a test is not stored and tested again.
 pub trait HeaderVisitor {
-    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy suffices for either.
-    /// A null has no bytes.
+    /// Receives a header without types, with a key and a value of at most 63 bytes each, so that one copy suffices for
+    /// either. A null has no bytes.
     ///
     /// # Safety
     ///
@@ -69,7 +69,7 @@ pub trait HeaderVisitor {
     /// `SLACK` bytes after it.
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool;
 
-    /// Any other header.
+    /// Receives any other header.
     ///
     /// # Safety
     ///
@@ -86,7 +86,7 @@ pub struct Begin {
     pub count: Option<usize>,
 }
 
-/// The layouts that kernels read, as values.
+/// Layouts that kernels read, as values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadableLayout {
     Varint,
@@ -122,7 +122,7 @@ pub unsafe trait WireLayout: 'static {
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
 
-    /// The beginning of a row; `None` if the row is not readable.
+    /// Returns the beginning of a row; `None` if the row is unreadable.
     ///
     /// # Safety
     ///
@@ -145,13 +145,13 @@ pub unsafe trait WireLayout: 'static {
         None
     }
 
-    /// Parses a header that is not regular, at the start of the rest of its row; `None` if the row is not readable.
+    /// Parses an irregular header, at the start of the rest of its row; `None` if the row is unreadable.
     #[inline(always)]
     fn irregular(_rest: &[u8]) -> Option<HeaderOffsets> {
         None
     }
 
-    /// Writes the count of headers, and returns how many bytes it wrote.
+    /// Writes the count of headers, and returns the number of written bytes.
     ///
     /// # Safety
     ///
@@ -161,7 +161,7 @@ pub unsafe trait WireLayout: 'static {
         0
     }
 
-    /// Writes a header, and returns how many bytes it wrote; `None` if the row needs the slow path.
+    /// Writes a header, and returns the number of written bytes; `None` if the row needs the slow path.
     ///
     /// # Safety
     ///
@@ -173,7 +173,7 @@ pub unsafe trait WireLayout: 'static {
     }
 }
 
-/// A visitor that accepts every header and keeps nothing.
+/// Visitor that accepts every header and keeps nothing.
 pub(super) struct IgnoreHeaders;
 
 impl HeaderVisitor for IgnoreHeaders {
@@ -188,7 +188,7 @@ impl HeaderVisitor for IgnoreHeaders {
     }
 }
 
-/// Passes the headers of a row to `visitor`. Returns false if the row is not readable or has more headers than `limit`;
+/// Passes the headers of a row to `visitor`. Returns false if the row is unreadable or has more headers than `limit`;
 /// some of them may have been passed.
 ///
 /// # Safety
@@ -229,8 +229,8 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     }
 }
 
-/// Parses the header at `start` after [`WireLayout::header`] returned `None`. Returns `None` if the row is not readable, and if the
-/// header is regular: then the visitor has rejected it, and it must not be passed again.
+/// Parses the header at `start` after [`WireLayout::header`] returned `None`. Returns `None` if the row is unreadable,
+/// and if the header is regular: then the visitor has rejected it, and it must not be passed again.
 ///
 /// # Safety
 ///

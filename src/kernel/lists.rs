@@ -61,7 +61,7 @@ impl Bits<'_> {
     }
 }
 
-/// The names of types, and which headers have one; `None` if all have.
+/// Names of types, and which headers have one; `None` if all have.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
     pub names: Strings<'a>,
@@ -77,14 +77,14 @@ pub struct Columns<'a> {
     /// The types of values, if values have types.
     types: Option<Names<'a>>,
     values: Strings<'a>,
-    /// Bitmap of the values that are not null; `None` if none is null.
+    /// Bitmap of the non-null values; `None` if none is null.
     has_value: Option<Bits<'a>>,
     /// Indexes of the headers that rows may refer to.
     range: (usize, usize),
 }
 
 impl<'a> Columns<'a> {
-    /// The headers in `range`; `None` if a bitmap or offsets of keys or values do not cover it.
+    /// Returns the headers in `range`; `None` if a bitmap or offsets of keys or values do not cover it.
     pub fn new(
         key_types: Option<Names<'a>>,
         keys: Strings<'a>,
@@ -121,7 +121,7 @@ impl Strings<'_> {
         (end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
-    /// The type whose name is a string.
+    /// Returns the type whose name is a string.
     #[inline(always)]
     fn type_of(self, index: usize) -> Option<ValueType> {
         let &[start, end] = self.offsets.offsets.get(index..index + 2)? else { return None };
@@ -163,8 +163,8 @@ impl<'a> ListBlock<'a> {
         ListBlock { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
     }
 
-    /// Adds the rows between these offsets, from the first on, until kernels could not read the block. Returns the number
-    /// of rows that were added.
+    /// Adds the rows between these offsets, from the first on, while kernels can read the block. Returns the number of
+    /// added rows.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, to_index: impl Fn(O) -> usize) -> usize {
         // Empty, so that a panic of `to_index` does not leave the ends of other rows.
@@ -212,8 +212,8 @@ impl<'a> ListBlock<'a> {
         self.columns.key_types.is_some() || self.has_types()
     }
 
-    /// Passes the headers of each row to `visit`, and returns the number of rows before the first that is not
-    /// readable or that `visit` rejects. `F` specifies whether keys and values may have types.
+    /// Passes the headers of each row to `visit`, and returns the number of rows before the first that is unreadable or
+    /// that `visit` rejects. `F` specifies whether keys and values may have types.
     ///
     /// # Safety
     ///
@@ -250,7 +250,7 @@ impl<'a> ListBlock<'a> {
 }
 
 impl Columns<'_> {
-    /// The header at an index; `None` if the slow path has to read it.
+    /// Returns the header at an index; `None` if it needs the slow path.
     ///
     /// # Safety
     ///
@@ -270,10 +270,10 @@ impl Columns<'_> {
     }
 }
 
-/// Error of a row that the slow path has to read.
+/// Error of a row that needs the slow path.
 struct SlowPath;
 
-/// The type of a header, if it has one.
+/// Returns the type of a header, if it has one.
 ///
 /// # Safety
 ///
@@ -289,7 +289,7 @@ unsafe fn type_of(names: Option<Names<'_>>, index: usize) -> Result<Option<Value
 }
 
 dispatch! {
-    /// Whether offsets never decrease. The loop has no early exit, and is as fast as the memory.
+    /// Whether offsets never decrease. The loop has no early exit, and is limited by the speed of memory.
     pub fn never_decrease<O: PartialOrd>(offsets: &[O]) -> bool {
         let steps = offsets.iter().zip(offsets.get(1..).unwrap_or_default());
         steps.fold(0, |signs, (start, end)| signs | i32::from(start > end)) == 0
@@ -297,14 +297,14 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `[u8]::is_ascii`, without an early exit, for text that is nearly always ASCII.
+    /// Like `[u8]::is_ascii`, but without an early exit, for text that is nearly always ASCII.
     pub fn is_ascii<>(bytes: &[u8]) -> bool {
         bytes.iter().fold(0, |all, byte| all | byte) < 0x80
     }
 }
 
 dispatch! {
-    /// Reads rows up to the first that the slow path has to read, and returns the number of rows before it.
+    /// Reads rows up to the first that needs the slow path, and returns the number of rows before it.
     pub fn validate<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
         match lists.columns {
             // Only the offsets of these can be wrong, and the caller's library has checked them.
@@ -316,7 +316,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `validate`, and collects the values of the requested keys in `selected`, which were cleared.
+    /// Like `validate`, but also collects the values of the requested keys in `selected`, which is empty before.
     pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, selected: &mut SelectedValues<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, selected)) }

@@ -69,7 +69,7 @@ pub struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
+    /// Returns the bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
     #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
         if start > end || end > buffer.len().checked_sub(SLACK)? {
@@ -81,13 +81,13 @@ impl<'a> Span<'a> {
         Some(Span { start, len, bytes: PhantomData })
     }
 
-    /// The first byte. `len() + SLACK` bytes are readable from here on.
+    /// First byte. `len() + SLACK` bytes are readable from here on.
     #[inline(always)]
     pub fn start(self) -> *const u8 {
         self.start.as_ptr()
     }
 
-    /// One past the last byte. `SLACK` bytes are readable from here on.
+    /// Address after the last byte. `SLACK` bytes are readable from here on.
     #[inline(always)]
     pub fn end(self) -> *const u8 {
         self.start().wrapping_add(self.len)
@@ -98,7 +98,7 @@ impl<'a> Span<'a> {
         self.len
     }
 
-    /// The bytes of the row, without those after it.
+    /// Bytes of the row, without those after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         // SAFETY: `new` saw that the buffer has these bytes, which live for `'a`.
@@ -133,7 +133,7 @@ impl<'a> RowBlock<'a> {
         self.count_bytes(row.map_or(0, Span::len));
     }
 
-    /// Adds bytes of messages that are not headers.
+    /// Adds to the number of bytes, for parts of messages other than headers.
     #[inline(always)]
     pub fn count_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
@@ -150,7 +150,7 @@ impl<'a> RowBlock<'a> {
         self.len -= rows;
     }
 
-    /// Keeps the rows whose bits are set. Their bytes stay an upper bound.
+    /// Keeps the rows whose bits are set. The number of bytes remains an upper bound.
     pub fn retain(&mut self, selected: u64) {
         let mut kept = 0;
         for row in (0..self.len).filter(|row| selected >> row & 1 == 1) {
@@ -187,11 +187,12 @@ pub fn recycle<T, U>(mut memory: Vec<T>) -> Vec<U> {
     memory.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
-/// Distance between a header that is read and the bytes that are prefetched.
+/// Distance between the header being read and the bytes that are prefetched.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const AHEAD: usize = 1 << 10;
 
-/// Prefetches `AHEAD` bytes; never faults. It pays for long values only: the processor fetches short headers itself.
+/// Prefetches `AHEAD` bytes; never faults. This only pays for long values, because the processor fetches short headers
+/// itself.
 #[inline(always)]
 fn fetch_ahead(from: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -274,7 +275,8 @@ unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Defines a function whose body is compiled for the baseline and, on x86-64, for AVX2; it chooses at run time.
+/// Defines a function whose body is compiled for the baseline and, on x86-64, for AVX2; the variant is chosen at run
+/// time.
 macro_rules! dispatch {
     (
         $(#[$meta:meta])*

@@ -13,7 +13,7 @@ use crate::memory;
 use crate::number::length;
 use crate::value_type::ValueType;
 
-/// A value that was found.
+/// Value found by a kernel.
 #[derive(Clone, Copy)]
 pub struct RawValue<'a> {
     start: *const u8,
@@ -24,7 +24,7 @@ pub struct RawValue<'a> {
 // SAFETY: it is a reference to bytes that live for `'a`.
 unsafe impl Send for RawValue<'_> {}
 
-/// Lengths of a null, and of a value that was not found.
+/// Length of a null, and of a missing value.
 const NULL: i32 = -1;
 const MISSING: i32 = -2;
 
@@ -59,8 +59,8 @@ impl<'a> RawValue<'a> {
     }
 }
 
-/// Appends at most 64 values, without bytes for those that are null or were not found. Returns a bit for each value, which
-/// is set unless it is null.
+/// Appends at most 64 values, without bytes for null or missing ones. Returns a bit for each value, which is set unless
+/// it is null.
 pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValues) -> u64 {
     assert!(values.len() <= ROWS, "a word has a bit for each value");
     // At most 64 lengths of 31 bits each.
@@ -81,7 +81,7 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValue
     valid
 }
 
-/// As `append`, up to the first value that is not UTF-8; also returns the number of values before it.
+/// Like `append`, up to the first value that is not UTF-8; also returns the number of values before it.
 pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<BinaryValues>) -> (u64, usize) {
     let before = out.count();
     let valid = append(values, progress, &mut out.0);
@@ -90,12 +90,12 @@ pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<B
     (valid, done)
 }
 
-/// Appends views of values, as `append` does.
+/// Appends views of values, like `append`.
 pub fn append_views(values: &[RawValue<'_>], out: &mut Views) -> u64 {
     push_views(values, out, |_| true).0
 }
 
-/// As `append_text`, for views.
+/// Like `append_text`, for views.
 pub fn append_text_views(values: &[RawValue<'_>], out: &mut Utf8<Views>) -> (u64, usize) {
     push_views(values, &mut out.0, |bytes| from_utf8(bytes).is_ok())
 }
@@ -113,7 +113,7 @@ fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u
     (valid, values.len())
 }
 
-/// A value of a key with [`Keep::All`].
+/// Value of a key with [`Keep::All`].
 #[derive(Clone, Copy)]
 pub struct SelectedValue<'a> {
     pub row: usize,
@@ -123,24 +123,24 @@ pub struct SelectedValue<'a> {
     pub value_type: Option<ValueType>,
 }
 
-/// The results of a select over a block.
+/// Results of a select over a block.
 #[derive(Default)]
 pub struct SelectedValues<'a> {
-    /// A lane of `ROWS` values for each key.
+    /// Lane of `ROWS` values for each key.
     lanes: Vec<RawValue<'a>>,
     /// Values of keys with [`Keep::All`], in the order of the headers.
     pub every: Vec<SelectedValue<'a>>,
 }
 
 impl<'a> SelectedValues<'a> {
-    /// Empties the lanes, and makes one for each of this many keys.
+    /// Empties the lanes, and creates one for each of this many keys.
     pub fn clear(&mut self, keys: usize) {
         self.lanes.clear();
         self.lanes.resize(keys.saturating_mul(ROWS), RawValue::MISSING);
         self.every.clear();
     }
 
-    /// The values of a key, row by row.
+    /// Values of a key, row by row.
     pub fn lane(&self, index: usize) -> &[RawValue<'a>] {
         &self.lanes[index * ROWS..][..ROWS]
     }
@@ -148,11 +148,11 @@ impl<'a> SelectedValues<'a> {
 
 /// Receives headers row by row. If it returns false, the row is left to the slow path.
 ///
-/// A visitor is created for the rows of one block, and may have reserved memory for exactly these. Each row is passed once:
-/// `null` is called, or `begin`, then `header` for each of its headers, then `end`. After one returned false, none is
-/// called again.
+/// A visitor is created for the rows of one block, and may have reserved memory for exactly these. Each row is passed
+/// once: by `null`, or by `begin`, then `header` for each of its headers, then `end`. After one of them returned false,
+/// none is called again.
 pub(super) trait RowVisitor<'a> {
-    /// A row without headers or a list of them.
+    /// Receives a row without headers or a list of them.
     ///
     /// # Safety
     ///
@@ -161,14 +161,14 @@ pub(super) trait RowVisitor<'a> {
         true
     }
 
-    /// A row begins.
+    /// Receives the beginning of a row.
     ///
     /// # Safety
     ///
     /// As for `null`.
     unsafe fn begin(&mut self, _begin: Begin) {}
 
-    /// The next header of a row. `row` is its index in the block.
+    /// Receives the next header of a row. `row` is its index in the block.
     ///
     /// # Safety
     ///
@@ -241,7 +241,7 @@ impl<'a> SelectedValues<'a> {
     }
 }
 
-/// Whether all types of a row have names, for readers that reject other types; false if the row is not readable.
+/// Whether all types of a row have names, for readers that reject other types; false if the row is unreadable.
 pub fn has_named_types<F: WireLayout>(row: Span<'_>, limit: usize) -> bool {
     if !F::TYPED {
         return true;
@@ -273,7 +273,7 @@ impl HeaderVisitor for RejectUnnamedTypes {
 pub struct Scratch(Vec<u8>);
 
 dispatch! {
-    /// Reads rows up to the first that is not readable or has more than `limit` headers, and returns the number of rows
+    /// Reads rows up to the first that is unreadable or has more than `limit` headers, and returns the number of rows
     /// before it.
     pub fn validate<F: WireLayout>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
         // SAFETY: it keeps nothing.
@@ -282,7 +282,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// As `validate`, and collects the values of the requested keys in `selected`, which were cleared.
+    /// Like `validate`, but also collects the values of the requested keys in `selected`, which is empty before.
     pub fn select<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,
@@ -295,7 +295,7 @@ dispatch! {
     }
 }
 
-/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns the
+/// Passes the headers of rows to `visit`, up to the first row that is unreadable or that `visit` rejects; returns the
 /// number of rows before it. Headers of later rows may have been visited if a key is not UTF-8.
 ///
 /// # Safety
@@ -417,7 +417,7 @@ unsafe fn note_key<F: WireLayout>(key: *const u8, len: usize, odd_keys: &mut Tai
     }
 }
 
-/// Whether all keys of a row that was scanned are UTF-8.
+/// Whether all keys of a scanned row are UTF-8.
 #[cold]
 #[inline(never)]
 fn keys_are_text<F: WireLayout>(row: Span<'_>) -> bool {

@@ -69,7 +69,7 @@ impl<T: Types> TypedLayout<T> {
             let value_len = Self::len(value_head.add(1))?;
             RawHeader { key, key_len, key_type, value: value_head.add(HEAD), value_len, is_null: false, value_type }
         };
-        // The slow path takes values of another size than their type, where they are allowed.
+        // The slow path handles values whose size differs from that of their type, where this is allowed.
         let has_size = |value_type: Option<ValueType>, len: usize| {
             value_type.and_then(ValueType::width).is_none_or(|width| width == len)
         };
@@ -103,7 +103,7 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
         if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
-            // Other errors of keys and values with a type are left to the slow path.
+            // Other errors of typed keys and values are left to the slow path.
             let has_types = header.key_type.is_some() || header.value_type.is_some();
             return (rules.drops && !has_types).then_some(0);
         }

@@ -19,7 +19,7 @@ use crate::varint::{self, ParsedVarint};
 /// Headers of `kafka`.
 pub struct VarintLayout;
 
-/// Bits that are clear in a length of one byte that is not negative.
+/// Bits that are clear in a non-negative length of one byte.
 const LONG_OR_NEGATIVE: u8 = 0x81;
 
 /// Largest count of headers that takes one byte.
@@ -218,8 +218,8 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
     }
 }
 
-/// Reads a length of any number of bytes; returns its end, and the length, or `None` for -1. The bytes that it counts are
-/// inside the row.
+/// Reads a length of any number of bytes; returns its end, and the length, or `None` for -1. The following bytes of
+/// this length are inside the row.
 fn length(row: &[u8], offset: usize) -> Option<(usize, Option<usize>)> {
     let rest = row.get(offset..)?;
     let ParsedVarint::Read { bits, len, lost: false } = varint::read(rest) else { return None };

@@ -32,7 +32,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The windows of these buffers, which views refer to by their index.
+    /// Returns the windows of these buffers, whose indexes views contain.
     pub fn all<'b>(buffers: impl Iterator<Item = &'b [u8]>) -> Arc<[Window]> {
         let window = |(number, bytes): (usize, &[u8])| Window {
             start: bytes.as_ptr().addr(),
@@ -61,7 +61,7 @@ pub struct Views {
     /// Index of the window that contains the last value.
     last: usize,
     refers: bool,
-    /// Number of values before the first whose offset may be too large. That value has to be removed.
+    /// Number of values before the first whose offset may be too large. That value must be removed.
     fitting: usize,
 }
 
@@ -70,12 +70,12 @@ pub struct ViewParts {
     pub views: Vec<u128>,
     pub own: Vec<u8>,
     pub windows: Arc<[Window]>,
-    /// A view, perhaps one that was removed, refers to the input.
+    /// Whether a view, perhaps one that was removed, refers to the input.
     pub refers: bool,
 }
 
 impl Views {
-    /// An empty column of values that are mostly inside these windows.
+    /// Creates an empty column of values that are mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
         Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false, fitting: usize::MAX }
     }
@@ -108,7 +108,7 @@ impl Views {
         self.refers |= other.refers;
     }
 
-    /// Bytes outside the input.
+    /// Number of bytes outside the input.
     pub fn byte_len(&self) -> usize {
         self.own.len()
     }
@@ -168,7 +168,7 @@ impl Views {
         fitting(self.windows.len())
     }
 
-    /// Notes if the end of the next values, of this many bytes, is too large for an offset.
+    /// Notes whether the end of the next values, of this many bytes, is too large for an offset.
     fn check_end(&mut self, bytes: usize) {
         if bytes > MAX_OFFSET.saturating_sub(self.own.len()) {
             self.fitting = self.fitting.min(self.views.len());
@@ -177,7 +177,7 @@ impl Views {
 }
 
 impl Utf8<Views> {
-    /// An empty column of text that is mostly inside these windows.
+    /// Creates an empty column of text that is mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
         Utf8(Views::new(windows))
     }
@@ -207,7 +207,7 @@ unsafe impl Values for Views {
         memory::push(&mut self.views, view);
     }
 
-    /// Truncates to this many values. Bytes outside the input stay, without a view that refers to them.
+    /// Truncates to this many values. Bytes outside the input remain, without a view that refers to them.
     fn truncate(&mut self, count: usize) {
         self.views.truncate(count);
         if count <= self.fitting {

@@ -1,5 +1,5 @@
-//! Adapts headers to a target, depending only on the header and the constants of the target, never on the source
-//! format.
+//! Adapts headers to a target, independently of the source format: only the header and the constants of the target
+//! matter.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
 
-/// Loss of a header that is left out.
+/// Returns the loss of a dropped header.
 pub fn lost(index: usize, key: &Key<'_>, code: Code, message: String) -> Loss {
     Loss { code, message, header: Some(index), key: Some(key.to_string()), value_type: None, written: None }
 }
 
-/// Whether the target can carry a key. Where keys are typed, text is a string and an integer an int32.
+/// Whether the target supports a key. Where keys are typed, text is a string and an integer an int32.
 #[inline]
 pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     match (form, key) {
@@ -28,13 +28,13 @@ pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     }
 }
 
-/// Converts a key to the form of the target; `None` if the header is left out.
+/// Converts a key to the form of the target; `None` if the header is dropped.
 pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, log: &mut R) -> Result<Option<Key<'a>>> {
     const STRING: ValueType = ValueType::Named(Scalar::String);
     const INT32: ValueType = ValueType::Named(Scalar::Int32);
     const NO_DECIMAL: (Option<ValueType>, &str) = (None, "the key is no decimal int32");
     let is = |value_type: ValueType| (Some(value_type), "");
-    // The key that is written, and the message about a loss: the type of the key, and the text after it.
+    // Key to write, and the message about a loss: the type of the key, and the text after it.
     let (key, loss) = match (form, &header.key) {
         (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
         // Text also replaces types that the target lacks.
@@ -43,7 +43,7 @@ pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, lo
             None => (None, Some((Some(typed.value_type), " and has no text form"))),
         },
         (KeyForm::Int, Key::Text(text)) => match decimal(text.as_bytes()) {
-            // Where keys are typed, the digits of a number are not that number.
+            // Where keys are typed, the digits of a number differ from that number.
             Some(number) => (Some(Key::Int(number)), (from == KeyForm::Typed).then(|| is(STRING))),
             None => (None, Some(NO_DECIMAL)),
         },
@@ -105,8 +105,8 @@ pub fn part_fits<R: Log>(
     Ok(false)
 }
 
-/// Substitute type, its bits, and their encoding, for a target that lacks the type of a value. `bits` are big-endian; `None`
-/// if they cannot be written.
+/// Substitute type, its bytes, and their encoding, for a target that lacks the type of a value. `bits` are big-endian;
+/// `None` if they cannot be written.
 pub fn substitute(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
     match value_type {
         ValueType::Named(Scalar::Char) => {

@@ -1,5 +1,5 @@
 //! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and
-//! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
+//! fields are gathered, fields are mapped by their roles, and the writer reports losses.
 
 use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
@@ -83,7 +83,7 @@ fn map_fields<'a, R: Log>(
 /// Value of a target field without a source field.
 fn default_value<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
     match target.role {
-        // Kafka stores -1 for no timestamp.
+        // Kafka stores -1 for a missing timestamp.
         Role::Millis => FieldValue::Int64(-1),
         role if role.is_value() && !sources.iter().any(|field| field.role.is_value()) => FieldValue::Binary(&[]),
         _ => FieldValue::Null,
@@ -111,7 +111,7 @@ fn convert_field<'a, R: Log>(
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
     if target.field_type == FieldType::Natural && number < 0 {
-        // Kafka's -1 for none becomes null.
+        // Kafka's -1 for a missing value becomes null.
         if number != -1 {
             log.loss(false, || lost("is negative"))?;
         }

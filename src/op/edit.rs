@@ -1,5 +1,5 @@
 //! [`Edit`] changes some headers of a message, and [`Editor`] applies it to messages of a format, by the transform
-//! [`Editor::apply`]. Headers that it does not name are copied as they are.
+//! [`Editor::apply`]. Unnamed headers are copied unchanged.
 
 mod transform;
 
@@ -24,20 +24,20 @@ use transform::HeaderOutput;
 
 const STRING: ValueType = ValueType::Named(Scalar::String);
 
-/// Up to so many entries, comparing keys one by one takes less time than a table.
+/// Number of entries up to which comparing keys one by one is faster than a table.
 const FEW_ENTRIES: usize = 16;
 
-/// Bytes that any format writes around the key and the value of a header, at most.
+/// Maximum number of bytes that any format writes around the key and the value of a header.
 const MAX_FRAMING: usize = 32;
 
 /// New value of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewValue {
-    /// Bits, most significant byte first; `None` is null.
+    /// Big-endian bytes; `None` is null.
     Constant(Option<ValueType>, Option<Vec<u8>>),
-    /// Text made of the value that is replaced, which is not null.
+    /// Text derived from the replaced value, which is not null.
     Masked(Mask),
-    /// Number of the column that has it.
+    /// Index of the column with the value.
     Column(usize),
 }
 
@@ -46,13 +46,13 @@ pub enum NewValue {
 pub enum Change {
     Keep,
     Drop,
-    /// Every value but null is replaced.
+    /// Every non-null value is replaced.
     Replace(NewValue),
-    /// The first gets the value, and the others are dropped; without any, one is appended.
+    /// The first header gets the value, and the others are dropped; if there are none, one is appended.
     Set(NewValue),
 }
 
-/// Headers with a key, and what they become.
+/// Change of the headers with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub key: RequestedKey,
@@ -60,15 +60,15 @@ pub struct Entry {
     pub change: Change,
 }
 
-/// Edit of headers. Its entries refer to keys as they are before it.
+/// Edit of headers. Its entries refer to keys before the edit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edit {
     pub entries: Vec<Entry>,
     /// Headers without an entry are dropped.
     pub drops_others: bool,
-    /// In order, after all others.
+    /// New headers, in order, after all others.
     pub appended: Vec<(RequestedKey, NewValue)>,
-    /// Sets and appends nothing where a column has a null.
+    /// Whether nothing is set or appended where a column has a null.
     pub skips_nulls: bool,
 }
 
@@ -90,14 +90,14 @@ impl Edit {
     }
 }
 
-/// Returns a new value of a row from a column: its type, if the column has one, and its bits, without which it is null. Of a
-/// list, the value for the header that is the `nth` with its key; `None` where there are fewer.
+/// Function that returns a new value of a row from a column: its type, if the column has one, and its bytes, or null
+/// without them. A list contains the values for the `nth` header with the key; `None` if there are fewer.
 pub type NewValues<'v, 'd> = &'v dyn Fn(usize, usize) -> Option<(Option<ValueType>, Option<&'d [u8]>)>;
 
-/// Type and bits of a value, most significant byte first; without bits, it is null.
+/// Type of a value and its big-endian bytes; without bytes, it is null.
 type TypedBits<'v> = (Option<ValueType>, Option<Cow<'v, [u8]>>);
 
-/// Reason why a value is not written.
+/// Reason why a value cannot be written.
 pub type Refusal = (Code, String);
 
 /// An [`Edit`] for messages of a format.
@@ -105,35 +105,36 @@ pub struct Editor<'e> {
     pub edit: &'e Edit,
     /// The format of the messages.
     pub format: &'static Info,
-    /// For each entry of the edit.
+    /// New header for each entry of the edit.
     entries: Vec<NewHeader<'e>>,
     appended: Vec<NewHeader<'e>>,
-    /// Headers may be added to a message that has none of the keys.
+    /// Whether headers may be added to a message that has none of the keys.
     adds: bool,
-    /// The number of a header among the headers with its key matters.
+    /// Whether the position of a header among those with the same key matters.
     counts: bool,
     /// Index of each entry by its key, if there are many.
     entry_by_key: Option<HashMap<&'e RequestedKey, usize>>,
 }
 
-/// Key under which a header is written, and its value.
+/// Key and value with which a header is written.
 struct NewHeader<'e> {
     key: Key<'e>,
     value: Option<&'e NewValue>,
     prepared: Prepared<'e>,
 }
 
-/// Bytes of a header that do not depend on the message.
+/// Bytes of a header, as far as they do not depend on the message.
 enum Prepared<'e> {
     Constant(Vec<u8>),
-    /// Headers with values of the lengths that a mask makes, the longest first. In every format, the value is last.
+    /// Headers with values of the possible lengths of masked text, the longest first. In every format, the value comes
+    /// last.
     Masked(&'e Mask, [Vec<u8>; 2]),
     /// The value depends on the message.
     Nothing,
 }
 
 impl<'e> Editor<'e> {
-    /// Rejects keys that the format cannot have, and values that it cannot carry.
+    /// Rejects keys and values that the format does not support.
     pub fn new(edit: &'e Edit, format: &'static Info) -> Result<Self, Error> {
         check_target(format)?;
         let new_header = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
@@ -176,7 +177,7 @@ impl<'e> Editor<'e> {
         })
     }
 
-    /// Offset of the first header of a message that has only headers.
+    /// Offset of the first header of a message that only has headers.
     pub fn headers_start(&self, data: &[u8]) -> usize {
         match self.format.has_count {
             true => data.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1),
@@ -196,7 +197,7 @@ impl<'e> Editor<'e> {
         (entry.is_some() || self.edit.drops_others).then_some(found)
     }
 
-    /// Whether a value is null and so not set.
+    /// Whether a value is null and therefore not set.
     fn is_skipped(&self, value: Option<&NewValue>, values: NewValues<'_, '_>) -> bool {
         match value {
             Some(NewValue::Column(column)) if self.edit.skips_nulls => {
@@ -206,7 +207,7 @@ impl<'e> Editor<'e> {
         }
     }
 
-    /// Type and bits of a new value, which may depend on the value that it replaces.
+    /// Type and bytes of a new value, which may depend on the replaced value.
     fn new_value<'d>(
         &self,
         key: &Key<'_>,
@@ -227,7 +228,7 @@ impl<'e> Editor<'e> {
                 let Some((value_type, bits)) = values(*column, nth) else {
                     return Err((Code::WrongSize, format!("header {key}: fewer new values than headers")));
                 };
-                // Bytes without a type keep the type of the value that they replace.
+                // Untyped bytes keep the type of the replaced value.
                 let kept = original.and_then(|(value_type, _)| value_type);
                 let binary = ValueType::Named(Scalar::Binary);
                 let value_type = text.map(|_| value_type.or(kept).unwrap_or(binary)).filter(|_| bits.is_some());
@@ -267,7 +268,7 @@ impl<'e> Editor<'e> {
         let has_headers_field = has_headers_field || !headers.is_empty();
         let mut log = CollectErrors::new(OnLoss::Raise, 1);
         let encoded = format.encode(Contents { fields: &fields, headers: &headers, has_headers_field }, &mut log, out);
-        // Nobody agreed to a loss, so that what the message cannot carry is an error of its row.
+        // The caller has not agreed to losses, so data that the message cannot hold is an error of its row.
         let lost = log.take_losses().into_iter().map(|loss| (loss.code, loss.message));
         match log.take_errors().into_iter().map(|error| (error.code, error.message)).chain(lost).next() {
             Some(refusal) => Err(refusal),
@@ -285,7 +286,7 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
     }
 }
 
-/// Calls `key_of`, and rejects a key that the format cannot have.
+/// Calls `key_of`, and rejects a key that the format does not support.
 pub fn writable_key<'k>(key: &'k RequestedKey, format: &Info) -> Result<Key<'k>, Error> {
     key.check(format.name, format.keys)?;
     let len = key_of(key).byte_len();
@@ -313,7 +314,7 @@ fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bit
     bytes
 }
 
-/// Rejects a value that a format cannot carry.
+/// Rejects a value that a format does not support.
 fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), Refusal> {
     let constraints = format.constraints;
     let Some(bits) = bits else {

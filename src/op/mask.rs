@@ -10,7 +10,7 @@ use crate::memory;
 use crate::value::HEX_DIGITS;
 use crate::value_type::{Scalar, ValueType};
 
-/// Text that `redact` writes, and that `last4` writes before the last bytes.
+/// Text of `redact`, and the text that `last4` writes before the last bytes.
 const STARS: [&[u8]; 2] = [b"***", b"****"];
 
 /// Minimum length of a value whose last four bytes are shown.
@@ -29,7 +29,7 @@ pub enum Mask {
     LastFour,
 }
 
-/// A secret key, which `Debug` does not print.
+/// Secret key, which `Debug` does not print.
 #[derive(Clone)]
 pub struct HmacKey {
     key: Vec<u8>,
@@ -43,7 +43,7 @@ impl HmacKey {
         HmacKey { key: key.to_vec(), keyed }
     }
 
-    /// The code of a value as hexadecimal digits.
+    /// HMAC of a value as hexadecimal digits.
     fn digits(&self, bits: &[u8]) -> [u8; 64] {
         let mut code = self.keyed.clone();
         code.update(bits);
@@ -75,8 +75,8 @@ impl Mask {
         }
     }
 
-    /// Appends one of two serialized headers, whose values are those of [`Mask::texts`], with the text that replaces a
-    /// value.
+    /// Appends one of two serialized headers, which contain the values of [`Mask::texts`], with the masked text
+    /// instead.
     #[inline]
     pub(super) fn write(&self, headers: &[Vec<u8>; 2], value_type: Option<ValueType>, bits: &[u8], out: &mut Vec<u8>) {
         match self {
@@ -96,7 +96,7 @@ impl Mask {
         }
     }
 
-    /// Returns the text that replaces a value with these bits.
+    /// Returns the text that replaces a value of these bytes.
     pub(super) fn apply(&self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
         match self {
             Mask::Hash => Cow::Owned(hash(bits).to_vec()),

@@ -15,7 +15,7 @@ use crate::traits::{
     MessageReceiver, ReadOptions, Receiver, message_len, parse_batch,
 };
 
-/// The headers of a message, either parsed or as bytes that were not validated.
+/// Headers of a message, either parsed or as unvalidated bytes.
 pub enum MessageHeaders<'m> {
     Parsed(&'m [Header<'m>]),
     Bytes(&'m [u8]),
@@ -41,7 +41,7 @@ pub struct ReadMessages<'a, F> {
     pub receive: F,
 }
 
-/// Whether more messages follow those that were passed on.
+/// Whether more messages follow.
 pub type HasMore = bool;
 
 impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor for ReadMessages<'_, F> {

@@ -12,12 +12,12 @@ pub mod write;
 
 use crate::error::Error;
 
-/// The error of an operation on one message for a batch format.
+/// Error of an operation on one message for a batch format.
 pub fn batch_needs_messages(format: &str) -> Error {
     Error::Value(format!("{format} is a batch: read it with messages"))
 }
 
-/// The error of an operation on batches for a format of one message.
+/// Error of an operation on batches for a format of one message.
 pub fn not_a_batch(format: &str) -> Error {
     Error::Value(format!("{format} is not a batch: read it with decode"))
 }

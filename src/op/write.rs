@@ -27,7 +27,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Headers from the user, whose typed values are bits.
+    /// Headers from the user, whose typed values are big-endian bytes.
     pub const USER: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
 }
 
@@ -45,17 +45,17 @@ pub struct Writer<'a> {
     target: &'static Info,
     options: WriteOptions,
     origin: Origin,
-    /// Type of values without one.
+    /// Type for values without one.
     default_type: Option<ValueType>,
     headers: Vec<Header<'a>>,
-    /// Values in another encoding, one after the other, and the index of the header and the range of each.
+    /// Consecutive values in another encoding, with the index of the header and the range of each.
     encoded: Vec<u8>,
     encoded_ranges: Vec<(usize, Range<usize>)>,
-    /// Reused memory for the headers with such values.
+    /// Reused memory for headers with encoded values.
     scratch: Vec<Header<'static>>,
     /// Number of headers so far with each key of the type option.
     occurrences: Vec<usize>,
-    /// With `OnLoss::Report`, the type options that restore the types of the written values.
+    /// Type options that restore the types of the written values, with `OnLoss::Report`.
     pub type_hints: Vec<TypeHint>,
     /// Maximum number of these type options, and whether there were more.
     pub most_hints: usize,
@@ -64,7 +64,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Rejects options as [`check_written`] does.
+    /// Rejects options like [`check_written`].
     pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         check_written(target, &options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
@@ -161,7 +161,7 @@ impl<'a> Writer<'a> {
         Ok(Some(bits))
     }
 
-    /// Converts a value for a format without types.
+    /// Converts a value for an untyped format.
     fn without_type<R: Log>(
         &mut self,
         header: &mut Header<'a>,
@@ -181,7 +181,7 @@ impl<'a> Writer<'a> {
             Ok(written) => written,
             Err(invalid) => return self.invalid(header, *invalid, log),
         };
-        // All NaNs have the same text, so that only one of them is restored exactly.
+        // All NaNs have the same text, so only one of them is restored exactly.
         let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
         let original = || EncodedType { value_type, encoding }.name();
         log.loss(true, || Loss {
@@ -270,7 +270,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Rejects a format that can only be read, and options that do not apply to a format.
+/// Rejects a read-only format, and options that do not apply to a format.
 pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error> {
     check_target(format)?;
     if options.canonical && format.canonical.is_none() {
@@ -279,7 +279,7 @@ pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error>
     options.types.check(format.name, format.types)
 }
 
-/// Rejects a format that can only be read.
+/// Rejects a read-only format.
 pub fn check_target(format: &Info) -> Result<(), Error> {
     match format.is_target {
         true => Ok(()),
@@ -289,14 +289,14 @@ pub fn check_target(format: &Info) -> Result<(), Error> {
     }
 }
 
-/// A value with a type that its format supports, and the type option that restores its own type if that is another.
+/// Value with a type that its format supports, and the type option that restores its original type if that differs.
 struct RetypedValue<'a> {
     value_type: ValueType,
     bits: Cow<'a, [u8]>,
     original: Option<String>,
 }
 
-/// Reports the loss of a header, which is left out.
+/// Reports the loss of a header, which is dropped.
 #[cold]
 fn drop_header<T, R: Log>(
     header: &Header<'_>,
@@ -338,7 +338,7 @@ impl<'a> Writer<'a> {
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
-            return false; // The type of every value is part of the report.
+            return false; // the report contains the type of every value
         }
         let &Info { keys, types, constraints, .. } = self.target;
         let fits = |len: usize| constraints.fits(len);
@@ -368,7 +368,7 @@ impl<'a> Writer<'a> {
             && !matches!(&header.key, Key::Typed(typed) if typed.check(constraints.checks).is_err())
     }
 
-    /// Adapts a header that the target cannot carry as it is.
+    /// Adapts a header that the target cannot hold unchanged.
     #[inline(never)]
     fn adapt_header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
         let source = match adapt::is_key_of(self.target.keys, self.target.types, &header.key) {
@@ -428,7 +428,7 @@ impl<'a> Sink<'a> for Writer<'a> {
             && self.target.keys == KeyForm::Text
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
-            // A format with text keys can carry the text of a typed string.
+            // A format with text keys supports the text of a typed string.
             header.key = Key::Text(text);
         }
         let original_type = header.value_type;
@@ -489,7 +489,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
 
 impl EncodeMessage<'_> {
     fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
-        // Nearly every message can be written. The errors of others are collected in a second pass.
+        // Nearly every message can be written. Errors of the others are collected in a second pass.
         if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {
             return Ok(written);
         }

@@ -23,7 +23,7 @@ use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// A key: text, an integer, or `(type, bits)`.
+/// Key: text, an integer, or `(type, bits)`.
 #[derive(FromPyObject)]
 pub enum KeyArgument {
     Text(PyBackedStr),
@@ -60,11 +60,11 @@ enum KeyObject<'py> {
     Typed(ValueType, Bound<'py, PyBytes>),
 }
 
-/// The type of a value, if it has one, and its bytes or bits.
+/// Type of a value, if it has one, and its bytes.
 type ValueObject<'py> = (Option<ValueType>, Option<Bound<'py, PyBytes>>);
 
 impl<'py> HeadersArgument<'py> {
-    /// Reads a list of pairs as in `letterhead.Headers`, or a dict as users pass it.
+    /// Reads a list of pairs in the form of `letterhead.Headers`, or a dict.
     pub fn of(headers: &Bound<'py, PyAny>) -> PyResult<Self> {
         let Ok(dict) = headers.cast::<PyDict>() else {
             let list = headers.cast::<PyList>()?;
@@ -120,7 +120,7 @@ impl<'py> KeyObject<'py> {
     }
 }
 
-/// Converts a value that is null, bytes or of a class such as `letterhead.Int32`; returns any other object.
+/// Converts null, bytes or a value of a class such as `letterhead.Int32`; returns any other object unchanged.
 fn plain_value<'py>(value: Bound<'py, PyAny>) -> PyResult<Result<ValueObject<'py>, Bound<'py, PyAny>>> {
     if value.is_none() {
         return Ok(Ok((None, None)));
@@ -134,7 +134,7 @@ fn plain_value<'py>(value: Bound<'py, PyAny>) -> PyResult<Result<ValueObject<'py
     Ok(Ok((Some(value_type), Some(bits))))
 }
 
-/// The type and the bits of a `letterhead.Value`.
+/// Type and bytes of a `letterhead.Value`.
 fn typed_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<(ValueType, Bound<'py, PyBytes>)> {
     let py = value.py();
     let value_type = match type_of_class(&value.get_type())? {
@@ -168,14 +168,14 @@ fn half_pair(index: usize, format: &'static str) -> PyErr {
     error.into_error(Direction::Encode, format, None).into()
 }
 
-/// The option `types`: a word, or pairs of a key and the type of its values.
+/// Option `types`: a name, or pairs of a key and the type of its values.
 #[derive(FromPyObject)]
 pub enum TypesArgument {
     Word(String),
     Each(Vec<(KeyArgument, OccurrencesArgument)>),
 }
 
-/// One type for all occurrences of a key, or one for each.
+/// Type for all occurrences of a key, or one for each.
 #[derive(FromPyObject)]
 pub enum OccurrencesArgument {
     All(String),
@@ -254,7 +254,7 @@ pub mod argument {
         enter(|| argument.extract().map_err(Into::into))
     }
 
-    /// Panics for the text `argument`.
+    /// Panics if the text is `argument`.
     #[cfg(debug_assertions)]
     fn panic_if_requested<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
         let stage = text(argument, name)?;
@@ -298,7 +298,8 @@ pub fn parse_choice<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> R
     value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
 
-/// The limits of a `letterhead.Limits`. The process-wide limits replace unset ones, or all of them if there is no object.
+/// Returns the limits of a `letterhead.Limits`. The process-wide limits replace unset ones, or all of them if there is
+/// no object.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     // Read once, because reading an environment variable costs more than reading a message.
     static PROCESS_LIMITS: OnceLock<Result<Limits, Error>> = OnceLock::new();
@@ -323,7 +324,7 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     })
 }
 
-/// The options of a reader of one message: `(lenient, strict_types, limits)`, or None for the defaults.
+/// Parses the options of a reader of one message: `(lenient, strict_types, limits)`, or None for the defaults.
 pub fn read_options(py: Python<'_>, argument: Option<Bound<'_, PyTuple>>) -> PyResult<ReadOptions> {
     let Some(argument) = argument else {
         return Ok(ReadOptions { limits: limits_or_default(py, None)?, ..ReadOptions::default() });
@@ -337,7 +338,7 @@ pub fn read_options(py: Python<'_>, argument: Option<Bound<'_, PyTuple>>) -> PyR
     })
 }
 
-/// The options of a writer of messages: `(on_loss, types, nulls, canonical)`, or None for the defaults.
+/// Parses the options of a writer of messages: `(on_loss, types, nulls, canonical)`, or None for the defaults.
 pub fn write_options(argument: Option<Bound<'_, PyTuple>>) -> PyResult<WriteOptions> {
     let Some(argument) = argument else { return Ok(WriteOptions::default()) };
     let (loss, types, nulls, canonical): (Bound<'_, PyAny>, _, Bound<'_, PyAny>, Bound<'_, PyAny>) =
@@ -363,14 +364,14 @@ pub fn type_option(types: Option<TypesArgument>) -> Result<TypeOption, Error> {
     types.map_or(Ok(TypeOption::Unset), TypesArgument::type_option)
 }
 
-/// A message passed from Python: headers, and the values of the other fields with their types.
+/// Message passed from Python: headers, and the values of the other fields with their types.
 pub struct MessageArgument<'py> {
     headers: Option<HeadersArgument<'py>>,
     fields: Vec<(FieldType, Option<Bound<'py, PyAny>>)>,
 }
 
 impl<'py> MessageArgument<'py> {
-    /// Reads headers for a headers format, or else a dict of the fields of a message.
+    /// Reads headers for a headers format, and a dict of the fields of a message for others.
     pub fn of(message: &Bound<'py, PyAny>, info: &Info) -> PyResult<Self> {
         let headers_of = |headers: &Bound<'py, PyAny>| match headers.is_none() {
             true => Ok(None),

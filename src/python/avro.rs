@@ -1,4 +1,4 @@
-//! Values of Avro as columns, and columns as values of Avro.
+//! Conversion of Avro values to columns, and back.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl AvroWriter {
         enter(|| Ok(Schema { data_type: DataType::Struct(self.0.schema().fields().clone()) }))
     }
 
-    /// Returns the value of each row, or None and the errors by row. No row is null.
+    /// Returns the value of each row, or None and the errors by row. No row may be null.
     fn encode(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         enter(|| {
             let array = import_one(rows)?;
@@ -73,7 +73,7 @@ impl AvroReader {
         enter(|| Ok(Schema { data_type: DataType::Struct(self.0.schema().fields().clone()) }))
     }
 
-    /// Returns the rows that could be read, in several arrays, and the errors of the others by row. No value is null.
+    /// Returns the decoded rows in several arrays, and the errors of the others by row. No value may be null.
     fn decode(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Decoded> {
         enter(|| {
             let array = import_one(values)?;

@@ -1,6 +1,6 @@
 //! Import and export of arrays, streams and types by Arrow's C data interface in PyCapsules.
 //!
-//! `arrow-array` has the structures. Its streams have record batches only; these have arrays of any type.
+//! The structures come from `arrow-array`, whose streams only contain record batches; these contain arrays of any type.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
@@ -23,7 +23,7 @@ const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The error numbers of a stream, `EIO`, `ENOMEM` and `EINVAL`.
+/// Error numbers of a stream, `EIO`, `ENOMEM` and `EINVAL`.
 const IO_ERROR: c_int = 5;
 const NO_MEMORY: c_int = 12;
 const INVALID: c_int = 22;
@@ -48,8 +48,8 @@ pub fn import_batch(rows: &Bound<'_, PyAny>) -> PyResult<StructArray> {
     structs.ok_or_else(|| PyTypeError::new_err("a record batch is needed"))
 }
 
-/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface are
-/// rejected.
+/// Imports any object with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface
+/// are rejected.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<ImportedColumn> {
     let py = column.py();
     check_by_owner(column)?;
@@ -213,7 +213,7 @@ struct Exported {
     last_error: CString,
 }
 
-/// Runs work for a consumer in C, and writes its result. The text of an error or a panic is kept, and its number
+/// Runs work for a consumer in C, and writes its result. The text of an error or a panic is stored, and its number
 /// returned.
 ///
 /// # Safety

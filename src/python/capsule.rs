@@ -24,7 +24,7 @@ use crate::error::{Code, Error, ErrorDetail};
 use crate::format::Format;
 use crate::kernel::buffer::MAX_OFFSET;
 
-/// An Arrow array for any library that imports one.
+/// Arrow array for any library that imports one.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Column {
     pub array: ArrayRef,
@@ -67,7 +67,7 @@ pub struct Stream {
     chunks: Mutex<State>,
 }
 
-/// State of a stream. Only a stream that was read to its end ends an iteration.
+/// State of a stream. Iteration only ends after the stream was read to its end.
 enum State {
     Available(Chunks),
     /// A thread is creating the next chunk.
@@ -87,7 +87,7 @@ impl Stream {
             let (py, this) = (slf.py(), slf.get());
             let mut chunks = this.take(State::Exported)?.ok_or_else(ended_error)?;
             if requested_schema.is_some() {
-                // The cast reads a stream of its own, from which no other code can take chunks.
+                // The cast reads a separate stream, from which no other code can take chunks.
                 let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Available(chunks)) };
                 let stream = Bound::new(py, stream)?;
                 if let Some(capsule) = export_requested("stream", &stream, requested_schema)? {
@@ -114,11 +114,12 @@ impl Stream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
         enter(|| {
-            // Taken out meanwhile: a second thread that waited for the lock with the GIL held would block this one.
+            // The chunks are taken out meanwhile: a second thread that waited for the lock while holding the GIL would
+            // block this one.
             let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
             let result = without_gil(py, || chunks.next_chunk());
             let result = chunks.notes.note_remedy(py, result);
-            // They are also put back after an error, which they then repeat.
+            // They are also put back after an error, which later calls repeat.
             let reported = if matches!(result, Ok(None)) { chunks.notes.end(py) } else { Ok(()) };
             *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Available(chunks) };
             reported?;
@@ -205,7 +206,7 @@ pub struct Shared {
     pub max_offset: usize,
 }
 
-/// Notes to the user, apart from the result.
+/// Notes to the user, in addition to the result.
 #[derive(Default)]
 pub struct Notes {
     /// Reports the keys of an edit that had no header, after all rows were read.
@@ -215,7 +216,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Reports, once, after the last row.
+    /// Reports the notes once, after the last row.
     fn end(&mut self, py: Python<'_>) -> PyResult<()> {
         self.edited.take().map_or(Ok(()), |edited| edited.get().report(py))
     }
@@ -355,7 +356,7 @@ impl Chunks {
         let Chunks { shared, ahead, .. } = self;
         let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
         if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
-            // A chunk that failed is processed again in its turn, and returns its error then.
+            // A failed chunk is processed again in its turn, and then returns its error.
             let count = chunks.len();
             threads::on_each(&mut chunks, &|chunk| chunk.output = shared.apply(chunk.input().at_once(count)).ok());
         }
@@ -413,7 +414,7 @@ pub fn apply<'py>(
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         c_interface::ImportedColumn::Stream(source) => {
-            // A wrong type raises now, not when the first chunk is read.
+            // A wrong type raises now, rather than when the first chunk is read.
             let empty = new_empty_array(source.data_type());
             without_gil(py, || shared.work.apply(Input::new(&shared.work.reshape(empty)?)).map(drop))?;
             Chunks::new(source, shared, notes).into_stream(py, data_type)
@@ -435,7 +436,7 @@ pub fn checked<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResult<Bou
     })
 }
 
-/// Converts an array of headers in any shape to the lists that operations read. Other arrays are returned as they are.
+/// Converts an array of headers in any shape to the lists that operations read. Other arrays are returned unchanged.
 #[pyfunction]
 #[pyo3(signature = (column, drops_fields=false))]
 pub fn header_lists<'py>(
@@ -449,7 +450,7 @@ pub fn header_lists<'py>(
     })
 }
 
-/// Returns the addresses of the buffers of a column and its children, which show that nothing was copied.
+/// Returns the addresses of the buffers of a column and its children, which prove that nothing was copied.
 #[pyfunction]
 pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     enter(|| {

@@ -1,4 +1,4 @@
-//! Typed columns as Python passes them, and functions on columns that are not operations of a format.
+//! Typed columns passed from Python, and functions on columns that are not operations of a format.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::kernel::buffer::MAX_OFFSET;
 use crate::types::Type;
 
-/// Mirrors `letterhead.fields.ColumnSpec`. The default is a type, and text that this type reads.
+/// Mirrors `letterhead.fields.ColumnSpec`. The default is a type, and text that this type parses.
 #[derive(FromPyObject)]
 pub struct ColumnSpec {
     pub name: String,
@@ -68,8 +68,8 @@ pub fn check_default(type_name: &str, text: &str) -> PyResult<()> {
     enter(|| Ok(default_value((type_name.to_owned(), text.to_owned())).map(drop)?))
 }
 
-/// Checks a type, or several that are separated by ` | `. Returns the name of their common type, without a suffix, and
-/// its name in Spark.
+/// Checks a type, or several separated by ` | `. Returns the name of their common type, without a suffix, and its name
+/// in Spark.
 #[pyfunction]
 pub fn check_type(text: &str) -> PyResult<(String, String)> {
     enter(|| {

@@ -1,4 +1,4 @@
-//! Edits of headers as Python passes them; `letterhead.operations.edit` checks them.
+//! Edits of headers passed from Python; `letterhead.operations.edit` checks them.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl EditedKeys {
     }
 }
 
-/// Mirrors `letterhead.operations.edit.EntryValue`. A constant has a type and bits, and a value from a column has its
+/// Mirrors `letterhead.operations.edit.EntryValue`. A constant has a type and bytes, and a value from a column has its
 /// index.
 #[derive(FromPyObject)]
 struct EntryValue {

@@ -20,8 +20,7 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Escapes characters that are not printable: the text may contain names from data, such as those of the fields of a
-/// struct.
+/// Escapes unprintable characters, because the text may contain names from data, such as those of struct fields.
 fn printable(text: String) -> String {
     let escape = |py: Python<'_>| -> PyResult<String> {
         py.import("letterhead._formatting")?.getattr("printable")?.call1((&text,))?.extract()

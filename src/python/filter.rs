@@ -1,4 +1,4 @@
-//! The option `where`: a filter as Python passes it.
+//! Option `where`: a filter passed from Python.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub fn check_pattern(text: &str) -> PyResult<()> {
     enter(|| Ok(Pattern::new(text).map(|_| ())?))
 }
 
-/// Evaluates a condition for each row of a table, as [`arrow::truths::truths`] does.
+/// Evaluates a condition for each row of a table with [`arrow::truths::truths`].
 #[pyfunction]
 pub fn truths(
     py: Python<'_>,

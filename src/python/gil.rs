@@ -31,7 +31,7 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Err
     }
 }
 
-/// Runs signal handlers, and returns whether one raised an exception. Python runs them only in its main thread.
+/// Runs signal handlers, and returns whether one raised an exception. Python only runs them in its main thread.
 fn run_signal_handlers() -> bool {
     // When the interpreter is shutting down, there are no signals to handle.
     let handled = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
@@ -49,8 +49,8 @@ pub fn without_gil_if_long<T: Send>(
     if size >= LONG { without_gil(py, work) } else { Ok(work()?) }
 }
 
-/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL. It is for tests, and
-/// only in debug builds.
+/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL. It exists for tests,
+/// and only in debug builds.
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::stage)] stage: &str) -> PyResult<()> {

@@ -47,8 +47,8 @@ pub fn record_batches(
     })
 }
 
-/// Decompresses the record batch at the beginning of these bytes. A compressed set of an older format becomes its
-/// messages.
+/// Decompresses the record batch at the beginning of these bytes. A compressed set of an older format is replaced by
+/// its messages.
 #[pyfunction]
 #[pyo3(signature = (data, read=None))]
 pub fn uncompressed<'py>(
@@ -63,7 +63,7 @@ pub fn uncompressed<'py>(
     })
 }
 
-/// Returns a record batch with the checksum of its content.
+/// Returns a record batch with a recomputed checksum.
 #[pyfunction]
 pub fn with_checksum<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     enter(|| bytes_object(py, &record_batch::with_checksum(data)))
@@ -84,7 +84,7 @@ pub fn with_producer<'py>(
     })
 }
 
-/// A partition, the numbers of its rows as native 32-bit integers, and a record batch of them.
+/// Partition, the indexes of its rows as native 32-bit integers, and a record batch of them.
 type Produced<'py> = (i32, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
 /// Encodes rows as record batches, from the columns `key`, `value`, `headers`, `timestamp` and `partition`.

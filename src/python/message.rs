@@ -89,7 +89,7 @@ pub fn messages(
     })
 }
 
-/// An iterator over lists of messages, each of which is a dict of its fields, and the error after them, if any.
+/// Iterator over lists of messages, each of which is a dict of its fields, and the error after them, if any.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct MessageReader {
     data: Py<PyBytes>,
@@ -106,7 +106,7 @@ fn object_size(header: &Header<'_>) -> usize {
     OBJECTS + header.key.byte_len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// Maximum number of messages, and of their bytes, in one list. A larger message is in a list of its own.
+/// Maximum number of messages, and of their bytes, in one list. A larger message gets a separate list.
 const MAX_LIST_MESSAGES: usize = 1 << 11;
 const MAX_LIST_BYTES: usize = 1 << 18;
 
@@ -121,7 +121,7 @@ impl MessageReader {
             let Ok(mut state) = self.state.try_lock() else {
                 return Err(PyValueError::new_err("the messages are being read by another thread: read them in one"));
             };
-            // Taken out, so that reading ends after an exception.
+            // The bookmark is taken out, so that reading ends after an exception.
             let Some(mut bookmark) = state.take() else { return Ok(None) };
             let (info, list, mut failed) = (self.format.info(), PyList::empty(py), None);
             let mut size = 0;

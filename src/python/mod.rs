@@ -1,4 +1,4 @@
-//! The Python module `_native`: the only code that uses PyO3. One native function per operation.
+//! Python module `_native`: the only code that uses PyO3, with one native function per operation.
 
 #[cfg(feature = "mimalloc")]
 mod allocator;
@@ -65,7 +65,7 @@ mod _native {
         #[cfg(feature = "mimalloc")]
         allocator::keep_pages();
         keep_quiet();
-        // It is not in `__all__`, which has the names of a release.
+        // It is not in `__all__`, which lists the names of a release.
         #[cfg(debug_assertions)]
         module.setattr("_provoke_panic", wrap_pyfunction!(gil::provoke_panic, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

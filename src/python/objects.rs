@@ -15,7 +15,7 @@ use crate::traits::{FieldValue, Info, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
-/// Converts bytes to Python's `bytes`. For a large object, `PyBytes::new` would panic if memory is refused.
+/// Converts bytes to Python's `bytes`. For a large object, `PyBytes::new` would panic if memory cannot be allocated.
 pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     const MANY: usize = 1 << 16;
     if bytes.len() < MANY {
@@ -27,7 +27,7 @@ pub fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, P
     })
 }
 
-/// Creates `letterhead.Headers` of headers, or None if the message has no headers field.
+/// Creates `letterhead.Headers` from headers, or None if the message has no headers field.
 pub fn headers_object<'py>(
     py: Python<'py>,
     headers: Option<&[Header<'_>]>,
@@ -39,7 +39,7 @@ pub fn headers_object<'py>(
     headers_of(PyList::new(py, result)?.into_any())
 }
 
-/// Creates `letterhead.Headers` of a list, or of a `Packed`.
+/// Creates `letterhead.Headers` from a list or a `Packed`.
 pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = items.py();

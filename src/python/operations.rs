@@ -1,4 +1,4 @@
-//! Operations on columns as Python classes. Arguments are checked when an object is created, which is pickled by them.
+//! Operations on columns as Python classes. Arguments are checked when an object is created, and pickled with it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ use crate::traits;
 /// Default name of the column of errors.
 const ERROR_COLUMN: &str = "error";
 
-/// An object that is compared, hashed, printed and pickled by its arguments.
+/// Arguments by which an object is compared, hashed, printed and pickled.
 #[pyclass(frozen, subclass, module = "letterhead._native")]
 pub struct Arguments(Py<PyDict>);
 
@@ -141,7 +141,7 @@ fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>
     options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
 }
 
-/// Types of values that are written, and the policy for what the format lacks.
+/// Types of the values to write, and the policy for losses.
 #[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
 pub struct WriteOptions {
     #[pyo3(get)]
@@ -499,7 +499,7 @@ impl Where {
     }
 }
 
-/// Changes headers of every message, from bytes to bytes. It is the part of an edit that the core applies.
+/// Changes headers of every message, from bytes to bytes. This is the part of an edit that the core applies.
 #[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
 pub struct Edit;
 
@@ -529,7 +529,7 @@ impl Edit {
     }
 }
 
-/// Creates lists of headers from the columns of structs, which are values, or lists of headers. Of alternative types,
+/// Creates lists of headers from the columns of structs, which are values or lists of headers. Of alternative types,
 /// the first one is written.
 #[pyclass(frozen, extends = ColumnOperation, module = "letterhead._native")]
 pub struct Pack;
@@ -638,8 +638,8 @@ impl Work for ErrorsNamed {
     }
 }
 
-/// Converts typed columns to a tuple of `letterhead.fields.ColumnSpec`, and to those of the core. Output columns must
-/// have distinct names.
+/// Converts typed columns to a tuple of `letterhead.fields.ColumnSpec`, and to the core's selections. Output columns
+/// must have distinct names.
 fn columns_of<'py>(
     columns: &Bound<'py, PyAny>,
     dialect: &str,
@@ -687,7 +687,7 @@ pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
 }
 
 pub fn on_error(name: &str) -> Result<OnError, Error> {
-    // For internal callers that count the rows with errors. It is not a public value, so that errors do not list it.
+    // For internal callers that count rows with errors. Errors do not list this value, because it is not public.
     if name == "null-column" {
         return Ok(OnError::NullColumn);
     }

@@ -1,4 +1,4 @@
-//! [`Packed`]: validated headers that are not converted to objects before they are accessed.
+//! [`Packed`]: validated headers that are converted to objects only when they are accessed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ use crate::value_type::ValueType;
 
 /// Headers in their bytes, and the position of each. Objects are created on access, only of the requested headers.
 ///
-/// Keys are `str`; `list` has the headers.
+/// Keys are `str`; `list` contains the headers.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Packed {
     data: Py<PyBytes>,
     order: ByteOrder,
     headers: Vec<Position>,
-    /// The list that every access returns, so that a change to it is visible everywhere.
+    /// List that every access returns, so that a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
     /// Indexes of the headers of each key, after the first lookup among many headers.
     indexes: OnceLock<HashMap<Box<[u8]>, Vec<u32>>>,
@@ -36,7 +36,7 @@ pub struct Packed {
 /// Maximum number of headers for which comparing keys one by one is faster than a hash table.
 const FEW_HEADERS: usize = 32;
 
-/// The position of a header in its message.
+/// Position of a header in its message.
 struct Position {
     key: KeyPosition,
     value: Option<ByteRange>,
@@ -56,7 +56,7 @@ enum KeyPosition {
 struct ByteRange(u32, u32);
 
 impl ByteRange {
-    /// The range of bytes in the message from which they are borrowed.
+    /// Returns the range of borrowed bytes in their message.
     #[inline]
     fn of(bytes: &[u8], message: &[u8]) -> Self {
         ByteRange(fitting(bytes.as_ptr().addr() - message.as_ptr().addr()), fitting(bytes.len()))
@@ -81,7 +81,7 @@ impl Position {
         }
     }
 
-    /// Whether the key is this text, or a typed string with it.
+    /// Whether the key is this text or a typed string with this text.
     #[inline]
     fn has_key(&self, expected: &[u8], message: &[u8], order: ByteOrder) -> bool {
         match &self.key {
@@ -97,7 +97,7 @@ impl Position {
     }
 }
 
-/// A key that was parsed as text.
+/// Returns a key that was parsed as text.
 #[inline]
 fn text_key(bytes: &[u8]) -> Key<'_> {
     Key::Text(Text::new(bytes).expect("the message does not change"))
@@ -142,7 +142,7 @@ impl Packed {
     /// Returns the headers whose key is this text.
     fn of_key<'a>(&'a self, key: &'a Bound<'_, PyString>) -> impl DoubleEndedIterator<Item = Header<'a>> {
         let message = self.data.as_bytes(key.py());
-        // A key with half of a surrogate pair is in no message.
+        // No message contains a key with half of a surrogate pair.
         let requested = key.to_str().ok().map(str::as_bytes);
         let has_key = move |header: &&Position| requested.is_some_and(|key| header.has_key(key, message, self.order));
         let (few, indexes) = match self.headers.len() > FEW_HEADERS {

@@ -16,8 +16,7 @@ const SLOTS: usize = 512;
 /// Maximum total length of a key and a value that are kept.
 const MAX_LEN: usize = 64;
 
-/// The data of which an object is created. The objects are immutable, so that those of equal origins are
-/// interchangeable.
+/// Data from which an object is created. The objects are immutable, so that those of equal origins are interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     pub key: &'a [u8],
@@ -33,10 +32,10 @@ pub enum OriginPart {
     Value(Option<(ValueType, ByteOrder)>),
 }
 
-/// An entry of the table. It contains the bytes, so that a comparison reads only the table.
+/// Entry of the table. It contains the bytes, so that a comparison only reads the table.
 struct Slot {
     last_hash: u64,
-    /// Compared first, as most comparisons fail.
+    /// Compared first, because most comparisons fail.
     hash: u64,
     part: OriginPart,
     key_len: u8,
@@ -77,8 +76,8 @@ thread_local! {
     static TABLE: Cell<Option<Table>> = const { Cell::new(None) };
 }
 
-/// The table of this thread, which is returned to the thread when this is dropped. Python code that runs meanwhile,
-/// such as a finalizer, starts a new table.
+/// Table of this thread, which is returned to the thread when this is dropped. Python code that runs meanwhile, such as
+/// a finalizer, starts a new table.
 pub struct Recent(Table);
 
 impl Recent {
@@ -105,7 +104,7 @@ impl Recent {
         }
         let object = create(self)?;
         let slot = &mut self.0[slot_index];
-        // Stored when it occurs a second time, because identifiers never recur, and would replace objects that do.
+        // Stored at the second occurrence, because unique identifiers never recur, and would replace objects that do.
         if std::mem::replace(&mut slot.last_hash, hash) == hash {
             slot.keep(hash, origin, object.clone().unbind());
         }

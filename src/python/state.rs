@@ -1,4 +1,4 @@
-//! Joins and splits values of stores with headers (KIP-1271). It is called for every write and read.
+//! Joins and splits values of stores with headers (KIP-1271) at every write and read.
 
 use std::ops::Range;
 

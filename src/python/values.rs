@@ -1,4 +1,4 @@
-//! Functions of a scan on each value of a column: its hash, and the regular expressions that match it.
+//! Functions of a scan for each value of a column: its hash, and the regular expressions that match it.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub fn value_hashes<'py>(py: Python<'py>, column: &Bound<'py, PyAny>) -> PyResul
     })
 }
 
-/// Returns bytes for each expression, with a byte for each value, which is 1 if it matches.
+/// Returns a byte string for each expression, with a byte for each value, which is 1 if it matches.
 #[pyfunction]
 pub fn value_matches<'py>(
     py: Python<'py>,

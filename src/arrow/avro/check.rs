@@ -1,4 +1,4 @@
-//! Avro's binary encoding: [`WriterSchema::check`] verifies a value before columns are made of it.
+//! Avro's binary encoding: [`WriterSchema::check`] verifies a value before it is converted to columns.
 //!
 //! ```text
 //! int, long      zig-zag varint of 32 or 64 bits
@@ -25,16 +25,16 @@ use crate::encoding::is_uuid;
 use crate::error::{Code, Error, ErrorDetail, format_count};
 use crate::varint::{ParsedVarint, read_64, unzigzag_64};
 
-/// Types of a schema that is written out in full: every use of a named type counts.
+/// Maximum number of types in a schema with all named types expanded.
 const MAX_TYPES: usize = 100_000;
 
-/// Bytes of the widest decimal of Arrow.
+/// Number of bytes of Arrow's widest decimal.
 const MAX_DECIMAL_BYTES: usize = 32;
 
 const MILLIS_OF_DAY: i64 = 86_400_000;
 const MICROS_OF_DAY: i64 = 1000 * MILLIS_OF_DAY;
 
-/// A schema of written values, for checks.
+/// Schema of written values, for checks.
 #[derive(Debug)]
 pub struct WriterSchema {
     types: Vec<Type>,
@@ -51,12 +51,12 @@ enum Type {
     Fixed(usize),
     Bytes,
     String,
-    /// An int or a long from 0 on, before the end.
+    /// An int or a long from 0 to before `end`.
     Time {
         is_long: bool,
         end: i64,
     },
-    /// Digits, and the number of bytes of a fixed.
+    /// Precision, and the number of bytes of a fixed.
     Decimal {
         precision: usize,
         size: Option<usize>,
@@ -72,7 +72,7 @@ enum Type {
 }
 
 impl WriterSchema {
-    /// Reads a schema. References to other schemas are part of the text.
+    /// Parses a schema whose references to other schemas are part of the text.
     pub fn parse(schema: &str) -> Result<WriterSchema, Error> {
         let json = serde_json::from_str(schema).map_err(|_| invalid("it is not JSON"))?;
         let mut parser = Parser { types: Vec::new(), sizes: Vec::new(), names: HashMap::new() };
@@ -194,7 +194,7 @@ impl WriterSchema {
             }
             let size = if count < 0 { Some(reader.long("the size of a block")?) } else { None };
             let first = reader.next;
-            // Every item has a byte, so that the loop ends with the value.
+            // Every item has at least one byte, so that the loop ends with the value.
             for _ in 0..count.unsigned_abs() {
                 check_item(reader)?;
             }
@@ -275,9 +275,9 @@ fn fits(big_endian: &[u8], precision: usize) -> bool {
 
 struct Parser {
     types: Vec<Type>,
-    /// Number of types of each type that is written out in full, and the least number of bytes of a value.
+    /// Number of types in each expanded type, and the minimum number of bytes of a value.
     sizes: Vec<(usize, usize)>,
-    /// Named types; `None` inside of the type itself.
+    /// Named types; `None` within the type itself.
     names: HashMap<String, Option<usize>>,
 }
 

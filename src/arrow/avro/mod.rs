@@ -1,5 +1,5 @@
-//! [`AvroReader`] makes columns of values that Avro has written, each without a container or a prefix, and [`AvroWriter`]
-//! such values of columns.
+//! [`AvroReader`] converts Avro values, each without a container or a prefix, to columns, and [`AvroWriter`] converts
+//! columns to such values.
 
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use arrow_avro::reader::{Decoder, DecoderMode, ReaderBuilder};
@@ -16,7 +16,7 @@ pub use self::check::WriterSchema;
 use self::check::without_uuids;
 pub use self::writer::AvroWriter;
 
-/// Rows of a batch. If one of them fails, they are decoded twice.
+/// Number of rows in a batch. If one of them fails, they are decoded twice.
 const BATCH_ROWS: usize = 1 << 16;
 
 /// Reads values of one schema into the columns of another.
@@ -28,12 +28,12 @@ pub struct AvroReader {
     schema: SchemaRef,
 }
 
-/// The rows that could be read, in batches, and the errors of the others by row.
+/// Decoded rows in batches, and the errors of the other rows.
 pub type Decoded = (Vec<RecordBatch>, Vec<(usize, ErrorDetail)>);
 
 impl AvroReader {
-    /// Resolves the schema of written values to the one that columns are made by: the same one, unless another is given.
-    /// Both are records.
+    /// Resolves the schema of written values to the schema of the columns, which is the same by default. Both are
+    /// records.
     pub fn new(writer: &str, reader: Option<&str>) -> Result<AvroReader, Error> {
         if let Some(reader) = reader {
             WriterSchema::parse(reader)?;
@@ -48,7 +48,7 @@ impl AvroReader {
         &self.schema
     }
 
-    /// Decodes values, of which none is null.
+    /// Decodes non-null values.
     pub fn decode(&self, values: &BinaryArray) -> Result<Decoded, Error> {
         if values.null_count() > 0 {
             return Err(Error::Internal("values of a schema contain a null".into()));
@@ -71,7 +71,7 @@ impl AvroReader {
         Ok((batches, errors))
     }
 
-    /// Decodes values that the schema of the writer allows. The schema of the columns may exclude some.
+    /// Decodes values that are valid for the writer's schema. The columns' schema may exclude some.
     fn decode_checked(
         &self,
         values: &BinaryArray,
@@ -83,7 +83,7 @@ impl AvroReader {
         }
         let mut decoder = self.decoder(rows.len())?;
         let mut failed = errors.len();
-        // A decoder that failed inside of a value only finds the other values that fail.
+        // A decoder that failed within a value can only be used to find the other values that fail.
         for row in &rows {
             if let Err(error) = decode_value(&mut decoder, values.value(*row)) {
                 errors.push((*row, error));
@@ -95,7 +95,7 @@ impl AvroReader {
             return Ok(batch);
         }
         if errors.len() == failed {
-            // Text that was written as bytes is checked when columns are made.
+            // Text that was written as bytes is validated when columns are built.
             for row in &rows {
                 let mut decoder = self.decoder(1)?;
                 let flushed = decode_value(&mut decoder, values.value(*row))
@@ -122,7 +122,7 @@ impl AvroReader {
 }
 
 fn decoder(writer: &str, reader: Option<&str>, rows: usize) -> Result<Decoder, Error> {
-    // The only schema of the store needs a name; a value has no prefix that refers to it.
+    // A value has no prefix that refers to a schema, so the only schema of the store gets an arbitrary id.
     let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
     let name = Fingerprint::Id(0);
     store.set(name, AvroSchema::new(writer.to_owned())).map_err(unusable)?;

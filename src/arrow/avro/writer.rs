@@ -1,4 +1,4 @@
-//! [`AvroWriter`] writes rows as values of Avro, each without a container or a prefix.
+//! [`AvroWriter`] converts rows to Avro values, each without a container or a prefix.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub struct AvroWriter {
     schema: SchemaRef,
 }
 
-/// The values, or the errors of rows, by row.
+/// Encoded values, or the errors of rows, by row.
 pub type Encoded = Result<BinaryArray, Vec<(usize, ErrorDetail)>>;
 
 impl AvroWriter {
-    /// Reads a schema, which is a record.
+    /// Parses a schema, which is a record.
     pub fn new(schema: &str) -> Result<AvroWriter, Error> {
         let checks = WriterSchema::parse(schema)?;
         let text = without_uuids(schema)?;
@@ -38,12 +38,12 @@ impl AvroWriter {
         Ok(writer)
     }
 
-    /// The columns, in the types that values are written from.
+    /// Schema of the columns, in the types from which values are written.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Encodes rows, of which none is null.
+    /// Encodes non-null rows.
     pub fn encode(&self, rows: &StructArray) -> Result<Encoded, Error> {
         if rows.null_count() > 0 {
             return Err(Error::Internal("rows to encode contain a null".into()));
@@ -88,8 +88,8 @@ fn values(encoded: &EncodedRows) -> Result<BinaryArray, Error> {
     Ok(BinaryArray::new(offsets, Buffer::from(encoded.bytes().clone()), None))
 }
 
-/// Notes the rows that have a null where the schema needs a value, and the name of its field. `rows` has the row of each
-/// value; None for values of a null.
+/// Collects the rows with a null where the schema requires a value, and the name of the field. `rows` contains the row
+/// of each value; None for values within a null.
 fn note_nulls(field: &Field, array: &ArrayRef, rows: &[Option<usize>], errors: &mut BTreeMap<usize, ErrorDetail>) {
     if array.null_count() > 0 && !field.is_nullable() {
         for (index, row) in rows.iter().enumerate() {
@@ -109,7 +109,7 @@ fn note_nulls(field: &Field, array: &ArrayRef, rows: &[Option<usize>], errors: &
         }
         items
     };
-    // Arrays of other types are refused afterwards.
+    // Arrays of other types are rejected later.
     match field.data_type() {
         DataType::Struct(fields) => {
             let rows: Vec<_> = (0..array.len()).map(row_of).collect();

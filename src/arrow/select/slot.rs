@@ -1,4 +1,4 @@
-//! [`Slot`]: a requested header, which reads the value of its column from its occurrences in a row.
+//! [`Slot`]: a requested header, which computes the value of its column from its occurrences in a row.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value};
 use crate::value_type::{Scalar, ValueType};
 
-/// A header of the current row with a requested key.
+/// Header of the current row with a requested key.
 #[derive(Clone, Copy)]
 pub struct Occurrence<'a> {
     pub index: usize,
@@ -50,7 +50,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Creates the slot of a selection. The other arguments are described at [`super::SelectSink::new`].
+    /// Creates the slot of a selection. [`super::SelectSink::new`] documents the other arguments.
     pub fn new(
         selection: &Selection,
         dialect: Dialect,
@@ -91,7 +91,7 @@ impl Slot {
         memory::push(occurrences, occurrence);
     }
 
-    /// Whether a header that could not be read may be the one to select.
+    /// Whether an unreadable header may be the one to select.
     fn is_lost<R: Log>(&self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
             // An error that was not kept may have concerned such a header.
@@ -164,7 +164,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Ends a row of `repeat="all"`. An invalid element, or headers that were not read to the end, make the list null.
+    /// Ends a row of `repeat="all"`. An invalid element, or incompletely read headers, make the list null.
     fn end_list<R: Log>(&mut self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.column.push(None);
@@ -229,7 +229,7 @@ impl Slot {
         type_.read_stored(value_type, self.order, bytes, self.dialect, self.is_strict)
     }
 
-    /// Reads a value that is not of the first type as the first of the other types that fits.
+    /// Reads a value that does not have the first type as the first other type that fits.
     #[cold]
     fn read_as_others<'a>(
         &self,

@@ -1,8 +1,8 @@
 //! `kip82-messages`, `kip82-messages-int`, `kip82-messages-wrapper`: sets of the messages of the KIP-82 drafts, as
 //! `message_set` describes them.
 //!
-//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1, magic 0 and 1): a message that is cut
-//! off at the end is an error, which `lenient` ignores.
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1, magic 0 and 1): a truncated last
+//! message is an error, which `lenient` ignores.
 
 use std::marker::PhantomData;
 

@@ -1,11 +1,11 @@
-//! The positions and headers of record batches in a log, without parsing records: [`heads`].
+//! Positions and headers of record batches in a log, without parsing records: [`heads`].
 
 use crate::cursor::Number;
 use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
 use crate::formats::message::legacy::FRAME_LEN;
 use crate::value::ByteOrder::Big;
 
-/// A batch in a log; of the older formats, a message, which may be a compressed set.
+/// Batch in a log; in older formats, a message, which may be a compressed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub position: usize,
@@ -20,11 +20,11 @@ pub struct Head {
     pub max_timestamp: i64,
     /// -1 for none.
     pub producer_id: i64,
-    /// Number of records; -1 if it is unknown without parsing them.
+    /// Number of records; -1 if unknown without parsing them.
     pub count: i32,
 }
 
-/// Complete batches, and the offset of the first byte after them.
+/// Complete batches, and the offset of the byte after them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Heads {
     pub heads: Vec<Head>,

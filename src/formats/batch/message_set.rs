@@ -30,7 +30,7 @@ pub trait SetLayout {
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
-    /// Converts the fields of a message; `set` has the attributes of the compressed set that contains it.
+    /// Converts the fields of a message; `set` contains the attributes of the compressed set around it.
     fn fields<'a>(fields: LegacyFields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
@@ -75,7 +75,7 @@ pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     }
 }
 
-/// Decompresses the messages of a compressed set; returns no bytes for a message that is not compressed.
+/// Decompresses the messages of a compressed set; returns no bytes for an uncompressed message.
 pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
     match (number_or(outer.opened.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS, outer.value_offset) {
         (0, _) | (_, None) => Ok(Vec::new()),
@@ -195,7 +195,7 @@ fn expand_set<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
         }
     }
     if empty && has_errors {
-        // The set is empty, so that errors of the outer message get a message of their own.
+        // The set is empty, so the errors of the outer message get a separate message.
         log.begin_message();
         receiver.unreadable(log)?;
     }
@@ -212,7 +212,7 @@ fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -
     }
 }
 
-/// Rejects a compressed set inside a compressed set.
+/// Rejects a compressed set within a compressed set.
 fn reject_set(inner: &Opened<'_, LegacyFields<'_>>, log: &mut CollectErrors) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0).to_le_bytes()[0] & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));

@@ -1,5 +1,5 @@
 //! Writes a message set of the KIP-82 drafts or of Kafka's formats 0 and 1: messages one after another, or one
-//! compressed message that holds them.
+//! compressed message that contains them.
 
 use std::marker::PhantomData;
 

@@ -14,7 +14,7 @@ use crate::codec::Codec;
 use crate::error::ErrorDetail;
 use crate::traits::{BatchFormat, FieldValue};
 
-/// A batch that is written message by message.
+/// Batch that is written message by message.
 pub trait Builder: Sized {
     type Batch: BatchFormat;
     const CODECS: &'static [Codec];
@@ -22,11 +22,11 @@ pub trait Builder: Sized {
     /// Begins a batch whose first message will have these fields.
     fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail>;
 
-    /// Checks a message against those before it, and replaces its offset and timestamp by the values that are written.
-    /// A message without an offset gets the next one.
+    /// Checks a message against the previous ones, and replaces its offset and timestamp by the values to write. A
+    /// message without an offset gets the next one.
     fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
 
-    /// Adds the bytes of the message that was prepared.
+    /// Adds the bytes of the prepared message.
     fn push(&mut self, message: &[u8]);
 
     fn finish(self) -> Result<Vec<u8>, ErrorDetail>;

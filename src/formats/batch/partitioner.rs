@@ -17,12 +17,12 @@ pub enum Hash {
     Fnv1a,
 }
 
-/// Partitioner of librdkafka, by the records whose key it does not hash.
+/// Partitioner of librdkafka, by the keys that it hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitioner {
     /// No key is hashed.
     Random,
-    /// All keys are hashed, a missing one as an empty one.
+    /// All keys are hashed, a missing one like an empty one.
     All(Hash),
     /// Present keys are hashed.
     Present(Hash),

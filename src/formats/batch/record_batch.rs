@@ -82,7 +82,7 @@ pub const CONTROL: usize = 9;
 /// Fields except the headers, in the order of the table.
 type Values<'a> = [FieldValue<'a>; 10];
 
-/// The fields of a record, which fit one cache line, so that a sink that drops most records copies little.
+/// Fields of a record, which fit one cache line, so that a sink that drops most records copies little.
 #[derive(Clone, Copy)]
 pub struct RecordFields<'a> {
     offset: i64,
@@ -292,8 +292,7 @@ fn decompress_records(
     limits.decompress(codec, bytes, false, records.offset(), log, buffer)
 }
 
-/// Returns a batch with the checksum of its content, so that its records can be read although the stored checksum is
-/// wrong.
+/// Returns a batch with a recomputed checksum, so that its records can be read although the stored checksum is wrong.
 pub fn with_checksum(data: &[u8]) -> Vec<u8> {
     let mut batch = Vec::new();
     memory::extend(&mut batch, data);
@@ -312,7 +311,7 @@ pub fn set_checksum(batch: &mut [u8]) {
     batch[CRC_OFFSET..][..4].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// Returns a batch as an idempotent producer sends it: with its id, its epoch, and the sequence of the first record.
+/// Returns a batch in the form of an idempotent producer: with its id, its epoch, and the sequence of the first record.
 pub fn with_producer(data: &[u8], producer_id: i64, producer_epoch: i16, sequence: i32) -> Result<Vec<u8>, Error> {
     if data.len() < HEADER_LEN {
         return Err(Error::Value(format!("a record batch has at least {HEADER_LEN} bytes")));
@@ -326,7 +325,8 @@ pub fn with_producer(data: &[u8], producer_id: i64, producer_epoch: i16, sequenc
     Ok(batch)
 }
 
-/// Decompresses the batch at the beginning of these bytes. A compressed set of an older format becomes its messages.
+/// Decompresses the batch at the beginning of these bytes. A compressed set of an older format is replaced by its
+/// messages.
 pub fn decompress_batch(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
     let mut log = CollectErrors::default();
     let opened = open_compressed(data, limits, &mut log);

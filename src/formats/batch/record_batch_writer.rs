@@ -51,18 +51,18 @@ pub struct RecordBatchBuilder {
     content: Vec<u8>,
 }
 
-/// A record as its columns have it.
+/// Record with the values of its columns.
 #[derive(Clone, Copy)]
 pub struct PlainRecord<'a> {
     pub timestamp: i64,
     pub key: Option<&'a [u8]>,
     pub value: Option<&'a [u8]>,
-    /// Headers as the format `kafka` has them.
+    /// Headers in the format `kafka`.
     pub headers: &'a [u8],
 }
 
 impl PlainRecord<'_> {
-    /// Largest length of the record in any batch.
+    /// Maximum length of the record in any batch.
     pub fn max_len(&self) -> usize {
         let bytes = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
         bytes(self.key) + bytes(self.value) + self.headers.len() + MAX_OVERHEAD

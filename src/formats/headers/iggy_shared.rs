@@ -140,7 +140,7 @@ pub fn write_header<F: HeadersFormat>(header: &Header<'_>, out: &mut Vec<u8>) {
     write_part(out, F::TYPES, header.value_type, header.value.unwrap_or_default());
 }
 
-/// Type and bits of a key, which may come from another format.
+/// Type and bytes of a key, which may come from another format.
 pub fn type_and_bits<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
     match key {
         Key::Typed(typed) => (typed.value_type, typed.bits()),

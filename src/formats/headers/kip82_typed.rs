@@ -25,7 +25,7 @@ use super::{check_len, check_total, describe, describe_typed, parse_to_end, read
 
 pub struct Kip82Typed;
 
-/// Length of two lengths.
+/// Bytes of the length fields of a key and a value.
 const LENGTHS: usize = 8;
 
 impl HeadersFormat for Kip82Typed {

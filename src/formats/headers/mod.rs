@@ -74,7 +74,7 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     }
 }
 
-/// Reads a text key; `None` if it is not UTF-8. `instead` converts such a key if it is not an error.
+/// Reads a text key; `None` if it is not UTF-8. `instead` converts an invalid key if that is allowed.
 #[inline(always)]
 fn read_text_key<'a, R: Log>(
     cursor: &mut Cursor<'a>,
@@ -127,7 +127,7 @@ fn check_total<R: Log>(len: usize, log: &mut R) -> Result<usize> {
     }
 }
 
-/// Describes a value to a person: its text if it is printable, else its length.
+/// Describes a value for a person: its text if printable, else its length.
 fn describe(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),

@@ -128,14 +128,14 @@ impl<'a> Head<'a> {
             timestamp,
             key,
             value.unwrap_or(FieldValue::Null),
-            // It is unknown whether a value that could not be read is null.
+            // For an unreadable value, it is unknown whether it is null.
             value.map_or(FieldValue::Null, |value| FieldValue::Bool(value == FieldValue::Null)),
         ];
         Ok(Message { opened: Opened { headers, fields }, value_offset })
     }
 }
 
-/// The fields after the key; `value` is `None` if it could not be read.
+/// Fields after the key; `value` is `None` if it is unreadable.
 pub(super) struct Body<'a> {
     pub headers: Option<Cursor<'a>>,
     pub value: Option<FieldValue<'a>>,

@@ -75,8 +75,8 @@ pub fn signed<R: Log>(number: u64, field: &'static str, byte: usize, log: &mut R
     }
 }
 
-/// Reads `int32 length or -1, bytes`, after which no headers follow. Reports an error and returns `None` if they cannot
-/// be read.
+/// Reads `int32 length or -1, bytes`, after which no headers follow. Reports an error and returns `None` if they are
+/// unreadable.
 fn nullable_bytes<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     length: &'static str,
@@ -95,7 +95,7 @@ fn nullable_bytes<'a, R: Log>(
     }
 }
 
-/// Writes what [`nullable_bytes`] reads.
+/// Writes bytes for [`nullable_bytes`].
 fn write_nullable<R: Log>(field: &str, bytes: Option<&[u8]>, log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = bytes.map_or(Ok(-1), |bytes| i32::try_from(bytes.len()).map_err(|_| bytes.len()));
     let len = len.map_err(|len| {

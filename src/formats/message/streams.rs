@@ -57,7 +57,7 @@ pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<
     cursor.bytes(cursor.remaining(), "payload", log).map(FieldValue::Binary)
 }
 
-/// Writes the size and the headers, and reserves `after` bytes more.
+/// Writes the size and the headers, and reserves `after` more bytes.
 pub fn encode_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = Kafka::encoded_len(headers, log)?;
     memory::reserve(out, varint::MAX_LEN + len + after);

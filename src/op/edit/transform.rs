@@ -1,5 +1,5 @@
-//! The transform of a message's headers: [`Editor::apply`] reads the headers that a reader found, and an [`EditOutput`] receives
-//! the ranges of the input that stay, and the headers that are new.
+//! Transform of a message's headers: [`Editor::apply`] takes the headers that a reader found, and an [`EditOutput`]
+//! receives the unchanged ranges of the input, and the new headers.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 use crate::varint::{self, ParsedVarint};
 
-/// The edited headers of a message, in bytes or one by one.
+/// Edited headers of a message, in bytes or one by one.
 pub(super) trait EditOutput<'d> {
-    /// Type and bits of the value of a header in the input.
+    /// Type and bytes of the value of a header in the input.
     fn original(&self, header: &FoundHeader) -> TypedBits<'d>;
 
     /// Keeps a range of the input.
@@ -25,13 +25,13 @@ pub(super) trait EditOutput<'d> {
 
     fn push(&mut self, key: &Key<'d>, value: TypedBits<'d>);
 
-    /// Appends the bytes that were prepared for a header; false if there are none.
+    /// Appends the prepared bytes of a header; false if there are none.
     #[inline(always)]
     fn push_prepared(&mut self, _new: &NewHeader<'_>, _original: Option<&FoundHeader>) -> bool {
         false
     }
 
-    /// Keeps the rest, after which the message has other headers: some were dropped, and some added.
+    /// Keeps the rest of the input, after headers that were dropped and added.
     #[inline(always)]
     fn end(&mut self, rest: Range<usize>, _dropped: usize, _added: usize) -> Result<(), Refusal> {
         self.keep(rest);
@@ -40,8 +40,9 @@ pub(super) trait EditOutput<'d> {
 }
 
 impl<'e> Editor<'e> {
-    /// Passes the edited headers of a message, which end at `end` in the input, to `out`; returns false, and passes nothing,
-    /// if the edit does not change them. `counts` is scratch: the headers of each entry so far.
+    /// Passes the edited headers of a message, which end at `end` in the input, to `out`; returns false, and passes
+    /// nothing, if the edit does not change them. `counts` is scratch memory for the number of headers of each entry so
+    /// far.
     #[inline(always)] // One of its callers is the loop over the rows of a block.
     pub(super) fn apply<'d, O: EditOutput<'d>>(
         &'d self,
@@ -54,7 +55,7 @@ impl<'e> Editor<'e> {
         if found.is_empty() && !self.adds {
             return Ok(false);
         }
-        // End of what was kept or replaced, which is 0 before the first change.
+        // End of the input that was kept or replaced, which is 0 before the first change.
         let (mut next, mut dropped, mut added) = (0, 0, 0);
         counts.clear();
         counts.resize(if self.counts { self.entries.len() } else { 0 }, 0);
@@ -115,7 +116,7 @@ impl<'e> Editor<'e> {
         Ok(())
     }
 
-    /// Decides whether a header stays, is dropped, or is written anew.
+    /// Decides whether a header is kept, dropped, or rewritten.
     #[inline]
     fn decide<'d>(&'d self, header: &FoundHeader, nth: usize, values: NewValues<'_, 'd>) -> Action<'d, 'e> {
         let Some(entry) = header.entry else { return Action::Drop };
@@ -135,17 +136,16 @@ impl<'e> Editor<'e> {
 enum Action<'d, 'e> {
     Keep,
     Drop,
-    /// Under the new key, and with the new value if true.
+    /// Rewritten with the new key, and with the new value if true.
     Write(&'d NewHeader<'e>, bool),
 }
 
-/// Bytes of messages that have only headers. Ranges that stay and follow each other, also those of several messages, are
-/// copied at once.
+/// Bytes of messages that only have headers. Adjacent unchanged ranges, also of several messages, are copied at once.
 pub struct ByteOutput<'o, 'd> {
     editor: &'d Editor<'d>,
     bytes: &'o mut Vec<u8>,
     data: &'d [u8],
-    /// Range of the data that stays and is not copied yet.
+    /// Unchanged range of the data that is not yet copied.
     kept: Range<usize>,
     /// Range of the current message in the data, and its start in the output.
     message: Range<usize>,
@@ -157,9 +157,9 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
         ByteOutput { editor, bytes, data: &[], kept: 0..0, message: 0..0, start: 0 }
     }
 
-    /// Appends an edited message, which is a range of `data`; nothing of it after a failure. Its last header ends after
-    /// `headers_len` bytes: a lenient read accepts others after it. If the edit changes the message, they are dropped, because
-    /// they would follow an appended header, and be read as a header.
+    /// Appends an edited message, which is a range of `data`, or nothing on failure. Its last header ends after
+    /// `headers_len` bytes; a lenient read accepts more bytes. If the edit changes the message, those bytes are
+    /// dropped, because they would follow an appended header and be read as a header.
     #[inline(always)] // Called for every row of a block.
     pub fn push_edited(
         &mut self,
@@ -186,20 +186,20 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
         Ok(())
     }
 
-    /// Length of the output, with what is not copied yet.
+    /// Length of the output, including ranges that are not yet copied.
     #[inline(always)]
     pub fn byte_len(&self) -> usize {
         self.bytes.len() + self.kept.len()
     }
 
-    /// Takes back the message that was appended last.
+    /// Removes the last appended message.
     #[cold]
     pub fn take_back(&mut self) {
         self.bytes.truncate(self.start);
         self.kept.end = self.kept.start + self.kept.len().min(self.start - self.bytes.len());
     }
 
-    /// Copies what stays.
+    /// Copies the unchanged range.
     #[inline(always)]
     pub fn flush(&mut self) -> &mut Vec<u8> {
         memory::extend(self.bytes, &self.data[self.kept.clone()]);
@@ -207,11 +207,11 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
         self.bytes
     }
 
-    /// Writes the count in front of the headers anew.
+    /// Rewrites the count before the headers.
     fn recount(&mut self, dropped: usize, added: usize) {
         let (count, count_len) = match varint::read(&self.data[self.message.clone()]) {
             ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits).max(0) as usize, len),
-            // The parse of these bytes did not fail: there are none, and so no headers.
+            // These bytes parsed before, so there are none, and no headers.
             ParsedVarint::Truncated | ParsedVarint::TooLong => (0, 0),
         };
         let (edited, start) = (count - dropped + added, self.start);
@@ -279,7 +279,7 @@ impl<'d> EditOutput<'d> for ByteOutput<'_, 'd> {
     }
 }
 
-/// Headers of a message that is written with the fields around them. Ranges of its input are those of `headers`.
+/// Headers of a message that is written with the fields around them. Ranges of its input are indexes of `headers`.
 pub(super) struct HeaderOutput<'d> {
     pub order: ByteOrder,
     pub headers: &'d [Header<'d>],
@@ -303,7 +303,7 @@ impl<'d> EditOutput<'d> for HeaderOutput<'d> {
     }
 }
 
-/// A value whose most significant byte comes first.
+/// Value in big-endian order.
 #[inline(always)]
 fn typed_bits(value_type: Option<ValueType>, value: Option<&[u8]>, order: ByteOrder) -> TypedBits<'_> {
     let bits = |bytes| value_type.map_or(Cow::Borrowed(bytes), |value_type| bits_of(value_type, bytes, order));
