@@ -75,6 +75,38 @@ def test_killed_server_loses_and_repeats_no_acknowledged_row(
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
+@pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.full)])
+def test_copy_to_a_killed_server_has_every_message_once(kills: int, server: Server, tmp_path: Path) -> None:
+    other = Server(tmp_path)
+    other.start()
+    try:
+        other.create("tests", "durable", 1, DURABLE)
+        copy = Copy(other, kills)
+        moments = random.Random(2)
+        for kill in range(kills):
+            until = time.monotonic() + 30
+            while copy.read < 10 * (kill + 1) and copy.is_alive() and time.monotonic() < until:
+                time.sleep(0.001)
+            assert copy.is_alive(), "the copy ended before the server was killed"
+            time.sleep(moments.random() / 20)
+            other.kill()
+            start_after_kill(other)
+        copy.finish()
+        with lh.read.iggy(
+            other.address, stream="tests", topic="durable", columns=["id"], headers={"retry": "int32"}
+        ) as reader:
+            table = reader.read_all()
+        assert table["retry"].to_pylist() == list(range(copy.read * ROWS))
+        assert table["id"].to_pylist() == [number_id(row) for row in range(copy.read * ROWS)]
+    finally:
+        other.stop()
+
+
+def number_id(row: int) -> bytes:
+    return (row + 1).to_bytes(16, "little")
+
+
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TruncatedTailWarning")
 def test_truncated_batch_is_removed_before_server_starts(server: Server, tmp_path: Path) -> None:
     other = Server(tmp_path)
     other.start()
@@ -155,6 +187,31 @@ class Writer(Worker):
                     return
                 sink.write(batch)
                 self.acknowledged += 1
+
+
+class Copy(Worker):
+    """Copies messages of one partition, and counts the batches that were read of the source."""
+
+    read = 0
+
+    def __init__(self, server: Server, kills: int) -> None:
+        self.batches = 10 * kills + 20
+        super().__init__(server)
+
+    def work(self) -> None:
+        copied = lh.copy(pa.RecordBatchReader.from_batches(self.schema, self.source()), f"{self.address}/tests/durable")
+        assert copied.rows == self.batches * ROWS
+
+    schema = pa.schema(
+        [("partition", pa.int64()), ("id", pa.binary()), ("origin_timestamp", pa.timestamp("us", "UTC")), *SCHEMA]
+    )
+
+    def source(self) -> Iterator[pa.RecordBatch]:
+        for number, batch in enumerate(itertools.islice(batches(), self.batches)):
+            ids = [number_id(row) for row in range(number * ROWS, (number + 1) * ROWS)]
+            columns = [[0] * ROWS, ids, [number] * ROWS, *batch.columns]
+            yield pa.record_batch(columns, schema=self.schema)
+            self.read += 1
 
 
 def batches() -> Iterator[pa.RecordBatch]:

@@ -167,7 +167,7 @@ def test_records_of_another_writer_are_detected(broker: str, monkeypatch: pytest
     for name in ("copy-alone", "copy-shared"):
         create_with(broker, name, 1)
     send(producer(broker), "copy-alone", numbered(20))
-    monkeypatch.setattr(topic_target, "_CHUNK_ROWS", 1)
+    monkeypatch.setattr(topic_target.TopicTarget, "chunk_rows", 1)
     flush = TopicWriter.flush
 
     def disturbed(writer: TopicWriter) -> Any:

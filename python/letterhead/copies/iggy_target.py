@@ -6,20 +6,22 @@ mapped to messages (:mod:`letterhead.iggy.kafka_gateway`), by default without lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._row_request import RowRequest
-from letterhead.copies.target import CopyTarget, NoteAppended, check_alone, ends_of, refusal_error
+from letterhead.copies.target import Appender, CopyTarget, RefusedRowError
 from letterhead.errors import HeaderError
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.sources.base import Logins
 from letterhead.sources.iggy import FORM, IggyTopicSource
+from letterhead.written import Appended
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from letterhead.iggy.topic_writer import IggySink
 
 __all__ = ["LOSSLESS", "IggyTarget"]
 
@@ -30,7 +32,7 @@ _RECORD = ("partition", "timestamp", "key", "value", "headers")
 
 
 class IggyTarget(CopyTarget[IggyTopicSource]):
-    """Appends messages to a topic of Iggy. Each batch is acknowledged before the next one is read.
+    """A topic of Iggy to which messages are appended, each batch once the one before is acknowledged.
 
     Parameters
     ----------
@@ -59,43 +61,20 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
         """Refuse to create the topic."""
         raise ValueError("create= is for topics of Kafka: create stream and topic by a client of Iggy")
 
-    def write(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        last: Mapping[int, Mapping[str, Any]] | None,
-        *,
-        at_once: bool = False,
-        note: NoteAppended = lambda rows, appended: None,
-    ) -> None:
-        """Append messages after the last ones; raise ValueError for a record that Iggy cannot hold."""
+    def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:
+        """Return a writer whose batches are acknowledged one by one."""
         from letterhead.iggy.topic_writer import IggySink
 
-        batches = iter(batches)
-        first = next(batches, None)
-        if first is None:
-            return
-        ends = ends_of(last)
-        if last is not None:
+        if ends is not None:
             self._check_ends(ends)
-        columns = [name for name in self.written if name in first.schema.names]
-        partition = "partition" if "partition" in columns else None
         topic = self._source.iggy_topic
-        with IggySink(
-            self._source.server, first.select(columns).schema, stream=topic.stream, topic=topic.topic,
-            partition=partition, mapping=self._mapping, timeout_ms=self._timeout_ms,
-        ) as sink:  # fmt: skip
-            for batch in chain([first], batches):
-                before, count = sink.written.rows, len(sink.written.batches)
-                try:
-                    sink.write(batch.select(columns))
-                except HeaderError as error:
-                    if error.row is None:
-                        raise
-                    raise refusal_error(batch, error.row - before, error.message) from error
-                appended = sink.written.batches[count:]
-                if last is not None:
-                    check_alone(appended, ends)
-                note(batch, appended)
+        return _IggyAppender(
+            IggySink(
+                self._source.server, schema, stream=topic.stream, topic=topic.topic,
+                partition="partition" if "partition" in schema.names else None, mapping=self._mapping,
+                timeout_ms=self._timeout_ms,
+            )
+        )  # fmt: skip
 
     def _check_ends(self, ends: Mapping[int, int]) -> None:
         """Raise ValueError if a killed copy's messages were appended after the last ones were read."""
@@ -108,3 +87,20 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
                         f"partition {partition.partition} of {self.name} got messages while the source was read: if no other "
                         "program writes to it, call again to continue"
                     )
+
+
+class _IggyAppender(Appender):
+    def __init__(self, sink: IggySink) -> None:
+        self._sink = sink
+
+    def append(self, rows: pa.Table) -> Sequence[Appended]:
+        before = self._sink.rows
+        try:
+            return [appended for batch in rows.to_batches() for appended in self._sink.write(batch)]
+        except HeaderError as error:
+            if error.row is None:
+                raise
+            raise RefusedRowError(error.row - before, error.message) from error
+
+    def close(self) -> None:
+        self._sink.close()

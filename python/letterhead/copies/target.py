@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from letterhead._background import Background
+from letterhead._context_managers import Closing
 from letterhead._row_request import RowRequest
 from letterhead.reader import Reader
 from letterhead.sources.topics import TopicSource
@@ -15,15 +18,15 @@ from letterhead.written import Appended
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CopyTarget", "NoteAppended", "check_alone", "ends_of", "refusal_error"]
+__all__ = ["Appender", "CopyTarget", "NoteAppended", "RefusedRowError", "ends_of"]
 
 SourceT = TypeVar("SourceT", bound=TopicSource)
 
-NoteAppended: TypeAlias = "Callable[[pa.Table | pa.RecordBatch, Iterable[Appended]], object]"
+NoteAppended: TypeAlias = "Callable[[pa.Table, Iterable[Appended]], object]"
 
 
 class CopyTarget(ABC, Generic[SourceT]):
-    """Appends records to a topic, each to its own partition.
+    """A topic to which records are appended, each to its own partition.
 
     Attributes
     ----------
@@ -33,12 +36,15 @@ class CopyTarget(ABC, Generic[SourceT]):
         Columns that are written; other columns of a source are dropped.
     required : tuple of str
         Columns that must not be null.
+    chunk_rows : int
+        Least number of rows that are appended while others are read.
     has_password : bool
         Whether the address that was passed contains a password.
     """
 
     written: tuple[str, ...]
     required: tuple[str, ...]
+    chunk_rows = 1
     has_password = False
 
     def __init__(self, source: SourceT, compared: Sequence[str], request: RowRequest) -> None:
@@ -64,7 +70,6 @@ class CopyTarget(ABC, Generic[SourceT]):
         with self._source.reader(replace(self._request, columns=self._compared, last=1)) as reader:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 
-    @abstractmethod
     def write(
         self,
         batches: Iterable[pa.RecordBatch],
@@ -73,9 +78,10 @@ class CopyTarget(ABC, Generic[SourceT]):
         at_once: bool = False,
         note: NoteAppended = lambda rows, appended: None,
     ) -> None:
-        """Append records after the last ones, if these are known; with ``at_once``, write each batch before reading the next.
+        """Append records after the last ones, if these are known, while the next ones are read.
 
-        ``note`` is called with acknowledged rows and their offsets.
+        With ``at_once``, each batch is acknowledged before the next one is read. ``note`` is called with acknowledged rows and
+        their offsets.
 
         Raises
         ------
@@ -83,6 +89,72 @@ class CopyTarget(ABC, Generic[SourceT]):
             If a record is refused, after which nothing is written to its partition; or if records of another writer came in
             between.
         """
+        chunks = _chunks(batches, 1 if at_once else self.chunk_rows)
+        first = next(chunks, None)
+        if first is None:
+            return
+        columns = [name for name in self.written if name in first.schema.names]
+        ends = None if last is None else ends_of(last)
+
+        def append(chunk: pa.Table) -> AppendedChunk:
+            try:
+                return AppendedChunk(chunk, appender.append(chunk.select(columns)))
+            except RefusedRowError as error:
+                raise refusal_error(chunk, error.row, error.reason) from error.__cause__
+
+        def finish() -> None:
+            done = background.wait()
+            if done is not None:
+                if ends is not None:
+                    check_alone(done.appended, ends)
+                note(*done)
+
+        background: Background[AppendedChunk] = Background()
+        with self.appender(first.select(columns).schema, ends) as appender, background:
+            try:
+                for chunk in chain([first], chunks):
+                    finish()
+                    background.start(append, chunk)
+                    if at_once:
+                        finish()
+            except Exception:
+                finish()
+                raise
+            except BaseException:
+                appender.interrupt()
+                raise
+            finish()
+
+    @abstractmethod
+    def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:
+        """Return what appends records with these columns; ``ends`` has the offsets after those of the topic, if they are known."""
+
+
+class AppendedChunk(NamedTuple):
+    """Records of the source, and where the topic has them."""
+
+    rows: pa.Table
+    appended: Sequence[Appended]
+
+
+class Appender(Closing):
+    """Appends records to a topic. Another thread may call :meth:`append`, but one at a time."""
+
+    @abstractmethod
+    def append(self, rows: pa.Table) -> Sequence[Appended]:
+        """Append rows, and return where they are once they are acknowledged; raise RefusedRowError for one that is not."""
+
+    def interrupt(self) -> None:
+        """End a call that waits for an acknowledgement."""
+
+
+class RefusedRowError(Exception):
+    """A row of a chunk is not written, and none after it in its partition is."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(row, reason)
+        self.row = row
+        self.reason = reason
 
 
 def ends_of(last: Mapping[int, Mapping[str, Any]] | None) -> dict[int, int]:
@@ -104,11 +176,26 @@ def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
         ends[appended.partition] = appended.offset + appended.rows
 
 
-def refusal_error(rows: pa.Table | pa.RecordBatch, row: int, reason: str) -> ValueError:
-    """Return the error for a rejected record; it names partition and offset in the source."""
+def refusal_error(rows: pa.Table, row: int, reason: str) -> ValueError:
+    """Return the error for a record that was not written; it names partition and offset of the source."""
     record = rows.slice(row, 1).select([name for name in ("partition", "offset") if name in rows.schema.names])
     location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(
         f"the record at {location or f'row {row}'} was not written: {reason}; nothing after it in its partition is: call again "
         "to continue with it"
     )
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], least_rows: int) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    chunk: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        chunk.append(batch)
+        rows += len(batch)
+        if rows >= least_rows:
+            yield pa.Table.from_batches(chunk)
+            chunk, rows = [], 0
+    if chunk:
+        yield pa.Table.from_batches(chunk)

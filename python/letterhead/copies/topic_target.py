@@ -6,14 +6,12 @@ The last one is compared with the record of the source at the same position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from letterhead._background import Background
 from letterhead._row_request import RowRequest
 from letterhead._table_batches import rows_by_partition
-from letterhead.copies.target import CopyTarget, NoteAppended, check_alone, ends_of, refusal_error
+from letterhead.copies.target import Appender, CopyTarget, RefusedRowError, ends_of
 from letterhead.errors import TopicNotFoundError
 from letterhead.sources.base import Logins
 from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.copies.offset_map import OffsetMap
-    from letterhead.kafka.settings import Settings
     from letterhead.kafka.topic_writer import TopicWriter
 
 __all__ = ["TopicTarget", "after_last"]
@@ -34,22 +31,12 @@ COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value",
 WRITTEN = ("partition", "timestamp", "key", "value", "headers")
 """Columns that are written to a topic."""
 
-_CHUNK_ROWS = 50_000
-"""Number of records appended while the next ones are read."""
-
 _EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
 """Settings under which sending stops at a failed record, and brokers decide which records are too large."""
 
 
-class _AppendedChunk(NamedTuple):
-    """Source records, and their offsets in the topic."""
-
-    rows: pa.Table
-    appended: list[Appended]
-
-
 class TopicTarget(CopyTarget[KafkaTopicSource]):
-    """Appends records to a topic of Kafka.
+    """A topic of Kafka to which records are appended.
 
     Parameters
     ----------
@@ -65,6 +52,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
 
     written = WRITTEN
     required = ("timestamp",)
+    chunk_rows = 50_000
 
     def __init__(self, name: str, settings: Mapping[str, Any], logins: Logins, timeout_ms: int | None) -> None:
         address = KafkaAddress.parse(name)
@@ -85,60 +73,35 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
             with self._source.admin(self._request) as admin:
                 admin.create(self.topic, partitions, select_settings(settings))
 
-    def write(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        last: Mapping[int, Mapping[str, Any]] | None,
-        *,
-        at_once: bool = False,
-        note: NoteAppended = lambda rows, appended: None,
-    ) -> None:
-        """Append records after the last ones. Nothing is sent after a rejected record."""
+    def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:
+        """Return a producer that sends nothing after a record that was refused."""
         from letterhead.kafka.settings import writer_settings
-
-        ends = ends_of(last)
-        settings = writer_settings(self._servers, {**self._settings, **_EXACT}, timeout_ms=self._timeout_ms)
-        chunks = _chunks(batches, 1 if at_once else _CHUNK_ROWS)
-        first = next(chunks, None)
-        if first is None:
-            return
-        partition = "partition" if "partition" in first.schema.names else None
-
-        def append(chunk: pa.Table) -> _AppendedChunk:
-            before = writer.rows
-            for batch in chunk.select([name for name in WRITTEN if name in chunk.schema.names]).to_batches():
-                writer.add(batch)
-            try:
-                return _AppendedChunk(chunk, writer.flush())
-            except DeliveryError as error:
-                row, reason = next(iter(error.errors.items()))
-                raise refusal_error(chunk, row - before, reason) from error
-
-        def finish() -> None:
-            done = background.wait()
-            if done is not None:
-                if last is not None:
-                    check_alone(done.appended, ends)
-                note(*done)
-
-        background: Background[_AppendedChunk] = Background()
-        # The writer closes first, which ends a call that waits for answers.
-        with background, self._writer(settings, partition) as writer:
-            try:
-                for chunk in chain([first], chunks):
-                    finish()
-                    background.start(append, chunk)
-                    if at_once:
-                        finish()
-            except Exception:
-                finish()
-                raise
-            finish()
-
-    def _writer(self, settings: Settings, partition: str | None) -> TopicWriter:
         from letterhead.kafka.topic_writer import TopicWriter
 
-        return TopicWriter(self.topic, settings, partition=partition)
+        settings = writer_settings(self._servers, {**self._settings, **_EXACT}, timeout_ms=self._timeout_ms)
+        partition = "partition" if "partition" in schema.names else None
+        return _KafkaAppender(TopicWriter(self.topic, settings, partition=partition))
+
+
+class _KafkaAppender(Appender):
+    def __init__(self, writer: TopicWriter) -> None:
+        self._writer = writer
+
+    def append(self, rows: pa.Table) -> Sequence[Appended]:
+        before = self._writer.rows
+        for batch in rows.to_batches():
+            self._writer.add(batch)
+        try:
+            return self._writer.flush()
+        except DeliveryError as error:
+            row, reason = next(iter(error.errors.items()))
+            raise RefusedRowError(row - before, reason) from error
+
+    def interrupt(self) -> None:
+        self._writer.close()
+
+    def close(self) -> None:
+        self._writer.close()
 
 
 def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -201,18 +164,3 @@ def _check_same(record: Mapping[str, Any], copied: Mapping[str, Any]) -> None:
             f"offset {copied['offset']} of partition {copied['partition']} of the target is not the record that the source has "
             "at this position: it is no copy of it; name another topic, or pass append= to write after what it has"
         )
-
-
-def _chunks(batches: Iterable[pa.RecordBatch], least_rows: int) -> Iterator[pa.Table]:
-    import pyarrow as pa
-
-    chunk: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        chunk.append(batch)
-        rows += len(batch)
-        if rows >= least_rows:
-            yield pa.Table.from_batches(chunk)
-            chunk, rows = [], 0
-    if chunk:
-        yield pa.Table.from_batches(chunk)

@@ -31,7 +31,7 @@ from letterhead.iggy.kafka_mapping import map_rows
 from letterhead.iggy.partitioning import partition_of
 from letterhead.iggy.writer import IggyWriter
 from letterhead.offsets.partition_log import TopicPartition
-from letterhead.written import Written
+from letterhead.written import Appended, Written
 
 if TYPE_CHECKING:
     from letterhead.results import Types
@@ -128,9 +128,8 @@ def iggy(
         address, source.schema, stream=stream, topic=topic, partition=partition, partition_key=partition_key,
         mapping=mapping, types=types, timeout_ms=timeout_ms,
     ) as sink:  # fmt: skip
-        for batch in source:
-            sink.write(batch)
-        return sink.written
+        batches = [appended for batch in source for appended in sink.write(batch)]
+        return Written(sink.rows, batches)
 
 
 class IggySink(Closing):
@@ -172,22 +171,21 @@ class IggySink(Closing):
             client.close()
             raise
         self._next_partitions = itertools.cycle(self._partitions)
-        self._before = 0
-        self.written = Written(0, [])
+        self.rows = 0
 
     def close(self) -> None:
         """Close the connection."""
         self._writer.close()
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of a record batch; returns when they are acknowledged."""
+    def write(self, batch: pa.RecordBatch) -> list[Appended]:
+        """Append the rows of a record batch, and return where they are once they are acknowledged."""
         messages = self._messages(batch)
-        appended = []
+        appended: list[Appended] = []
         for partition, rows in self._by_partition(batch, messages):
             for piece in _yield_messages(rows):
                 appended += self._writer.append(partition, piece)
-        self._before += len(batch)
-        self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
+        self.rows += len(batch)
+        return appended
 
     def _messages(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the fields of :class:`MessageFields` as columns; null ids are random."""
@@ -206,7 +204,7 @@ class IggySink(Closing):
         parts = []
         for first in range(0, len(batch), BATCH_ROWS):  # limits the number of Python objects
             rows = batch.slice(first, BATCH_ROWS)
-            records = map_rows(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
+            records = map_rows(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self.rows + first)
             columns = [
                 [record.payload for record in records],
                 [record.headers for record in records],
@@ -231,7 +229,7 @@ class IggySink(Closing):
         try:
             return lha.encode(batch.column("headers"), "iggy", types=self._types)
         except HeaderError as error:
-            raise after_rows(error, self._before) from None
+            raise after_rows(error, self.rows) from None
 
     def _times(self, batch: pa.RecordBatch) -> pa.Array:
         now = time.time_ns() // 1000
@@ -242,13 +240,13 @@ class IggySink(Closing):
         return pc.fill_null(times, now)
 
     def _exact(self, batch: pa.RecordBatch, name: str, type: pa.DataType) -> pa.Array:
-        return exact_column(batch, name, type, self._before, "iggy-batch")
+        return exact_column(batch, name, type, self.rows, "iggy-batch")
 
     def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
         """Raise EncodeError for the first row where ``wrong`` is true."""
         row = pc.index(wrong, pa.scalar(True)).as_py()
         if row >= 0:
-            raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
+            raise EncodeError(message, format="iggy-batch", code=code, row=self.rows + row)
 
     def _by_partition(
         self, batch: pa.RecordBatch, messages: pa.RecordBatch
