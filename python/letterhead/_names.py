@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_argument", "unknown_name"]
 
@@ -33,6 +33,8 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return column names as a tuple; reject a plain str, which is a sequence of letters."""
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
+    if isinstance(columns, Mapping):
+        raise TypeError("columns must be a list of column names: headers= makes columns of headers, by name and type")
     return None if columns is None else tuple(columns)
 
 

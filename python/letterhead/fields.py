@@ -18,7 +18,7 @@ from letterhead._error_policies import has_error_column
 from letterhead._header_edits import text_or_value
 from letterhead._names import check_name, first_repeated
 from letterhead.headers import GivenKey
-from letterhead.types import ValueType, parse
+from letterhead.types import ValueType, is_type, parse, type_or_nearest
 from letterhead.values import Value
 
 __all__ = ["Columns", "Repeat"]
@@ -163,8 +163,8 @@ def field_and_default(
 
     With ``sql``, the error for an unknown type lists the names of Spark SQL.
     """
-    if isinstance(type, str) and isinstance(key, str) and _is_type(key) and not _is_type(type):
-        raise ValueError(f"the type comes first: field({key!r}, {type!r})")
+    if isinstance(type, str) and isinstance(key, str) and not is_type(type) and (right := type_or_nearest(key)):
+        raise ValueError(f"the type comes first: field({right!r}, {type!r})")
     name, is_array = parse(type, sql)
     if key is not None:
         check_key("key", key)
@@ -188,14 +188,6 @@ def field_and_default(
         if not isinstance(split, str) or not split:
             raise TypeError("split must be text, such as ','")
     return Field(name, key, repeat, required, default, split), default_spec
-
-
-def _is_type(name: str) -> bool:
-    try:
-        parse(name, sql=False)
-    except ValueError:
-        return False
-    return True
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:

@@ -362,6 +362,22 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     return ValueError(f"unknown type {shorten(name)}{hint} (types: {', '.join(names)})")
 
 
+def is_type(name: str) -> bool:
+    """Return whether a text is a type."""
+    try:
+        parse(name, sql=False)
+    except ValueError:
+        return False
+    return True
+
+
+def type_or_nearest(name: str) -> str | None:
+    """Return a text if it is a type, or else the type that it resembles, if any."""
+    if is_type(name):
+        return name
+    return None if len(name) > _MAX_NAME else _nearest(name.lower())
+
+
 def _nearest(name: str) -> str | None:
     """Return the name to suggest for an unknown one, but never a narrower type than may be meant."""
     from difflib import SequenceMatcher  # only needed for errors

@@ -66,6 +66,7 @@ TYPES = [
     Advice("lh.field('uuid:le')", "'uuid:reversed'", "lh.field('uuid:reversed')"),
     Advice("lh.field('decimal(3, 1)')", "'decimal(3,1):text'", "lh.field('decimal(3,1):text')"),
     Advice("lh.field('amt', 'int64')", "field('int64', 'amt')", "lh.field('int64', 'amt')"),
+    Advice("lh.field('amt', 'int64be')", "field('int64:be', 'amt')", "lh.field('int64:be', 'amt')"),
     Advice("lh.field('int32_le')", "'int32:le'", "lh.field('int32:le')"),
     Advice("lh.field('uint16-text')", "'uint16:text'", "lh.field('uint16:text')"),
     Advice("lh.field('date')", "'date:text'", "lh.field('date:text')"),

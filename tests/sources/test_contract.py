@@ -109,6 +109,7 @@ def test_every_option_of_sources_is_tried() -> None:
     [
         ({"last": -1}, ValueError, "last must be at least 0, not -1"),
         ({"columns": "offset"}, TypeError, "columns must be a list of column names, not str"),
+        ({"columns": {"tenant": "string"}}, TypeError, "headers= makes columns of headers, by name and type"),
         ({"columns": []}, ValueError, "no columns were asked for"),
         ({"last": "3"}, TypeError, "last must be a whole number, not str"),
         ({"isolation_level": "commited"}, ValueError, "isolation_level"),
