@@ -110,6 +110,27 @@ def test_arrow_table_is_copied_to_a_topic(odd: str, broker: str) -> None:
     assert lh.copy(table, f"{target}-again", create=True).rows == table.num_rows
 
 
+def test_options_of_a_connection_are_for_the_target_of_a_file(
+    run: Run, broker: str, samples: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "orders.parquet"
+    lh.copy(samples / "orders-0", file)
+    for number, source in enumerate((file, samples / "orders-0")):
+        target = f"kafka://{broker}/copied-connection-{number}"
+        create_with(broker, target.rpartition("/")[2], 1)
+        options = {"settings": {"client.id": "copier"}, "timeout_ms": 60_000}
+        assert lh.copy(source, target, **options).rows == 10_000
+        result = run("copy", source, target, "-X", "client.id=copier", "--timeout", "60")
+        assert (result.code, "0 r" in result.err) == (0, True), result.err
+        refused = run("copy", source, target, "-X", "security.protocol=SSL", "--timeout", "2")
+        assert (refused.code, "it ended the TLS handshake" in refused.err) == (3, True), refused.err
+    for source in (file, samples / "orders-0"):
+        with pytest.raises(ValueError, match="settings= is for topics of Kafka, not for"):
+            lh.copy(source, "iggy://u:p@127.0.0.1:1/s/t", settings={"client.id": "copier"})
+        with pytest.raises(ValueError, match="timeout_ms= is for topics, not for"):
+            lh.copy(source, "copied", timeout_ms=10)
+
+
 def test_verification_covers_partitions_without_new_records(run: Run, broker: str) -> None:
     create_with(broker, "copy-uneven", 2)
     source, target = f"kafka://{broker}/copy-uneven", f"kafka://{broker}/copy-uneven-again"

@@ -105,18 +105,17 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
     """
-    from letterhead.copies.copying import BatchEdit, Copying, source_request
+    from letterhead.copies.copying import BatchEdit, Copying, split_options
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")
     if follow and verify:
         raise Failure("--follow and --verify exclude each other: such a copy has no end")
     [opened] = open_sources([source], request)
-    mapping = request.mapping
-    request = source_request(opened, replace(request, limits=limits, follow=follow))
+    own = None if target_config is None else file_settings(str(target_config))
+    request, target_options = split_options(opened, replace(request, limits=limits, follow=follow), target, own)
     check_request([opened], request)
     request = replace(request, headers=header_columns(headers), errors=value_errors.value, error_column=error_column)
-    own = None if target_config is None else file_settings(str(target_config))
     with usage_errors():
         change = _edit_of(edit, opened, request)
         applied = None if change is None else BatchEdit(lambda batch: edit_rows(batch, change, None), [*(edit or ())])
@@ -126,9 +125,8 @@ def copy_command(
             target,
             edit=applied,
             append=append,
-            mapping=mapping,
+            target_options=target_options,
             offsets=offsets,
-            settings=own,
             logins=AskedLogins(),
         )
     if copying.target_has_password:

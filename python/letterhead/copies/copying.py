@@ -77,6 +77,14 @@ class BatchEdit(NamedTuple):
     text: Sequence[str]
 
 
+class TargetOptions(NamedTuple):
+    """Options of a topic to which records are copied."""
+
+    mapping: str | None = None
+    settings: Mapping[str, Any] | None = None
+    timeout_ms: int | None = None
+
+
 class CopyTask(NamedTuple):
     """Part of a copy to a directory, run by one task."""
 
@@ -100,7 +108,7 @@ class Copying:
     """Copy of the rows of a source that a request selects.
 
     ``target`` is a directory or the address of a topic. With ``append``, records follow existing ones of a topic.
-    ``mapping`` defines how Kafka records become Iggy messages, and back. ``offsets`` is a file that maps offsets of the
+    ``target_options`` are those of a topic. ``offsets`` is a file that maps offsets of the
     source to offsets in the topic.
     """
 
@@ -112,9 +120,8 @@ class Copying:
         *,
         edit: BatchEdit | None = None,
         append: bool = False,
-        mapping: str | None = None,
+        target_options: TargetOptions | None = None,
         offsets: str | os.PathLike[str] | None = None,
-        settings: Mapping[str, Any] | None = None,
         logins: Logins | None = None,
     ) -> None:
         if request.last is not None:
@@ -140,15 +147,13 @@ class Copying:
         else:
             whole = source.default_columns(replace(request, headers=None))
         is_iggy = target.lower().startswith(SCHEMES)
-        if mapping is not None and is_iggy == (request.mapping is not None):
+        target_options = target_options or TargetOptions()
+        if target_options.mapping is not None and is_iggy == (request.mapping is not None):
             raise ValueError("mapping= is for copies between Kafka and Iggy")
         if is_iggy or target.lower().startswith(SCHEME):
             if request.headers:
                 raise ValueError("headers= adds columns to a directory: a topic has none")
-            own = (request.settings if settings is None else settings) or {}
-            self._target = _topic(
-                target, own, logins or Logins(), request.timeout_ms, mapping, has_messages="payload" in whole
-            )
+            self._target = _topic(target, target_options, logins or Logins(), has_messages="payload" in whole)
         else:
             self._target = _files(target, source, append=append)
         columns = tuple(whole)
@@ -385,9 +390,24 @@ def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], nam
             )
 
 
-def source_request(source: Source, request: RowRequest) -> RowRequest:
-    """Return a request without ``mapping`` if that belongs to the target."""
-    return request if "mapping" in source.options else replace(request, mapping=None)
+def split_options(
+    source: Source, request: RowRequest, target: str, settings: Mapping[str, Any] | None = None
+) -> tuple[RowRequest, TargetOptions]:
+    """Return the request for the source, and the options of the target.
+
+    Both use the options of a connection, unless ``settings`` has those of the target. Options for which the source has no use
+    are left out of its request if the target has one.
+    """
+    used = {"mapping"}
+    if target.lower().startswith((SCHEME, *SCHEMES)):
+        used |= {"timeout_ms"}
+    if target.lower().startswith(SCHEME):
+        used |= {"settings"}
+    target_options = TargetOptions(
+        request.mapping, request.settings if settings is None else settings, request.timeout_ms
+    )
+    unused: dict[str, Any] = dict.fromkeys(used - source.options)
+    return replace(request, **unused), target_options
 
 
 class _Counted:
@@ -418,27 +438,20 @@ class _Counted:
             yield batch
 
 
-def _topic(
-    target: str,
-    settings: Mapping[str, Any],
-    logins: Logins,
-    timeout_ms: int | None,
-    mapping: str | None,
-    *,
-    has_messages: bool,
-) -> CopyTarget[Any]:
+def _topic(target: str, options: TargetOptions, logins: Logins, *, has_messages: bool) -> CopyTarget[Any]:
+    mapping = options.mapping
     if target.lower().startswith(SCHEMES):
         from letterhead.copies.iggy_target import LOSSLESS, IggyTarget
 
         if mapping is not None and has_messages:
             raise ValueError("mapping= is for records of Kafka: the source has messages of Iggy")
-        return IggyTarget(target, logins, timeout_ms, None if has_messages else mapping or LOSSLESS)
+        return IggyTarget(target, logins, options.timeout_ms, None if has_messages else mapping or LOSSLESS)
     if has_messages:
         raise ValueError(
             "the source has messages of Iggy, and Kafka has no types of headers: pass mapping= for a topic of records that "
             "were copied from Kafka (kafka-gateway-lossless)"
         )
-    return TopicTarget(target, settings, logins, timeout_ms)
+    return TopicTarget(target, options.settings or {}, logins, options.timeout_ms)
 
 
 def _files(target: str, source: Source, *, append: bool) -> Path | ObjectPath | FileTarget:
@@ -583,7 +596,7 @@ def copy_of(
     request = row_request(
         options, headers=headers, where=where, start=start, end=end, errors=errors, settings=reader_values(settings)
     )
-    mapping, request = request.mapping, source_request(opened[0], request)
-    check_options(opened, request)
     own = None if target_settings is None else reader_values(target_settings)
-    return Copying(opened[0], request, os.fspath(target), mapping=mapping, settings=own, **choices)
+    request, target_options = split_options(opened[0], request, os.fspath(target), own)
+    check_options(opened, request)
+    return Copying(opened[0], request, os.fspath(target), target_options=target_options, **choices)
