@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -129,6 +130,33 @@ def test_function_returns_same_differences_as_command(run: Run, written: Callabl
         lh.diff(first, second, by="ofset")
     with pytest.raises(ValueError, match=r"the second source has no column 'nope'|there is no column 'nope'"):
         lh.diff(first, second, columns=["nope"])
+
+
+HEADERS = [[("a", b"1"), ("b", None)], [], [("c", b"2")]]
+SHAPES = {
+    "map": (pa.map_(pa.string(), pa.binary()), HEADERS),
+    "key and value": (
+        pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+        [[{"key": key, "value": value} for key, value in row] for row in HEADERS],
+    ),
+    "name and value": (
+        pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())])),
+        [[{"name": key, "value": value} for key, value in row] for row in HEADERS],
+    ),
+}
+
+
+@pytest.mark.parametrize("second", SHAPES)
+@pytest.mark.parametrize("first", SHAPES)
+def test_headers_in_every_shape_are_compared(first: str, second: str) -> None:
+    tables = [
+        pa.table({"offset": [0, 1, 2], "headers": pa.array(rows, type)})
+        for type, rows in (SHAPES[first], SHAPES[second])
+    ]
+    assert lh.diff(*tables).read_all().num_rows == 0
+    changed = pa.table({"offset": [0, 1, 2], "headers": pa.array([*SHAPES[second][1][:2], []], SHAPES[second][0])})
+    [row] = lh.diff(tables[0], changed).read_all().to_pylist()
+    assert (row["offset"], row["differs"], row["first"]["headers"]) == (2, ["headers"], [{"key": "c", "value": b"2"}])
 
 
 def test_diff_cannot_follow_topic() -> None:

@@ -336,6 +336,8 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
     from letterhead.offsets.output_columns import KAFKA_HEADERS
 
     first, second = map(type_without_encodings, (first, second))
+    if name == "headers":  # compared as lists, whatever their shape
+        first, second = (header_lists_type(type) if has_headers(type) else type for type in (first, second))
     if first.equals(second):
         return first
     if name == "headers" and all(_is_pairs(type) for type in (first, second)):
