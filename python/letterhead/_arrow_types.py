@@ -111,7 +111,12 @@ def read_table(table: Any) -> pa.RecordBatchReader:
         imported = table if is_pyarrow(table) else _native.checked(table)
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
-        reader = pa.RecordBatchReader.from_stream(imported)
+        try:
+            reader = pa.RecordBatchReader.from_stream(imported)
+        except pa.ArrowInvalid as error:
+            if "non-struct" not in str(error):
+                raise
+            raise TypeError("this is a column, and no table: pass a table that has it") from None
         return pa.RecordBatchReader.from_batches(reader.schema, map(_validate, reader))
     except AssertionError:
         if not is_frame:

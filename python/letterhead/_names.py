@@ -38,13 +38,13 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
 
-def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
-    """Return the error for a misspelt name, with the nearest name and the list of all."""
+def unknown_name(noun: str, wrong: object, names: Iterable[str], suggested: Iterable[str] = ()) -> ValueError:
+    """Return the error for a misspelt name, with the list of all names and the nearest of them and of those ``suggested``."""
     import difflib  # only needed for errors, and this package should be fast to import
 
     names = list(names)
     # Ignore case, so that a name in capitals gets a suggestion.
-    plain = {name.lower(): name for name in names}
+    plain = {name.lower(): name for name in (*names, *suggested) if name != wrong}
     is_name = isinstance(wrong, str) and len(wrong) <= MOST_COMPARED and len(plain) <= MOST_COMPARED
     near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
@@ -52,9 +52,9 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     return ValueError(f"unknown {noun} {shorten(wrong)}{hint} ({plural}: {join_names(names)})")
 
 
-def unknown_argument(name: str, names: Iterable[str]) -> TypeError:
-    """Return the error for a keyword argument that a function lacks, with the nearest name and the list of all."""
-    return TypeError(str(unknown_name("argument", name, names)))
+def unknown_argument(name: str, options: Iterable[str], suggested: Iterable[str]) -> TypeError:
+    """Return the error for a keyword argument that a function lacks, with the nearest name and the options of all functions."""
+    return TypeError(str(unknown_name("option", name, options, suggested)))
 
 
 def shorten(name: object) -> str:

@@ -77,7 +77,10 @@ class RowRequest:
     def __post_init__(self) -> None:
         if self.errors != NULL_COLUMN:
             check_name("errors value", self.errors, get_args(OnError))
-        if self.last is not None and not (isinstance(self.last, int) and not isinstance(self.last, bool)):
+        for name in ("follow", "ignore_crc"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be bool, not {type(getattr(self, name)).__name__}")
+        if self.last is not None and not is_whole(self.last):
             raise TypeError(f"last must be a whole number, not {type(self.last).__name__}")
         if self.last is not None and self.last < 0:
             raise ValueError(f"last must be at least 0, not {self.last}")
@@ -100,6 +103,11 @@ _ARGUMENTS = ("columns", "headers", "where", "start", "end", "errors", "settings
 """Arguments of functions that read, beside :class:`~letterhead.ReadOptions`."""
 
 
+def is_whole(number: object) -> bool:
+    """Return whether an argument is an int, and not a bool."""
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
 def row_request(
     options: ReadOptions,
     *,
@@ -114,8 +122,7 @@ def row_request(
 ) -> RowRequest:
     """Return the request of a call with these arguments."""
     for name in options.keys() - ReadOptions.__annotations__.keys():
-        raise unknown_argument(name, (*_ARGUMENTS, *ReadOptions.__annotations__))
-    partitions = options.get("partitions")
+        raise unknown_argument(name, ReadOptions.__annotations__, _ARGUMENTS)
     return RowRequest(
         columns=_columns_asked(columns, headers),
         headers=headers,
@@ -124,7 +131,7 @@ def row_request(
         end=end,
         last=options.get("last"),
         follow=options.get("follow", False),
-        partitions=None if partitions is None else frozenset(partitions),
+        partitions=_partition_numbers(options.get("partitions")),
         committed=is_committed(options.get("isolation_level")),
         commit_group=options.get("commit_group"),
         errors=errors,
@@ -149,6 +156,17 @@ def _columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tu
     if names == () and not headers:
         raise ValueError("no columns were asked for")
     return names
+
+
+def _partition_numbers(partitions: Iterable[int] | None) -> frozenset[int] | None:
+    if partitions is None:
+        return None
+    numbers = [*partitions] if isinstance(partitions, Iterable) else [None]
+    if not all(map(is_whole, numbers)):
+        raise TypeError("partitions must be a list of whole numbers, such as [0, 1]")
+    if not numbers:
+        raise ValueError("no partitions were asked for")
+    return frozenset(numbers)
 
 
 def is_committed(isolation_level: str | None) -> bool | None:

@@ -180,6 +180,13 @@ def test_arrow_table_is_compared_with_a_log(kind: str) -> None:
     assert differences.num_rows == 0
 
 
+def test_column_is_no_table() -> None:
+    for column in (pa.chunked_array([[1, 2]]), pa.chunked_array([["a"]])):
+        for call in (lh.open, lambda column: lh.diff(column, column)):
+            with pytest.raises(TypeError, match="this is a column, and no table: pass a table that has it"):
+                call(column).read_all()
+
+
 def test_error_of_a_reader_keeps_its_class() -> None:
     reader = lh.open(SAMPLES / "orders-0", headers={"retry": "uuid"})
     with pytest.raises(lh.DecodeError, match="offset"):
@@ -193,8 +200,16 @@ def test_reader_that_was_read_is_no_empty_table() -> None:
         lh.open(reader).read_all()
 
 
+def test_argument_of_other_functions_is_not_suggested_again(samples: Path) -> None:
+    other: Any = {"start": 3}
+    with pytest.raises(TypeError, match=r"unknown option 'start'.* \(options: last, ") as raised:
+        lh.read.state(samples / "streams-state-0_0", **other)
+    assert "did you mean 'start'" not in str(raised.value)
+    assert "settings" not in str(raised.value)
+
+
 def test_misspelt_option_is_error_with_nearest_name(samples: Path) -> None:
     for wrong, right in (("lst", "last"), ("header", "headers"), ("timeout", "timeout_ms")):
         options: Any = {wrong: None}
-        with pytest.raises(TypeError, match=f"unknown argument '{wrong}': did you mean '{right}'"):
+        with pytest.raises(TypeError, match=f"unknown option '{wrong}': did you mean '{right}'"):
             lh.open(samples / "orders-0", **options)

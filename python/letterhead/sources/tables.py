@@ -280,7 +280,10 @@ def format_of_headers(schema: pa.Schema, option: str = "headers=") -> str:
         raise ValueError(f"{option} needs a column of headers: there are {join_names(schema.names)}")
     type = schema.field("headers").type
     if is_binary(type):
-        raise ValueError(f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers")
+        raise ValueError(
+            f"{option}: column 'headers' is {type}: read it with letterhead decode --column headers, or in Python with "
+            "letterhead.arrow.select(table['headers'], ...)"
+        )
     if not has_headers(type, drops_fields=True):
         raise ValueError(
             f"{option}: column 'headers' is {type}: lists of a key and a value, or a map of these, are headers"
