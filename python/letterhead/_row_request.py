@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from letterhead.where.conditions import Where
 
 __all__ = [
-    "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "STORE_OPTIONS", "TIMEOUT_MS",
-    "RowRequest", "StoreOptions", "check_supported", "is_committed", "row_request",
+    "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "OPTIONS_OF_ONE_SOURCE",
+    "STORE_OPTIONS", "TIMEOUT_MS", "RowRequest", "StoreOptions", "check_supported", "is_committed", "row_request",
 ]  # fmt: skip
 
 TIMEOUT_MS = 60_000
@@ -206,6 +206,8 @@ KAFKA_TOPIC_OPTIONS = LOG_OPTIONS | KAFKA_CONNECTION_OPTIONS | {
 }  # fmt: skip
 IGGY_TOPIC_OPTIONS = LOG_OPTIONS | {"follow", "timeout_ms", "fetch_bytes", "mapping"}
 STORE_OPTIONS = frozenset({"stores"})
+OPTIONS_OF_ONE_SOURCE = STORE_OPTIONS | KAFKA_CONNECTION_OPTIONS | {"batch_bytes", "committed", "mapping"}
+"""Options that one of several sources may support alone: the others are read as a whole, and need no connection."""
 
 
 def check_supported(name: str, supported: Iterable[str], request: RowRequest) -> None:

@@ -393,3 +393,20 @@ def test_copy_with_killed_broker_has_every_record_once(form: str, kills: int, tm
         assert lh.open(target).read_all()["value"].combine_chunks().sort().equals(values.sort())
     finally:
         own.stop()
+
+
+def test_options_of_a_connection_are_for_one_of_two_sources(run: Run, odd: str, tmp_path: Path) -> None:
+    backup, topic = tmp_path / "backup", f"{odd}transactions"
+    lh.copy(topic, backup, isolation_level="read_committed")
+    options = {"settings": {"client.id": "differ"}, "timeout_ms": 60_000, "fetch_bytes": 10_000}
+    for sources in ((backup, topic), (topic, backup)):
+        committed = lh.diff(*sources, **options, isolation_level="read_committed")
+        assert committed.read_all().num_rows == 0
+        assert lh.diff(*sources, **options).read_all().num_rows > 0
+        flags = ["-X", "client.id=differ", "--timeout", "60", "--committed"]
+        result = run("diff", *sources, *flags)
+        assert result.code == 0, result.err
+    result = run("read", backup, topic, *flags, "--count-by", "partition")
+    assert result.code == 0, result.err
+    with pytest.raises(ValueError, match="settings= is for topics of Kafka, not for"):
+        lh.diff(backup, backup, settings={"client.id": "differ"})

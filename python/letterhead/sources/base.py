@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
-from letterhead._row_request import STORE_OPTIONS, RowRequest, check_supported
+from letterhead._row_request import OPTIONS_OF_ONE_SOURCE, RowRequest, check_supported
 from letterhead.values import value_from_message
 from letterhead.where.conditions import EVERY, col
 
@@ -134,10 +134,7 @@ class Source(ABC):
 
 def check_options(sources: Sequence[Source], request: RowRequest) -> None:
     """Raise if any of the sources does not support an option of a request."""
-    # Options of stores select among the stores of a directory; other sources are read as a whole.
-    of_others = STORE_OPTIONS if any(source.options >= STORE_OPTIONS for source in sources) else frozenset()
-    if any("mapping" in source.options for source in sources):  # mapped messages can be compared with records
-        of_others |= {"mapping"}
+    of_others = frozenset[str]().union(*(source.options for source in sources)) & OPTIONS_OF_ONE_SOURCE
     for source in sources:
         check_supported(source.name, source.options | of_others, request)
     if request.ignore_crc and request.view == "batches":
