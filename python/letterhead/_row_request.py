@@ -100,7 +100,7 @@ class RowRequest:
 
 
 _ARGUMENTS = ("columns", "headers", "where", "start", "end", "errors", "settings", "store")
-"""Arguments of functions that read, beside :class:`~letterhead.ReadOptions`."""
+"""Arguments of functions that read, in addition to :class:`~letterhead.ReadOptions`."""
 
 
 def is_whole(number: object) -> bool:

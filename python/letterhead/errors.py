@@ -211,11 +211,11 @@ class EncodeError(HeaderError):
 
 
 class ConversionError(HeaderError):
-    """Something that the target format cannot carry, if losses raise."""
+    """Data that the target format cannot hold, unless the caller accepts losses."""
 
 
 class UnseenHeaderWarning(UserWarning):
-    """Warn that headers to be hidden, by ``drop`` or ``replace`` of an edit, occurred in no message of a column.
+    """Warn that ``drop`` or ``replace`` of an edit should hide headers that no message of a column has.
 
     The key may be misspelt, or be written in another case: then the values are still there.
     """
@@ -317,7 +317,7 @@ class RequestError(LetterheadError, RuntimeError):
 
 
 class ProtocolError(LetterheadError, RuntimeError):
-    """A server sent a reply that does not follow its protocol, or that answers another request.
+    """A server sent a reply that violates its protocol, or that belongs to another request.
 
     The text names the server. Check that the address belongs to a server of this kind, and that nothing between it and
     this program changes its replies.
@@ -414,7 +414,7 @@ class OffsetsGone(LetterheadError, RuntimeError):
 
 
 class LogTruncated(OffsetsGone):
-    """Records that were read already were removed from the log, and other ones may have their offsets now.
+    """Records that were already read were removed from the log, and their offsets may be reused.
 
     Kafka removes acknowledged records if it elects a leader that lacks them: an unclean election.
 
@@ -458,7 +458,7 @@ class NoSuchElementError(StateStoreError, LookupError):
 
 
 class PrefixError(StateStoreError, IndexError):
-    """A prefix that no greater key can follow, and that cannot be an upper bound."""
+    """A prefix without a greater key, which cannot be an upper bound."""
 
 
 class UnsupportedOperationError(StateStoreError, NotImplementedError):
@@ -478,7 +478,7 @@ class InvalidTimestampError(StateStoreError, ValueError):
 
 
 class TopologyError(StateStoreError, ValueError):
-    """A topology does not fit together."""
+    """A topology is inconsistent."""
 
 
 class ProcessorStateError(StateStoreError):

@@ -58,7 +58,7 @@ class _Fields(NamedTuple):
 
 
 class Limits(_Fields):
-    """The most that is read; ``None`` is the process-wide limit.
+    """Limits on reading; ``None`` uses the process-wide limit.
 
     A value or a message over a limit is an error like any other, with the code ``limit_exceeded``, or
     ``decompressed_too_large`` for compressed data. No memory is allocated for it.
@@ -76,8 +76,9 @@ class Limits(_Fields):
     output_bytes : int, optional
         Bytes of keys, values and headers of all records of one value, after decompression.
     reports : int, optional
-        Errors, losses or labels that one call lists; the last one then says that more were left out. In a column, each row
-        keeps its first 64 (or fewer, if the limit is lower), and the limit counts the others. Less than 2 is the same as 2.
+        Errors, losses or labels that one call lists; the last one then reports that more were dropped. In a column,
+        each row keeps its first 64 (or fewer, if the limit is lower), and the limit counts the others. Values below 2
+        count as 2.
     arrow_batch_bytes : int, optional
         Bytes of an Arrow batch that a reader returns, or Spark gets from a data source or a transform, unless one row has more.
 

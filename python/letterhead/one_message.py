@@ -103,7 +103,7 @@ def decode(
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
-    """Read the messages of a batch one by one, a few ahead of the one that is returned.
+    """Read the messages of a batch one by one, with a small read-ahead.
 
     Parameters
     ----------

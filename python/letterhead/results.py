@@ -17,7 +17,7 @@ Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, TypesOfK
 
 
 class Loss(NamedTuple):
-    """One header or field that a target could not carry; the ``losses`` column in Arrow and Spark has the same fields.
+    """One header or field that a target cannot hold; the ``losses`` column in Arrow and Spark has the same fields.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Converted(NamedTuple):
     data : bytes or None
         The message; ``None`` for a message that the target writes as null.
     losses : Losses
-        What the target could not carry; empty if nothing was lost.
+        Headers and fields that the target cannot hold; empty if nothing was lost.
     """
 
     data: bytes | None

@@ -184,7 +184,7 @@ class Value(metaclass=_ValueType):
         return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._type!r}, {shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By bits, because a Python float may change the payload of a NaN.
+        # Uses bits, because a Python float may change the payload of a NaN.
         return value_from_message, (self._type, self._bits)
 
     def _read(self) -> bytes:

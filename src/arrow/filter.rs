@@ -224,7 +224,7 @@ impl Filter {
         self.field_indexes(format).map(|_| ())
     }
 
-    /// Indexes of the fields among the fields of a message, without the headers.
+    /// Indexes of the filter's fields among the fields of a message other than the headers.
     pub fn field_indexes(&self, format: &Info) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = format.fields.iter().filter(|field| field.field_type != FieldType::Headers).collect();
         let index = |name: &String| {

@@ -268,7 +268,7 @@ pub(super) unsafe fn pass_long<T: HeaderVisitor>(
 ) -> Option<*const u8> {
     fetch_ahead(header.value);
     let len = header.value.addr() - start.addr() + header.value_len;
-    // SAFETY: the caller's contract, and the value ends in the row.
+    // SAFETY: the caller vouches for the pointers, and the value ends within the row.
     let is_passed = len <= end.addr() - start.addr() && unsafe { visitor.long(header) };
     if is_passed { Some(header.end()) } else { None }
 }

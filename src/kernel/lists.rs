@@ -137,8 +137,8 @@ impl Strings<'_> {
     #[inline(always)]
     unsafe fn get(self, index: usize) -> (*const u8, usize) {
         let offsets = self.offsets.offsets;
-        // SAFETY: `byte_len` saw that the offsets are there, and that the last of them is in the bytes. `Columns::new`
-        // saw that offsets are not negative and never decrease here.
+        // SAFETY: `byte_len` checked that the offsets exist, and that the last one is within the bytes. `Columns::new`
+        // checked that offsets are not negative and never decrease.
         unsafe {
             let (start, end) = (*offsets.get_unchecked(index), *offsets.get_unchecked(index + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
@@ -281,7 +281,7 @@ struct SlowPath;
 #[inline(always)]
 unsafe fn type_of(names: Option<Names<'_>>, index: usize) -> Result<Option<ValueType>, SlowPath> {
     let Some(Names { names, has_type }) = names else { return Ok(None) };
-    // SAFETY: `Columns::new` saw that the bits cover the range.
+    // SAFETY: `Columns::new` checked that the bits cover the range.
     if has_type.is_some_and(|bits| unsafe { !bits.get(index) }) {
         return Ok(None);
     }

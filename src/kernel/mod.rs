@@ -101,7 +101,7 @@ impl<'a> Span<'a> {
     /// Bytes of the row, without those after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
-        // SAFETY: `new` saw that the buffer has these bytes, which live for `'a`.
+        // SAFETY: `new` checked that the buffer has these bytes, which live for `'a`.
         unsafe { std::slice::from_raw_parts(self.start(), self.len) }
     }
 }

@@ -32,7 +32,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the windows of these buffers, whose indexes views contain.
+    /// Returns the windows of the buffers, sorted by start, with the indexes that views contain.
     pub fn all<'b>(buffers: impl Iterator<Item = &'b [u8]>) -> Arc<[Window]> {
         let window = |(number, bytes): (usize, &[u8])| Window {
             start: bytes.as_ptr().addr(),

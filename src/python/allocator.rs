@@ -17,7 +17,7 @@ const MILLISECONDS: i64 = 1_000;
 /// Keeps pages between two batches, unless `MIMALLOC_PURGE_DELAY` is set.
 pub fn keep_pages() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
-        // SAFETY: it stores a number.
+        // SAFETY: the call only stores a number.
         unsafe { mi_option_set(PURGE_DELAY, MILLISECONDS as _) };
     }
 }

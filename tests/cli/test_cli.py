@@ -1054,7 +1054,7 @@ def test_one_message_is_read_without_pyarrow():
 def test_help_wraps_at_screen_width(run, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run("read", "--help").lines
-    start = next(row for row, line in enumerate(lines) if line.strip().startswith("Of a topic, the records"))
+    start = next(row for row, line in enumerate(lines) if line.strip().startswith("A topic is read up to its end"))
     paragraph = [line.strip() for line in itertools.takewhile(lambda line: "A POINT" not in line, lines[start:])]
     words = [line.split()[0] for line in paragraph[1:]]
     for line, word in zip(paragraph[:-1], words, strict=True):

@@ -78,7 +78,7 @@ COMMANDS = {
         "completion", "completion_command", "Print a script that completes commands, options, formats and stores."
     ),
     "group": Command(
-        "group.commands", "group", "List consumer groups of Kafka, show how far they are, and reset their offsets."
+        "group.commands", "group", "List consumer groups of Kafka, show their positions, and reset their offsets."
     ),
     "state": Command(
         "state.commands",

@@ -48,11 +48,7 @@ def convert_command(
     to: Target,
     source: MessageInput,
     on_loss: Annotated[
-        OnLoss,
-        option(
-            "--on-loss",
-            "What the target cannot carry: stop; leave it out or write the nearest; or do so and report it.",
-        ),
+        OnLoss, option("--on-loss", "Losses: stop; drop the data or write the nearest value; or do so and report it.")
     ] = OnLoss.raise_,
     types: Any,
     canonical: Canonical = False,
@@ -66,8 +62,8 @@ def convert_command(
 
     The bytes of one message go to standard output. A column is shown as a table
     of its first rows, or written as JSON lines (--json) or Parquet (--out); the
-    converted bytes replace the column, and a column `losses` has what was lost.
-    The exit status is 0 if every loss was dropped or reported as --on-loss says.
+    converted bytes replace the column, and a column `losses` lists the losses.
+    The exit code is 0 if every loss was dropped or reported by --on-loss.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ def copy_command(
     ],
     headers: Annotated[
         str | None,
-        option("--headers", "To files: headers as typed columns, beside the column headers.", "NAME:TYPE,..."),
+        option("--headers", "To files: headers as typed columns, in addition to the column headers.", "NAME:TYPE,..."),
     ] = None,
     value_errors: Annotated[
         Errors,
@@ -62,16 +62,20 @@ def copy_command(
     create: Annotated[
         bool, flag("--create", "Create the topic, with as many partitions as the source has, if it does not exist.")
     ] = False,
-    partitions: Annotated[int | None, option("--partitions", "With --create: how many.", "N", min=1)] = None,
+    partitions: Annotated[
+        int | None, option("--partitions", "With --create: number of partitions.", "N", min=1)
+    ] = None,
     append: Annotated[
-        bool, flag("--append", "Write after the records that the topic has; called again, it copies again.")
+        bool, flag("--append", "Write after the existing records of the topic; repeated, it copies them again.")
     ] = False,
     offsets: Annotated[
         Path | None,
-        option("--offsets", "To a topic: a file for the offsets of the records in it, for `group translate`.", "FILE"),
+        option(
+            "--offsets", "To a topic: a file with the offset of each record in the copy, for `group translate`.", "FILE"
+        ),
     ] = None,
     follow: Annotated[
-        bool, flag("--follow -F", "Of a topic: copy new records, too, until Ctrl-C; a directory gets files every 30 s.")
+        bool, flag("--follow -F", "Also copy new records of a topic, until Ctrl-C; a directory gets files every 30 s.")
     ] = False,
     verify: Annotated[bool, flag("--verify", "Compare the copy with the source, as `letterhead diff` does.")] = False,
     target_config: Annotated[
@@ -84,16 +88,16 @@ def copy_command(
     """Copy a topic or a log to a directory, a topic or a file, each record once.
 
     Keys, values, headers with order, repeats and nulls, timestamps and partitions
-    are kept. A copy that was killed continues when the same command runs again:
-    a directory after the last offset of its files, a topic after the records that
-    it has, of which the last one is compared with the source. New records of the
-    source are copied in the same way. A file appears once it is complete.
+    are kept. Run the same command again to continue a killed copy: a directory
+    continues after the last offset of its files, a topic after its last record,
+    which is compared with the source. New records of the source are copied in the
+    same way. A file appears once it is complete.
 
     A directory is a table for `read`, Spark, DuckDB and others, with the offset
-    of each record; --headers adds typed columns. It is copied to a topic again
-    by the same command. With --follow new records are copied until Ctrl-C, and
-    the same command continues later. With --offsets, it does not read the source
-    from its beginning to find the records that a topic has.
+    of each record; --headers adds typed columns. The same command copies it back
+    to a topic. With --follow new records are copied until Ctrl-C, and the same
+    command continues later. With --offsets, it finds the records in a topic
+    without reading the source from its beginning.
 
     \b
     Examples:

@@ -58,13 +58,13 @@ def decode_command(
 ) -> int:
     """Decode one message or batch, or a column of a source.
 
-    One message is shown as a table, or with --json as a document that
-    `letterhead encode` turns back into the message: into the same bytes, but for
-    varints with more bytes than needed and a written count of no headers. Of a
-    batch every message is shown. A column is shown as a table of its first rows,
-    or written as JSON lines (--json) or Parquet (--out); the decoded fields
-    replace the column, and each message of a batch is a row. --profile reads
-    only the headers of a convention, each into a column of its own.
+    One message is shown as a table, or with --json as a document from which
+    `letterhead encode` restores the same bytes, except for overlong varints and
+    an explicit count of 0 headers. For a batch, every message is shown. A column
+    is shown as a table of its first rows, or written as JSON lines (--json) or
+    Parquet (--out); the decoded fields replace the column, and each message of a
+    batch is a row. --profile reads only the headers of a convention, each into a
+    column of its own.
 
     \b
     Examples:

@@ -47,19 +47,21 @@ Order = StrEnum("Order", ["offset", "position"])
 def diff_command(
     *,
     first: Annotated[str, typer.Argument(metavar="FIRST", help="A topic, log segments or a table, as for `read`.")],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="What it is compared with.")],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="The topic, log segments or table to compare.")],
     columns: Annotated[
         str | None,
         option(
-            "--columns", "Compare only these; by default all of both but partition, offset and the like.", "NAME,..."
+            "--columns",
+            "Compare only these columns; by default all common ones except partition, offset and the like.",
+            "NAME,...",
         ),
     ] = None,
     by: Annotated[
         Order | None,
-        option("--by", "How the records of a partition meet; by default by offset if both sources have it."),
+        option("--by", "How records of a partition are matched; by default by offset if both sources have it."),
     ] = None,
     limit: Annotated[
-        int | None, option("--limit -n", "The first differences only (on screen: 20).", "N", min=0)
+        int | None, option("--limit -n", "Show only the first N differences (20 on a terminal).", "N", min=0)
     ] = None,
     everything: Annotated[bool, flag("--all", "Show all differences, and do not shorten long values.")] = False,
     json: Annotated[bool, flag("--json", "Print JSON, a line for each difference.")] = False,
@@ -72,8 +74,8 @@ def diff_command(
 ) -> int:
     """Compare the records of two topics, logs or tables.
 
-    Records meet by partition and offset, or with --by position by their position
-    in the partition, as in a topic that was copied. What differs is shown: header
+    Records are matched by partition and offset, or with --by position by their
+    position in the partition, as for a copied topic. Differences are shown header
     by header, with order and repeats. Neither side has to fit in memory. If any
     record differs, the exit code is 1.
 

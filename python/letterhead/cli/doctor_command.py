@@ -12,7 +12,7 @@ def doctor_command(json: Json = False) -> int:
     """Show versions of installed components, what is missing, and how to install it.
 
     The exit code is 1 if there is a problem; notes do not count as problems.
-    `letterhead.spark.doctor(spark)` asks the executors of a Spark session.
+    `letterhead.spark.doctor(spark)` checks the executors of a Spark session.
 
     \b
     Examples:

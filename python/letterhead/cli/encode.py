@@ -36,9 +36,7 @@ def encode_command(
     written_as: WrittenAs = None,
     out: Annotated[Path | None, option("--out -o", "Write the bytes to a file.", "FILE")] = None,
     types: Any,
-    on_loss: Annotated[
-        EncodeOnLoss, option("--on-loss", "What the format cannot carry: stop, or leave it out.")
-    ] = EncodeOnLoss.raise_,
+    on_loss: Annotated[EncodeOnLoss, option("--on-loss", "Losses: stop, or drop the data.")] = EncodeOnLoss.raise_,
     canonical: Canonical = False,
 ) -> int:
     """Encode JSON, as other commands print it with --json, to bytes on standard output.

@@ -80,14 +80,14 @@ def inspect_command(
     *,
     format: Format = "",
     source: MessageInput,
-    row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
+    row: Annotated[int, option("--row", "With --column: the row, counted from 0.", "N", min=0)] = 0,
     offset: Annotated[
         int | None,
         option(
             "--offset", "FILE is a topic, log segments or their directory: the record with this offset.", "N", min=0
         ),
     ] = None,
-    partition: Annotated[int | None, option("--partition -p", "With --offset: of this partition.", "N", min=0)] = None,
+    partition: Annotated[int | None, option("--partition -p", "With --offset: the partition.", "N", min=0)] = None,
     headers: Annotated[
         str | None, option("--headers", "Only these headers, read as these types: tenant,retry:int32.", "NAME:TYPE,...")
     ] = None,

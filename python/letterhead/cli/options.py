@@ -97,7 +97,8 @@ Target = Annotated[str, option("--to -t", f"{_WRITABLE}, … {_ALL}.", "TARGET",
 Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
 Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[
-    str | None, option("--column -c", "Read this column of bytes of a source (decode, convert: or headers).", "NAME")
+    str | None,
+    option("--column -c", "Read this column of a source, of bytes (decode and convert: or of headers).", "NAME"),
 ]
 Json = Annotated[bool, flag("--json", "Print JSON.")]
 EpochMs = Annotated[bool, flag("--epoch-ms", "Print times as milliseconds since 1970, not as ISO 8601.")]
@@ -117,7 +118,8 @@ WrittenAs = Annotated[
 ]
 Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
 Where = Annotated[
-    str | None, option("--where", "Only where this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL")
+    str | None,
+    option("--where", "Only rows for which this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL"),
 ]
 OnErrors = Annotated[
     Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
@@ -131,7 +133,7 @@ def limits(
         str | None,
         option(
             "--limits",
-            "Refuse more than this, as in headers=1000,records=5; also message_bytes, decompressed_bytes, output_bytes, "
+            "Set limits, as in headers=1000,records=5; also message_bytes, decompressed_bytes, output_bytes, "
             "reports, arrow_batch_bytes.",
             "NAME=N,...",
         ),
@@ -147,7 +149,7 @@ def reading(
     *,
     lenient: Annotated[bool, flag("--lenient", "Accept what Java's deserializers accept.")] = False,
     strict_types: Annotated[
-        bool, flag("--strict-types", "In iggy: refuse types that have no name yet (codes 16 to 255).")
+        bool, flag("--strict-types", "In iggy: reject types that have no name yet (codes 16 to 255).")
     ] = False,
     limits: Limits,
 ) -> ReadArguments:
@@ -165,7 +167,7 @@ def rows(
     errors: OnErrors = Errors.raise_,
     error_column: ErrorColumn = ERROR_COLUMN,
     limit: Annotated[
-        int | None, option("--limit -n", "With --column: the first rows only (on screen: 20).", "N", min=0)
+        int | None, option("--limit -n", "With --column: only the first N rows (20 on a terminal).", "N", min=0)
     ] = None,
     out: Annotated[
         Path | None,

@@ -47,7 +47,9 @@ def output(
         option("--out -o", "Write a file: .parquet, .arrow, .jsonl or .csv; - is standard output, as Arrow.", "FILE"),
     ] = None,
     epoch_ms: EpochMs = False,
-    limit: Annotated[int | None, option("--limit -n", "The first rows only (on screen: 20).", "N", min=0)] = None,
+    limit: Annotated[
+        int | None, option("--limit -n", "Show only the first N rows (20 on a terminal).", "N", min=0)
+    ] = None,
     everything: Annotated[bool, flag("--all", "Show every row, and do not shorten long values.")] = False,
 ) -> Output:
     """Return the options for writing rows."""
@@ -84,19 +86,19 @@ def read_command(
     count_by: Annotated[
         str | None, option("--count-by", "Count the rows by the values of columns or headers.", "NAME,...")
     ] = None,
-    batches: Annotated[bool, flag("--batches", "Show the batches of a log of Kafka, not their records.")] = False,
+    batches: Annotated[bool, flag("--batches", "Show the batches of a Kafka log instead of their records.")] = False,
     control: Annotated[bool, flag("--control", "Also show control records, and mark aborted ones.")] = False,
     edit: EditOption = None,
-    follow: Annotated[bool, flag("--follow -F", "Of a topic: wait for new records, until Ctrl-C.")] = False,
+    follow: Annotated[bool, flag("--follow -F", "Wait for new records of a topic, until Ctrl-C.")] = False,
     commit_group: Annotated[
         str | None,
-        option("--commit-group", "Of Kafka: commit the offsets of the printed records to this consumer group.", "NAME"),
+        option("--commit-group", "Kafka: commit the offsets of the printed records to this consumer group.", "NAME"),
     ] = None,
     errors: Annotated[
         ReadErrors | None,
         option(
             "--errors",
-            "Rows that cannot be read: stop (by default), make them null, add a column of errors, leave them out, or print them only.",
+            "Rows that cannot be read: stop (by default), make them null, add a column of errors, skip them, or print only them.",
         ),
     ] = None,
     error_column: ErrorColumn = ERROR_COLUMN,
@@ -104,7 +106,7 @@ def read_command(
         bool,
         flag(
             "--ignore-crc",
-            "Of segments of Kafka: show records of batches with a wrong checksum, with that error, by --errors column or only.",
+            "Kafka segments: with --errors column or only, also show records of batches with a wrong checksum.",
         ),
     ] = False,
     request: RowRequest,
@@ -114,20 +116,21 @@ def read_command(
 ) -> int:
     """Read topics, log segments, state directories and tables.
 
-    Of a topic, the records up to the last ones at the start are read; offsets
-    are committed only with --commit-group. Checksums are verified: a damaged
-    batch ends the command, or is skipped or a row as --errors says. Offsets
+    A topic is read up to its end at the start of the command; offsets are
+    committed only with --commit-group. Checksums are verified: a damaged batch
+    ends the command, is skipped, or becomes a row, depending on --errors. Offsets
     lost by damage are printed at the end. The rows of a store are in its order: by
     segment, then by key.
 
     A POINT is an offset, a time such as 2026-01-01T08:30 in the zone of --tz, or
     2026-01-01T08:30Z, a time before now such as -1h or -2d12h, @ and milliseconds
     since 1970, `earliest`, `latest`, or a negative number of offsets before the
-    end. A time stands for the first record that is not older. --start
-    group:NAME begins at the offsets that a consumer group committed.
+    end. A time means the first record at that time or later. --start group:NAME
+    begins at the offsets that a consumer group committed.
 
-    Passwords are best in the file of --config, which LETTERHEAD_CONFIG names,
-    too; of Iggy in IGGY_USERNAME and IGGY_PASSWORD. Without, you are asked.
+    Put passwords into the file of --config or LETTERHEAD_CONFIG, and those of
+    Iggy into IGGY_USERNAME and IGGY_PASSWORD. Missing passwords are prompted
+    for.
 
     \b
     Examples:

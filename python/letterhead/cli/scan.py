@@ -69,11 +69,11 @@ def scan_command(
         int | None, option("--sample -n", "Scan only N rows, evenly spaced over the file.", "N", min=1)
     ] = None,
     max_keys: Annotated[int, option("--max-keys", "Show at most N keys; others are counted.", "N", min=1)] = 1000,
-    everything: Annotated[bool, flag("--all", "With --explain: unlikely types too.")] = False,
+    everything: Annotated[bool, flag("--all", "With --explain: also print unlikely types.")] = False,
     request: RowRequest,
     options: ReadArguments,
 ) -> int:
-    """Find out what headers the messages of a source carry, and suggest types.
+    """Find out which headers the messages of a source have, and suggest types.
 
     The table has one row for each key. A ? after a type means that other types
     fit as well: --explain prints the evidence. Suggestions are never applied;

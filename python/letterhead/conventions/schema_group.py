@@ -14,7 +14,7 @@ __all__ = ["BoundDecoder", "ColumnsDecoder", "DecodedGroup", "SchemaDecoder", "S
 
 
 class SchemaGroup(NamedTuple):
-    """Values of a column that have one schema.
+    """Values of a column with the same schema.
 
     Attributes
     ----------

@@ -329,7 +329,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def _closing_after_errors(self) -> Iterator[None]:
-        """Close the connection after any error but a server's answer: the next reply would be to an earlier request."""
+        """Close the connection after an error other than a server's: later replies could belong to earlier requests."""
         try:
             yield
         except (ServerError, PermissionError):

@@ -141,7 +141,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
             shared = {known: min(last, end) for known, last in ends.items() if known <= epoch}
             if not shared:
                 return self._first
-            if shared == ends:  # no progress: the broker repeats its answer
+            if shared == ends:  # no progress: the broker repeats its response
                 break
             # The logs can differ in earlier epochs, too.
             ends, first = shared, max(shared.values())

@@ -90,14 +90,14 @@ class Producer(_RecordClient):
         self._codec: Codec = codec
 
     def send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
-        """Send a record, and wait for the answer.
+        """Send a record, and wait for the response.
 
         After the interceptors, a missing partition becomes 0, and a missing timestamp the current time.
 
         Raises
         ------
         RequestError
-            If the answer is an error.
+            If the response is an error.
         EncodeError
             If the record cannot be encoded.
         Exception
@@ -210,7 +210,7 @@ class Consumer(_RecordClient, Generic[K, V]):
         Raises
         ------
         RequestError
-            If the answer is an error.
+            If the response is an error.
         DecodeError
             If the next message is damaged. An earlier poll returned the messages before it.
         Exception

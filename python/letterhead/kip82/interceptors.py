@@ -262,7 +262,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         def consume(
             interceptor: ConsumerInterceptor, records: list[ConsumerRecord[Any, Any]]
         ) -> list[ConsumerRecord[Any, Any]]:
-            result = list(interceptor.on_consume(list(records)))  # a copy, as it may change the list and then fail
+            result = list(interceptor.on_consume(list(records)))  # an interceptor may change its list before it fails
             for record in result:
                 if not isinstance(record, ConsumerRecord):
                     raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")

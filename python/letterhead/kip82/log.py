@@ -1,4 +1,4 @@
-"""Message log of the drafts in a directory: append, read, compact, and answer produce and fetch requests."""
+"""Message log of the drafts in a directory: append, read, compact, and handle produce and fetch requests."""
 
 from __future__ import annotations
 

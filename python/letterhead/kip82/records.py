@@ -124,7 +124,7 @@ class _DraftRecord(Generic[K, V]):
         return getattr(self, f"{name}_serializer")
 
     def __repr__(self) -> str:
-        # Without deserializing the key and the value, which may fail.
+        # Does not deserialize the key and the value, which may fail.
         fields = (f"{field.name}={self.__dict__[field.name]!r}" for field in dataclasses.fields(self) if field.repr)
         return f"{type(self).__name__}({', '.join(fields)})"
 

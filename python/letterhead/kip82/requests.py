@@ -128,7 +128,7 @@ class _Body:
                 yield topic.topic, partition
 
     def _answer(self, answer: Callable[[str, Any], T]) -> tuple[TopicPartitions[T], ...]:
-        """Return the topics of a response, with the answer for each partition of a topic."""
+        """Return the topics of a response, with the result for each partition of a topic."""
         return tuple(
             TopicPartitions(topic.topic, tuple(answer(topic.topic, partition) for partition in topic.partitions))
             for topic in self.topics
@@ -306,7 +306,7 @@ _PRODUCED = (("error_code", INT16), ("offset", INT64))
 
 @dataclass(frozen=True, repr=False)
 class ProduceResponse(_Body):
-    """The answer to a produce request.
+    """The response to a produce request.
 
     Attributes
     ----------
@@ -440,7 +440,7 @@ _FETCHED = _topics(FetchResult, ("error_code", INT16), ("high_watermark", INT64)
 
 @dataclass(frozen=True, repr=False)
 class FetchResponse(_Body):
-    """The answer to a fetch request.
+    """The response to a fetch request.
 
     Attributes
     ----------

@@ -390,7 +390,7 @@ class _SegmentReader:
                     return position + candidate.start()
             if len(window) < size:
                 break
-            position += size - MAGIC_AT  # the next window contains a frame that this one cuts
+            position += size - MAGIC_AT  # the next window contains the whole frame
             size = min(2 * size, CHUNK)
         return self.size
 

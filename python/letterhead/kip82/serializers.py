@@ -38,7 +38,7 @@ class Serialized(bytes):
 
 @dataclass(frozen=True)
 class Serializer(Generic[T]):
-    """A pair of functions: from an object to bytes, and back.
+    """A function that converts objects to bytes, and its inverse.
 
     Null is null in both directions, without a call. Exceptions of the functions are passed on.
 

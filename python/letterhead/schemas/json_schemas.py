@@ -87,7 +87,7 @@ def _refuse_address(address: str) -> Any:
 
 
 def parse_document(value: bytes | str, *, exact: bool = False) -> Any:
-    """Return the document of a value; raise RefusedValue if it is none, or if ``exact`` and a double rounds a number."""
+    """Parse a value as JSON; raise RefusedValue if it is invalid, or if ``exact`` and a double rounds a number."""
     try:
         return parse_json(value, numbers="exact double" if exact else "double")
     except JsonError as error:

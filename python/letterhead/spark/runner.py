@@ -105,7 +105,7 @@ class Runner:
 
     def _columns(self, result: pa.Array) -> list[pa.Array]:
         """Split the result into columns; their types are checked, because Spark matches them by position."""
-        # As text, because `==` ignores the names of nested fields.
+        # Compares text, because `==` ignores the names of nested fields.
         if str(result.type) != str(self.result_type):
             raise RuntimeError(
                 f"{type(self.operation).__name__} of {self.operation.format} returned {result.type} on this worker where "

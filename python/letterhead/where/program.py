@@ -37,7 +37,7 @@ Operand: TypeAlias = "ColumnSpec | str"
 
 
 class Step(NamedTuple):
-    """A test, or ``and``, ``or``, ``not`` or ``null`` of the results before it; operands are numbered through headers and fields."""
+    """A test, or ``and``, ``or``, ``not`` or ``null`` of the results before it; operands index headers, then fields."""
 
     name: str
     operand: int = 0

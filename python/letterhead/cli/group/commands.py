@@ -14,7 +14,7 @@ from letterhead.cli.sources.options import Timeout, as_milliseconds
 
 group = typer.Typer(
     name="group",
-    help="List consumer groups of Kafka, show how far they are, and reset their offsets or move them to a copy.\n\n"
+    help="List consumer groups of Kafka, show their positions, and reset their offsets or move them to a copy.\n\n"
     "Only `reset` and `translate` with --execute change a group.\n\n"
     "\b\nExamples:\n  letterhead group list -b broker:9092\n  letterhead group describe etl -b broker:9092",
     epilog=EXIT_CODES,
@@ -42,7 +42,7 @@ def list_command(*, cluster: Cluster, json: Json = False) -> int:
 @group.command("describe", epilog=EXIT_CODES)
 @group_options(cluster=cluster)
 def describe_command(*, name: Name, cluster: Cluster, json: Json = False) -> int:
-    """Show how far a group is in each partition, and who reads it.
+    """Show the position of a group in each partition, and its members.
 
     The lag is the number of offsets after the committed one. If the group does
     not exist, the exit code is 3.
@@ -78,7 +78,7 @@ def translate_command(
     """Show where a group continues in the copy of a topic, and commit it with --execute.
 
     It continues at the first copied record that it has not read. Records that are
-    copied later come after this offset. A group with active consumers is refused.
+    copied later follow this offset. A group with active consumers is rejected.
 
     \b
     Examples:
@@ -105,7 +105,7 @@ def reset_command(
         str | None,
         option(
             "--to",
-            "An offset, a time, earliest, latest, -N for N before the end, 0=POINT,1=POINT; or group:NAME, as that group.",
+            "An offset, a time, earliest, latest, -N for N before the end, 0=POINT,1=POINT; or group:NAME for the offsets of another group.",
             "POINT",
         ),
     ] = None,
@@ -117,15 +117,15 @@ def reset_command(
         option("--topic", "Only this topic, or partitions of it; repeated for others.", "NAME[:NUMBERS]"),
     ] = None,
     execute: Annotated[bool, flag("--execute", "Commit the offsets.")] = False,
-    dry_run: Annotated[bool, flag("--dry-run", "Only show them: this is the default.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Only show the offsets (default).")] = False,
     cluster: Cluster,
     json: Json = False,
 ) -> int:
-    """Show which offsets a group would get, and commit them with --execute.
+    """Show the new offsets of a group, and commit them with --execute.
 
-    Without --topic, these are the partitions that the group has offsets of. An
-    offset before the first record, or after the end, becomes that of the first
-    record, or the end. A group with active consumers is refused.
+    Without --topic, all partitions with committed offsets are reset. Offsets
+    out of range become the first offset or the end. A group with active
+    consumers is refused.
 
     \b
     Examples:

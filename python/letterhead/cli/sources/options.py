@@ -51,7 +51,7 @@ BootstrapServer = Annotated[
     str | None,
     option(
         "--bootstrap-server -b",
-        "Brokers of Kafka: then the source is the name of a topic.",
+        "Kafka brokers; the source is then the name of a topic.",
         "HOST:PORT",
         rich_help_panel=_CONNECTION,
     ),
@@ -70,25 +70,25 @@ def selection(
             "POINT",
         ),
     ] = "earliest",
-    end: Annotated[str, option("--end", "The record to stop before, as for --start.", "POINT")] = "latest",
+    end: Annotated[str, option("--end", "Stop before this record; same forms as --start.", "POINT")] = "latest",
     last: Annotated[
-        int | None, option("--last", "The last N of each partition that the other options select.", "N", min=0)
+        int | None, option("--last", "Only the last N selected records of each partition.", "N", min=0)
     ] = None,
     partition: Annotated[
         list[str] | None, option("--partition -p", "Only these partitions, as in 0,3-5.", "NUMBERS")
     ] = None,
     where: Where = None,
     committed: Annotated[
-        bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
+        bool, flag("--committed", "Skip aborted transactions, and stop at the first open one.")
     ] = False,
     store: Annotated[
-        str | None, option("--store -s", "Of a state directory: the store of this name.", "NAME", autocompletion=complete_stores, rich_help_panel=_STORES)
+        str | None, option("--store -s", "The name of the store in a state directory.", "NAME", autocompletion=complete_stores, rich_help_panel=_STORES)
     ] = None,
     store_type: Annotated[
         str | None,
         option(
             "--store-type",
-            "If the files do not tell: key-value, window, session, versioned, time-ordered-window, "
+            "Store type, if the files leave it open: key-value, window, session, versioned, time-ordered-window, "
             "time-ordered-session.",
             "TYPE",
             rich_help_panel=_STORES,
@@ -98,7 +98,7 @@ def selection(
         str | None,
         option(
             "--values",
-            "Of time-ordered windows without headers: plain, or timestamped (the default).",
+            "Values of time-ordered windows without headers: plain, or timestamped (the default).",
             "VALUES",
             rich_help_panel=_STORES,
         ),
@@ -107,8 +107,7 @@ def selection(
         RecordMapping | None,
         option(
             "--mapping",
-            "Of Iggy: messages as the records of Kafka that they were made of, by kafka-gateway or kafka-gateway-lossless; copy "
-            "writes them so.",
+            "Iggy: read messages as the Kafka records that they contain, by kafka-gateway or kafka-gateway-lossless; copy writes this mapping.",
             "MAPPING",
         ),
     ] = None,
@@ -157,18 +156,14 @@ class KeyRangeOptions(NamedTuple):
 def key_range(
     first_key: Annotated[
         str | None,
-        option(
-            "--from-key", "Keys from this one on: text, hex:00ff, int64:7 and the like.", "KEY", rich_help_panel=_STORES
-        ),
+        option("--from-key", "First key: text, hex:00ff, int64:7 and the like.", "KEY", rich_help_panel=_STORES),
     ] = None,
-    last_key: Annotated[
-        str | None, option("--to-key", "Keys up to and including this one.", "KEY", rich_help_panel=_STORES)
-    ] = None,
+    last_key: Annotated[str | None, option("--to-key", "Last key, inclusive.", "KEY", rich_help_panel=_STORES)] = None,
     prefix: Annotated[
         str | None, option("--prefix", "Keys that begin with these bytes.", "KEY", rich_help_panel=_STORES)
     ] = None,
     reverse: Annotated[
-        bool, option("--reverse", "From the last row to the first.", "", rich_help_panel=_STORES)
+        bool, option("--reverse", "Read from the last row to the first.", "", rich_help_panel=_STORES)
     ] = False,
 ) -> KeyRangeOptions:
     """Return key bounds as text, and the direction of reading."""

@@ -22,12 +22,12 @@ def serialized_values(
         ValueFormat | None,
         option(
             "--value",
-            "Decode the values by the schemas of --registry, whose ids are in headers or in front of values.",
+            "Decode the values by the schemas of --registry, whose ids are in headers or before values.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
     key: Annotated[
-        ValueFormat | None, option("--key", "Of Kafka: decode the keys, too, or alone.", rich_help_panel=_PANEL)
+        ValueFormat | None, option("--key", "Kafka: also decode the keys, or only them.", rich_help_panel=_PANEL)
     ] = None,
     registry: Annotated[
         str | None,
@@ -51,7 +51,7 @@ def serialized_values(
         str | None,
         option(
             "--value-subject",
-            "The subject whose latest schema has the columns; by default TOPIC-value.",
+            "The subject whose latest schema defines the columns; by default TOPIC-value.",
             "NAME",
             rich_help_panel=_PANEL,
         ),
@@ -62,7 +62,12 @@ def serialized_values(
     ] = None,
     value_schema: Annotated[
         Path | None,
-        option("--value-schema", "A file with the schema of the columns, instead.", "FILE", rich_help_panel=_PANEL),
+        option(
+            "--value-schema",
+            "A file with the schema of the columns, instead of a subject.",
+            "FILE",
+            rich_help_panel=_PANEL,
+        ),
     ] = None,
 ) -> Any:
     """Return the ``SerializedValues`` of values and of keys, or None; their package is slow to import."""

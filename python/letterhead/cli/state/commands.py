@@ -39,7 +39,7 @@ def ls_command(
     *,
     selection: Selection,
     quick: Annotated[bool, flag("--quick", "Estimate the number of rows instead of reading them.")] = False,
-    everything: Annotated[bool, flag("--all", "For several stores too: families, segments, offsets.")] = False,
+    everything: Annotated[bool, flag("--all", "Also show families, segments and offsets of several stores.")] = False,
     changelogs: ChangelogSource | None,
     json: Json = False,
     epoch_ms: EpochMs = False,
@@ -49,7 +49,7 @@ def ls_command(
     All rows are read and counted, unless --quick is given. For a single store, it
     also shows column families, segments and their times, unfinished upgrades,
     whether the store was closed, and its changelog and input offsets. With
-    --changelog or --bootstrap-server, records after a store's are counted.
+    --changelog or --bootstrap-server, it counts the records that a store lacks.
 
     \b
     Examples:
@@ -74,10 +74,11 @@ def get_command(
             metavar="KEY", help="Text; or hex:00ff, base64:AP8=, int64:7 and the like (string:… is always text)."
         ),
     ],
-    start: Annotated[str | None, option("--start", "Of a window or session: its start.", "TIME")] = None,
-    end: Annotated[str | None, option("--end", "Of a session: its end.", "TIME")] = None,
+    start: Annotated[str | None, option("--start", "Start of a window or session.", "TIME")] = None,
+    end: Annotated[str | None, option("--end", "End of a session.", "TIME")] = None,
     as_of: Annotated[
-        str | None, option("--as-of", "Of a versioned store: the version valid then, not the latest.", "TIME")
+        str | None,
+        option("--as-of", "Versioned stores: the version valid at this time, instead of the latest.", "TIME"),
     ] = None,
     everything: Everything = False,
     json: Json = False,
@@ -110,7 +111,7 @@ def get_command(
 def upgrade_command(
     *,
     selection: Selection,
-    to: Annotated[str, option("--to", "What values get: headers, or timestamped.", "VALUES")] = "headers",
+    to: Annotated[str, option("--to", "New format of the values: headers, or timestamped.", "VALUES")] = "headers",
     yes: Annotated[bool, flag("--yes -y", "Do not ask.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be moved, and change nothing.")] = False,
     json: Json = False,
@@ -140,27 +141,27 @@ def check_command(
     to: Annotated[
         str, option("--to", "The version of Kafka Streams that opens the directory next: 4.3 or 4.4.", "VERSION")
     ],
-    from_version: Annotated[str | None, option("--from", "The version that has it now.", "VERSION")] = None,
+    from_version: Annotated[str | None, option("--from", "The current version.", "VERSION")] = None,
     layout: Annotated[
         str | None,
-        option("--layout", "What values get: headers, timestamped or plain; by default what they have.", "LAYOUT"),
+        option("--layout", "New format of the values: headers, timestamped or plain; by default unchanged.", "LAYOUT"),
     ] = None,
     run_trial: Annotated[
-        bool, flag("--try", "Try it on copies in the temporary directory, and compare all rows.")
+        bool, flag("--try", "Try the upgrade on copies in the temporary directory, and compare all rows.")
     ] = False,
     changelogs: ChangelogSource | None,
     retention: Retention = None,
     segment_interval: SegmentInterval = None,
     json: Json = False,
 ) -> int:
-    """Tell what an upgrade of Kafka Streams, or the way back, does to each store.
+    """Predict what an upgrade or downgrade of Kafka Streams does to each store.
 
-    Stores are kept, converted row by row, or refused: then the directory has to
-    be deleted, and the store is rebuilt from its changelog, or lost without one.
-    A defect of Kafka Streams damages time-ordered sessions that get headers.
-    With --try, copies are opened, converted or restored, and their rows compared
-    with the stores, which are not changed. Exit code 1: a store would be lost or
-    damaged, or a copy has other rows.
+    Stores are kept, converted row by row, or rejected. A rejected store is
+    rebuilt from its changelog after you delete the directory, or lost without a
+    changelog. A defect of Kafka Streams damages time-ordered sessions that get
+    headers. With --try, copies are opened, converted or restored, and their rows
+    compared with the stores, which are not changed. Exit code 1: a store would
+    be lost or damaged, or a copy has other rows.
 
     \b
     Examples:
@@ -210,14 +211,14 @@ def restore_command(
         ),
     ] = "key-value",
     layout: Annotated[
-        str, option("--layout", "What values have: headers, timestamped, or plain.", "LAYOUT")
+        str, option("--layout", "Format of the values: headers, timestamped, or plain.", "LAYOUT")
     ] = "headers",
     topic: Annotated[
-        str | None, option("--topic", "Name of the changelog, if the source does not tell.", "NAME")
+        str | None, option("--topic", "Name of the changelog, if the source does not contain it.", "NAME")
     ] = None,
     partition: Annotated[int | None, option("--partition", "Only this partition.", "N", min=0)] = None,
     start: Annotated[
-        str | None, option("--start", "earliest, or an offset; by default where Kafka Streams 4.4 begins.", "OFFSET")
+        str | None, option("--start", "earliest, or an offset; by default the same as in Kafka Streams 4.4.", "OFFSET")
     ] = None,
     end: Annotated[
         str | None, option("--end", "Stop before this offset, or the first record of this time.", "OFFSET|TIME")
@@ -236,9 +237,9 @@ def restore_command(
     APPLICATION-STORE-changelog. If the command is stopped, run it again to
     continue.
 
-    A window or session store begins with the first record that is not older
-    than the last one minus the retention, as in Kafka Streams 4.4. With --start
-    earliest it gets all rows of its oldest segments, as in 4.3.
+    A window or session store starts at the first record within the retention of
+    the last one, as in Kafka Streams 4.4. With --start earliest it gets all
+    rows of its oldest segments, as in 4.3.
 
     \b
     Examples:
@@ -274,7 +275,7 @@ def diff_command(
     selection: Selection,
     source: ChangelogSource,
     limit: Annotated[
-        int | None, option("--limit -n", "The first differences only (on screen: 20).", "N", min=0)
+        int | None, option("--limit -n", "Show only the first N differences (20 on a terminal).", "N", min=0)
     ] = None,
     everything: Annotated[bool, flag("--all", "Show all differences, and do not shorten long values.")] = False,
     json: Annotated[bool, flag("--json", "Print JSON, a line for each difference.")] = False,
@@ -283,8 +284,8 @@ def diff_command(
     """Compare the stores of two directories, or a store with its changelog.
 
     CHANGELOG is the other directory; or a Parquet file, log segments or a topic
-    as for `restore`, read up to the offset that the store has. Rows are compared
-    by what both sides keep. If any differs, the exit code is 1.
+    as for `restore`, read up to the offset that the store has. Only fields that
+    both sides store are compared. If any differs, the exit code is 1.
 
     \b
     Examples:

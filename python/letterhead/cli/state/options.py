@@ -44,13 +44,15 @@ StoreType = Annotated[
     str | None,
     option(
         "--store-type",
-        "If the files do not tell: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
+        "Store type, if the files leave it open: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
         "TYPE",
     ),
 ]
 Values = Annotated[
     str | None,
-    option("--values", "Of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"),
+    option(
+        "--values", "Values of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"
+    ),
 ]
 
 

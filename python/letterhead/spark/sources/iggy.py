@@ -70,7 +70,7 @@ OPTIONS = {
         offsets_option(_EXAMPLE, int), "`earliest`, `latest`, or JSON: partition to offset (-2 is earliest, -1 latest)."
     ),
     "startingTimestamp": Option(timestamp, "Timestamp at which to start instead, in milliseconds since 1970."),
-    "endingOffsets": Option(offsets_option(_EXAMPLE, int), "Where a batch query ends, as `startingOffsets`."),
+    "endingOffsets": Option(offsets_option(_EXAMPLE, int), "End of a batch query, in the form of `startingOffsets`."),
     "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends instead."),
     "failOnDataLoss": Option(flag, "`false` skips messages that were deleted before they were read."),
     "maxOffsetsPerTrigger": Option(

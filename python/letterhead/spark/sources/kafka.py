@@ -92,7 +92,7 @@ OPTIONS = {
     ),
     "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends, in milliseconds since 1970."),
     "endingOffsetsByTimestamp": Option(_times_by_partition, "The same by topic and partition, JSON."),
-    "endingOffsets": Option(_ending_offsets, "Where a batch query ends, as `startingOffsets`."),
+    "endingOffsets": Option(_ending_offsets, "End of a batch query, in the form of `startingOffsets`."),
     "commitGroup": Option(
         _group,
         "Consumer group to which a stream commits the offsets of each batch that Spark has committed, so that tools show its "
