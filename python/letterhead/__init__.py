@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from letterhead import where as where
     from letterhead import write as write
     from letterhead._native import __version__ as __version__
-    from letterhead.copies.copying import copy as copy
+    from letterhead.copies.copy import copy as copy
     from letterhead.sources.comparison import diff as diff
     from letterhead.sources.opening import open as open
 
@@ -123,7 +123,7 @@ __all__ = [
 _LAZY = ("arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write")
 _LAZY_NAMES = {
     "__version__": "letterhead._native",
-    "copy": "letterhead.copies.copying",
+    "copy": "letterhead.copies.copy",
     "diff": "letterhead.sources.comparison",
     "open": "letterhead.sources.opening",
 }

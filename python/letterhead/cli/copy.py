@@ -109,7 +109,8 @@ def copy_command(
       letterhead copy kafka://broker:9092/orders kafka://other:9092/orders \\
                  --where "tenant = 'acme'" --edit 'replace ssn=hash'
     """
-    from letterhead.copies.copying import BatchEdit, Copying, split_options
+    from letterhead.copies.copy import split_options
+    from letterhead.copies.copying import BatchEdit, Copying
 
     if append and verify:
         raise Failure("--append and --verify exclude each other: the target has other records, too")

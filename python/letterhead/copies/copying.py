@@ -1,4 +1,4 @@
-"""Copy the records of a source to a directory or a topic: :func:`copy`, and :class:`Copying`, which the command runs."""
+"""Copy the records of a source to a directory, a file or a topic: :class:`Copying`, which :func:`letterhead.copy` and the command run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._object_paths import ObjectPath, is_object_url, path_of
-from letterhead._optional_dependencies import install_hint
-from letterhead._row_request import RowRequest, row_request
-from letterhead._shared_parameters import documented
+from letterhead._row_request import RowRequest
 from letterhead._table_batches import rows_by_partition
 from letterhead._table_writers import COMPRESSION, FORMS
 from letterhead.copies.file_target import FileTarget
@@ -26,24 +24,19 @@ from letterhead.offsets.partition_log import OffsetRange
 from letterhead.offsets.ranges import divide_ranges
 from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
-from letterhead.sources.base import Logins, LogSource, Source, check_options
+from letterhead.sources.base import Logins, LogSource, Source
 from letterhead.sources.comparison import Comparison, compare
 from letterhead.sources.iggy import FORM, SCHEMES
 from letterhead.sources.kafka import SCHEME, KafkaTopicSource
-from letterhead.sources.recognition import SourceLike, open_sources
+from letterhead.sources.recognition import open_sources
 from letterhead.sources.tables import ArrowTable, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead._arrow_types import OnError
-    from letterhead._read_options import ReadOptions
-    from letterhead.fields import Columns
-    from letterhead.kafka.settings import SettingsLike
     from letterhead.offsets.specs import OffsetSpec
-    from letterhead.where.conditions import Where
 
-__all__ = ["Copied", "CopyTask", "Copying", "BatchEdit", "copy", "copy_of"]
+__all__ = ["BatchEdit", "Copied", "CopyTask", "Copying", "TargetOptions"]
 
 _FILE_SECONDS = 30.0
 """Seconds between two rounds of a copy that follows a topic."""
@@ -390,26 +383,6 @@ def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], nam
             )
 
 
-def split_options(
-    source: Source, request: RowRequest, target: str, settings: Mapping[str, Any] | None = None
-) -> tuple[RowRequest, TargetOptions]:
-    """Return the request for the source, and the options of the target.
-
-    Both use the options of a connection, unless ``settings`` has those of the target. Options for which the source has no use
-    are left out of its request if the target has one.
-    """
-    used = {"mapping"}
-    if target.lower().startswith((SCHEME, *SCHEMES)):
-        used |= {"timeout_ms"}
-    if target.lower().startswith(SCHEME):
-        used |= {"settings"}
-    target_options = TargetOptions(
-        request.mapping, request.settings if settings is None else settings, request.timeout_ms
-    )
-    unused: dict[str, Any] = dict.fromkeys(used - source.options)
-    return replace(request, **unused), target_options
-
-
 class _Counted:
     """Counter of rows accepted by a target, with the offset after the last record of each partition."""
 
@@ -479,124 +452,3 @@ def _read_until(batches: Iterable[pa.RecordBatch], ends: Mapping[int, int]) -> I
             continue
         for number, rows in rows_by_partition(batch):
             yield rows.filter(pc.less(rows.column("offset"), ends.get(number, 0)))
-
-
-@documented
-def copy(
-    source: SourceLike,
-    target: str | os.PathLike[str],
-    *,
-    headers: Columns | None = None,
-    where: Where | None = None,
-    start: OffsetSpec = "earliest",
-    end: OffsetSpec = "latest",
-    errors: OnError = "raise",
-    create: bool | int = False,
-    append: bool = False,
-    settings: SettingsLike | None = None,
-    target_settings: SettingsLike | None = None,
-    offsets: str | os.PathLike[str] | None = None,
-    **options: Unpack[ReadOptions],
-) -> Copied:
-    """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic, each once.
-
-    Keys, values, headers with their order, repeats and nulls, timestamps and partitions are kept. A copy that was killed at
-    any point continues when it is called again, and has every record once: a directory after the last offset of its
-    files, a topic after the records that it has, of which the last one is compared with the source.
-
-    Parameters
-    ----------
-    source : str, path or Arrow stream
-        A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
-    target : str or path
-        A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
-        ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``; or a file that does not exist and
-        ends with ``.parquet``, ``.arrow``, ``.arrows`` or ``.jsonl`` (also ``.jsonl.gz`` and ``.jsonl.zst``). A file appears
-        when it is complete, and a copy that was killed begins it again.
-    {headers_as_columns}
-        They stand beside the column ``headers``.
-    where : Condition or str, optional
-        Which records to copy.
-    start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Of logs: where to begin and to stop, as in :func:`letterhead.read.topic`.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with a record whose headers are not of the types of ``headers``, as in :func:`letterhead.open`. The column
-        ``headers`` has them as they are, if they can be read.
-    create : bool or int, default False
-        Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
-        It has the settings of the topic that is copied, or of which a directory is a copy, but
-        ``message.timestamp.type``.
-    append : bool, default False
-        Whether to write after the records that a topic has. Such a copy does not continue: called again, it copies again.
-    settings : mapping of str to str, or path, optional
-        Settings of the connection, as in :func:`letterhead.read.topic`.
-    target_settings : mapping of str to str, or path, optional
-        Settings of the connection to the target; by default the same.
-    offsets : str or path, optional
-        Of topics as targets: a file of JSON lines that tells which offset each record of the source has in the topic. Each
-        line has a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. A copy that is called again
-        reads the source from the end of the file, not from its beginning.
-    {read_options}
-        ``mapping`` says how records of Kafka become messages of Iggy (by default without loss) or these become records. With
-        ``follow`` the call copies new records, too, until it is interrupted; a directory gets files of them every 30 seconds.
-
-    Returns
-    -------
-    Copied
-        The number of records that were written, and the offset of each partition after them.
-
-    Raises
-    ------
-    ValueError
-        If the target is not a copy of the source, or was made with other options; or if a broker refuses a record.
-    FileExistsError
-        If the file exists.
-
-    Examples
-    --------
-    >>> import letterhead as lh
-    >>> import tempfile
-    >>> directory = tempfile.mkdtemp()
-    >>> lh.copy("tests/samples/orders-0", directory, headers={"tenant": "string"}).rows
-    10000
-    >>> lh.copy("tests/samples/orders-0", directory, headers={"tenant": "string"}).rows
-    0
-    >>> lh.open(directory, where="tenant = 'acme'").read_all().num_rows
-    1390
-    """
-    copying = copy_of(
-        source, target, headers=headers, where=where, start=start, end=end, errors=errors, settings=settings,
-        options=options, append=append, offsets=offsets, target_settings=target_settings,
-    )  # fmt: skip
-    if create is not False:
-        copying.create(None if create is True else create)
-    return copying.run()
-
-
-def copy_of(
-    source: SourceLike,
-    target: str | os.PathLike[str],
-    *,
-    headers: Columns | None,
-    where: Where | None,
-    start: OffsetSpec,
-    end: OffsetSpec,
-    errors: OnError,
-    settings: SettingsLike | None,
-    options: ReadOptions,
-    target_settings: SettingsLike | None = None,
-    **choices: Any,
-) -> Copying:
-    """Build a copy from the arguments of :func:`copy`; ``choices`` are passed to :class:`Copying`."""
-    with install_hint("copying", "letterhead[arrow]"):
-        import pyarrow  # noqa: F401
-    from letterhead.kafka.settings import reader_values
-
-    opened = open_sources([source])
-    request = row_request(
-        options, headers=headers, where=where, start=start, end=end, errors=errors, settings=reader_values(settings)
-    )
-    own = None if target_settings is None else reader_values(target_settings)
-    request, target_options = split_options(opened[0], request, os.fspath(target), own)
-    check_options(opened, request)
-    return Copying(opened[0], request, os.fspath(target), target_options=target_options, **choices)

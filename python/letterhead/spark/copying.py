@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from letterhead._shared_parameters import documented
-from letterhead.copies.copying import Copied, CopyTask, copy_of
+from letterhead.copies.copy import copy_of
+from letterhead.copies.copying import Copied, CopyTask
 from letterhead.copies.part_directory import Part, StagedPart
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.schemas import spark_schema
