@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from letterhead.iggy.client import IggyClient, UnacknowledgedBatchError
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
 from tests.helpers import pages
+from tests.helpers.killed_commands import start_program
 from tests.iggy.server import DURABLE, Server
 
 pytestmark = pytest.mark.iggy_server
@@ -100,6 +102,41 @@ def test_copy_to_a_killed_server_has_every_message_once(kills: int, server: Serv
         assert table["id"].to_pylist() == [number_id(row) for row in range(copy.read * ROWS)]
     finally:
         other.stop()
+
+
+ENDLESS = """
+import sys
+import pyarrow as pa
+import letterhead as lh
+
+schema = pa.schema([("partition", pa.int64()), ("id", pa.binary()), ("origin_timestamp", pa.timestamp("us", "UTC")), ("payload", pa.binary())])
+
+def batches():
+    row = 0
+    while True:
+        ids = [number.to_bytes(16, "little") for number in range(row + 1, row + 101)]
+        yield pa.record_batch([[0] * 100, ids, [row] * 100, [b"x"] * 100], schema=schema)
+        row += 100
+
+try:
+    lh.copy(pa.RecordBatchReader.from_batches(schema, batches()), sys.argv[1])
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_ctrl_c_ends_a_copy_to_a_server_that_does_not_answer(server: Server, create: Callable[..., str]) -> None:
+    target = f"{server.address}/tests/{create(1)}"
+    process, _, _ = start_program(ENDLESS, target)
+    until = time.monotonic() + 60
+    while not lh.open(target, columns=["offset"]).read_all().num_rows:
+        assert time.monotonic() < until
+    with server.paused():
+        time.sleep(1)  # a batch waits for its acknowledgement
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    rows = lh.open(target, columns=["id"]).read_all()["id"].to_pylist()
+    assert rows == [number_id(row) for row in range(len(rows))]
 
 
 def number_id(row: int) -> bytes:

@@ -102,5 +102,8 @@ class _IggyAppender(Appender):
                 raise
             raise RefusedRowError(error.row - before, error.message) from error
 
+    def interrupt(self) -> None:
+        self._sink.interrupt()
+
     def close(self) -> None:
         self._sink.close()

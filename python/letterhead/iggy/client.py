@@ -138,6 +138,14 @@ class IggyClient(Closing):
         self._session: bytes | None = None
         self._unanswered: Poll | None = None  # poll that was sent, but has no reply yet
         self._until: float | None = None
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """End requests that wait in other threads with ConnectionError, and send no others."""
+        self._is_interrupted = True
+        connection = self._connection
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
         """Close the connection."""
@@ -363,6 +371,8 @@ class IggyClient(Closing):
         self._close_if_unanswered()
         pause = _BACKOFF
         while self._connection is None:
+            if self._is_interrupted:
+                raise ConnectionError(f"requests to {self.address} were interrupted")
             try:
                 self._connection = Connection(self.address, deadline)
             except PermissionError:

@@ -177,6 +177,10 @@ class IggySink(Closing):
         """Close the connection."""
         self._writer.close()
 
+    def interrupt(self) -> None:
+        """End a write that waits in another thread; its rows may be appended."""
+        self._writer.interrupt()
+
     def write(self, batch: pa.RecordBatch) -> list[Appended]:
         """Append the rows of a record batch, and return where they are once they are acknowledged."""
         messages = self._messages(batch)

@@ -42,6 +42,10 @@ class IggyWriter(Closing):
         """Close the connection."""
         self._client.close()
 
+    def interrupt(self) -> None:
+        """End an append that waits in another thread."""
+        self._client.interrupt()
+
     def append(self, partition: TopicPartition, messages: Sequence[MessageFields]) -> list[Appended]:
         """Append messages to a partition, in order."""
         appended = []
