@@ -39,7 +39,7 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def unknown_name(noun: str, wrong: object, names: Iterable[str], suggested: Iterable[str] = ()) -> ValueError:
-    """Return the error for a misspelt name, with the list of all names and the nearest of them and of those ``suggested``."""
+    """Return the error for a misspelt name, with all ``names`` and the closest of them and of ``suggested``."""
     import difflib  # only needed for errors, and this package should be fast to import
 
     names = list(names)
@@ -53,7 +53,7 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str], suggested: Iter
 
 
 def unknown_argument(name: str, options: Iterable[str], suggested: Iterable[str]) -> TypeError:
-    """Return the error for a keyword argument that a function lacks, with the nearest name and the options of all functions."""
+    """Return the error for an unknown keyword argument, with all options and the closest name."""
     return TypeError(str(unknown_name("option", name, options, suggested)))
 
 

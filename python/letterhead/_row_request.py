@@ -207,7 +207,7 @@ KAFKA_TOPIC_OPTIONS = LOG_OPTIONS | KAFKA_CONNECTION_OPTIONS | {
 IGGY_TOPIC_OPTIONS = LOG_OPTIONS | {"follow", "timeout_ms", "fetch_bytes", "mapping"}
 STORE_OPTIONS = frozenset({"stores"})
 OPTIONS_OF_ONE_SOURCE = STORE_OPTIONS | KAFKA_CONNECTION_OPTIONS | {"batch_bytes", "committed", "mapping"}
-"""Options that one of several sources may support alone: the others are read as a whole, and need no connection."""
+"""Options that at least one of several sources must support, and that the others ignore."""
 
 
 def check_supported(name: str, supported: Iterable[str], request: RowRequest) -> None:

@@ -24,7 +24,7 @@ class Loss(NamedTuple):
     code : str
         One of :data:`letterhead.errors.CODES`.
     message : str
-        What could not be carried.
+        Description of the loss.
     header : int or None
         Header in the message, counted from 0; ``None`` for a field of the message.
     key : str or None

@@ -363,7 +363,7 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
 
 
 def is_type(name: str) -> bool:
-    """Return whether a text is a type."""
+    """Return whether a text is the name of a type."""
     try:
         parse(name, sql=False)
     except ValueError:
@@ -372,7 +372,7 @@ def is_type(name: str) -> bool:
 
 
 def type_or_nearest(name: str) -> str | None:
-    """Return a text if it is a type, or else the type that it resembles, if any."""
+    """Return a text that is the name of a type; otherwise the closest type, or None."""
     if is_type(name):
         return name
     return None if len(name) > _MAX_NAME else _nearest(name.lower())

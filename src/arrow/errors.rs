@@ -29,7 +29,7 @@ pub struct FailedRow {
     pub keeps_parts: bool,
 }
 
-/// What happens to a row with errors.
+/// Treatment of a row with errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowAction {
     Keep,

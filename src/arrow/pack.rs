@@ -36,7 +36,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
 
-/// How a column of the input becomes headers.
+/// Conversion of an input column to headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackedColumn {
     /// A header for each value, or for each element of a list. With `split`, a list becomes one header, with its

@@ -78,7 +78,7 @@ impl Appended {
 
 /// The next rows of a run.
 pub struct Next {
-    /// At most the number of rows in a block.
+    /// Range of rows, at most one block.
     pub rows: Range<usize>,
     /// Maximum offset of an output column.
     pub max_offset: usize,

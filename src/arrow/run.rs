@@ -235,7 +235,7 @@ impl<S> Rows<S> {
         RowEnd::Appended
     }
 
-    /// As `end_row`, and appends the errors and losses of the row.
+    /// Like `end_row`, but also appends the errors and losses of the row.
     fn end_reported_row<'a>(
         &mut self,
         plan: &Plan,

@@ -54,7 +54,7 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
     Ok(content)
 }
 
-/// As `decompress`, into the beginning of a buffer, whose bytes are overwritten; returns the length of the content. A
+/// Like `decompress`, but overwrites the beginning of a buffer, and returns the length of the content. A
 /// buffer that is reused is neither filled with zeros nor moved.
 pub fn decompress_into(
     codec: Codec,
@@ -94,7 +94,7 @@ pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     compress_at(codec, None, bytes)
 }
 
-/// As `compress`, at a level. Snappy and LZ4 have one level here.
+/// Like `compress`, with a compression level, which Snappy and LZ4 ignore.
 pub fn compress_at(codec: Codec, level: Option<i32>, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::None => {

@@ -32,7 +32,7 @@ _RECORD = ("partition", "timestamp", "key", "value", "headers")
 
 
 class IggyTarget(CopyTarget[IggyTopicSource]):
-    """A topic of Iggy to which messages are appended, each batch once the one before is acknowledged.
+    """Appends messages to a topic of Iggy; each batch is sent after the previous one is acknowledged.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
     timeout_ms : int or None
         How long a batch may take to be acknowledged.
     mapping : str or None
-        How records of Kafka become messages; None for messages.
+        Mapping of Kafka records to messages; None if the rows are messages.
     """
 
     def __init__(self, name: str, logins: Logins, timeout_ms: int | None, mapping: str | None) -> None:
@@ -58,7 +58,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
         self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
-        """Refuse to create the topic."""
+        """Raise ValueError: only topics of Kafka are created."""
         raise ValueError("create= is for topics of Kafka: create stream and topic by a client of Iggy")
 
     def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:

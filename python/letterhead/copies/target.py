@@ -26,7 +26,7 @@ NoteAppended: TypeAlias = "Callable[[pa.Table, Iterable[Appended]], object]"
 
 
 class CopyTarget(ABC, Generic[SourceT]):
-    """A topic to which records are appended, each to its own partition.
+    """Appends records to a topic, each to its own partition.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class CopyTarget(ABC, Generic[SourceT]):
     required : tuple of str
         Columns that must not be null.
     chunk_rows : int
-        Least number of rows that are appended while others are read.
+        Minimum number of rows of a chunk, which is appended while the next one is read.
     has_password : bool
         Whether the address that was passed contains a password.
     """
@@ -78,16 +78,16 @@ class CopyTarget(ABC, Generic[SourceT]):
         at_once: bool = False,
         note: NoteAppended = lambda rows, appended: None,
     ) -> None:
-        """Append records after the last ones, if these are known, while the next ones are read.
+        """Append records while the next ones are read.
 
-        With ``at_once``, each batch is acknowledged before the next one is read. ``note`` is called with acknowledged rows and
-        their offsets.
+        ``last`` has the last records of the topic by partition, if known. With ``at_once``, each batch is acknowledged
+        before the next one is read. ``note`` is called with acknowledged rows and their offsets.
 
         Raises
         ------
         ValueError
-            If a record is refused, after which nothing is written to its partition; or if records of another writer came in
-            between.
+            If a record is rejected, after which nothing is written to its partition; or if another writer's records
+            interrupt the copy.
         """
         chunks = _chunks(batches, 1 if at_once else self.chunk_rows)
         first = next(chunks, None)
@@ -127,29 +127,29 @@ class CopyTarget(ABC, Generic[SourceT]):
 
     @abstractmethod
     def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:
-        """Return what appends records with these columns; ``ends`` has the offsets after those of the topic, if they are known."""
+        """Return an appender of records with these columns; ``ends`` are the next offsets by partition, if known."""
 
 
 class AppendedChunk(NamedTuple):
-    """Records of the source, and where the topic has them."""
+    """Records of the source, and their positions in the topic."""
 
     rows: pa.Table
     appended: Sequence[Appended]
 
 
 class Appender(Closing):
-    """Appends records to a topic. Another thread may call :meth:`append`, but one at a time."""
+    """Appends records to a topic. Any thread may call :meth:`append`, but only one at a time."""
 
     @abstractmethod
     def append(self, rows: pa.Table) -> Sequence[Appended]:
-        """Append rows, and return where they are once they are acknowledged; raise RefusedRowError for one that is not."""
+        """Append rows, wait, and return their positions; raise RefusedRowError for a rejected row."""
 
     def interrupt(self) -> None:
-        """End a call that waits for an acknowledgement."""
+        """Interrupt a call that waits for an acknowledgement."""
 
 
 class RefusedRowError(Exception):
-    """A row of a chunk is not written, and none after it in its partition is."""
+    """A row of a chunk was rejected; later rows of its partition are not written."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(row, reason)
@@ -177,7 +177,7 @@ def check_alone(batches: Iterable[Appended], ends: dict[int, int]) -> None:
 
 
 def refusal_error(rows: pa.Table, row: int, reason: str) -> ValueError:
-    """Return the error for a record that was not written; it names partition and offset of the source."""
+    """Return the error for a rejected record; it names partition and offset in the source."""
     record = rows.slice(row, 1).select([name for name in ("partition", "offset") if name in rows.schema.names])
     location = " of ".join(f"{name} {value}" for name, value in reversed(record.to_pylist()[0].items()))
     return ValueError(

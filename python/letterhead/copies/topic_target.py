@@ -36,7 +36,7 @@ _EXACT = {"enable.gapless.guarantee": "true", "max.request.size": "1000000000"}
 
 
 class TopicTarget(CopyTarget[KafkaTopicSource]):
-    """A topic of Kafka to which records are appended.
+    """Appends records to a topic of Kafka.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
                 admin.create(self.topic, partitions, select_settings(settings))
 
     def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:
-        """Return a producer that sends nothing after a record that was refused."""
+        """Return a producer that sends nothing after a rejected record."""
         from letterhead.kafka.settings import writer_settings
         from letterhead.kafka.topic_writer import TopicWriter
 

@@ -182,7 +182,7 @@ class IggySink(Closing):
         self._writer.interrupt()
 
     def write(self, batch: pa.RecordBatch) -> list[Appended]:
-        """Append the rows of a record batch, and return where they are once they are acknowledged."""
+        """Append the rows of a record batch, and return their positions after the acknowledgement."""
         messages = self._messages(batch)
         appended: list[Appended] = []
         for partition, rows in self._by_partition(batch, messages):

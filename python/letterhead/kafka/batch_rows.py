@@ -57,7 +57,7 @@ _HEADER = struct.Struct(">27xqqqhi")
 
 
 class BatchRowReader:
-    """Converts the headers of record batches to rows, as :class:`~letterhead.kafka.record_sets.KafkaRowReader` does records.
+    """Converts the headers of record batches to rows, without the records.
 
     The column ``checksum`` is ``ok``, or the error code of an invalid batch.
     """

@@ -1,4 +1,4 @@
-"""The records of Kafka's internal topics as columns: :func:`internal_topic` of ``__consumer_offsets`` and ``__transaction_state``.
+"""Decode the records of ``__consumer_offsets`` and ``__transaction_state`` to columns: :func:`internal_topic`.
 
 If the type of a record has no columns, or its bytes are invalid, its value is in ``undecoded``.
 

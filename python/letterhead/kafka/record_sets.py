@@ -129,7 +129,7 @@ class KafkaRowReader(RowReader):
     ) -> pa.RecordBatch | None:
         """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
-        The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`find_aborted_batches`;
+        The bytes are read in place. ``skipped`` are base offsets of batches to skip, see :func:`find_aborted_batches`;
         control batches have no rows. ``partition_values`` are the values of :data:`PARTITION_COLUMNS`. If a record is
         invalid and ``errors="raise"``, a DecodeError is raised, whose row is the index of its batch; see :meth:`located`.
         """

@@ -79,7 +79,7 @@ def ssl_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _check_files(tls: TlsSettings) -> None:
-    """Raise OSError for a pipe or a device, at which OpenSSL waits, and ValueError for a key that takes hours to decrypt."""
+    """Raise OSError for a pipe or a device, which block OpenSSL; ValueError for a key that takes hours to decrypt."""
     for location in (tls.trusted_location, tls.own_location, tls.own_key_location, tls.revoked_location):
         if location is None or Path(location).is_dir():
             continue

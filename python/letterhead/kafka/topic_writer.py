@@ -229,7 +229,7 @@ class TopicWriter(Closing):
             self._begin_round()
 
     def flush(self) -> list[Appended]:
-        """Wait for all answers, and return the ranges appended since the last call; raise DeliveryError for rejected rows."""
+        """Wait, and return the ranges appended since the last call; raise DeliveryError for rejected rows."""
         self.wait()
         if self.errors:
             raise self.delivery_error()

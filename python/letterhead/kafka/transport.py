@@ -116,7 +116,7 @@ class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
 
 
 class IamLogin(SaslMechanism):  # type: ignore[misc]
-    """The exchange of ``AWS_MSK_IAM``. kafka-python's own takes the region from the environment only, and no role."""
+    """Authentication by ``AWS_MSK_IAM``; kafka-python's version supports no role, and only the environment's region."""
 
     def __init__(self, identity: IamIdentity, host: str) -> None:
         self._identity, self._host = identity, host

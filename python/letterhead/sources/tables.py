@@ -85,7 +85,7 @@ class TableSource(Source):
         table = self._opened(request)
         view = self._view = TableView(table.schema, request)
         last = request.last
-        # A condition can leave out any row, so that all are needed.
+        # A condition can exclude any row, so all rows are needed.
         batches = self._counted(table.read(view.needed, last if request.where is None else None))
         return Reader(view.schema, lambda: view.rows(batches))
 

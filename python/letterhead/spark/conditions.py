@@ -79,7 +79,7 @@ class HeaderCondition:
         return errors.is_not_null() | self.truth, located.cast(type)
 
     def raising(self, type: str, row: Sequence[Sql]) -> Sql:
-        """Return the truth, or raise the first error of the list, as of a column of a type; its text ends with ``row``."""
+        """Return the condition as an expression that raises the first error, whose text ends with ``row``."""
 
         def fail(errors: Sql) -> Sql:
             # Without checks, errors are an untyped null.

@@ -47,7 +47,7 @@ enum Type {
     Boolean,
     Int,
     Long,
-    /// Float, double or fixed: this many bytes.
+    /// Float, double or fixed, with the number of bytes.
     Fixed(usize),
     Bytes,
     String,

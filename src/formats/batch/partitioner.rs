@@ -20,9 +20,9 @@ pub enum Hash {
 /// Partitioner of librdkafka, by the keys that it hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitioner {
-    /// No key is hashed.
+    /// Keys are ignored.
     Random,
-    /// All keys are hashed, a missing one like an empty one.
+    /// All keys are hashed; a missing key counts as empty.
     All(Hash),
     /// Present keys are hashed.
     Present(Hash),

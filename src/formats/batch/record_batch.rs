@@ -401,7 +401,7 @@ fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
                 continue;
             }
         }
-        // Parsed again for errors and labels.
+        // The record is parsed again, for errors and labels.
         let Ok(record) = next_record(&mut records, log) else { return receiver.unreadable(log) };
         match open_record(batch, record, log) {
             Ok(opened) => receiver.message(&opened.fields, opened.headers, log)?,

@@ -147,7 +147,7 @@ class OffsetQuery(ABC, Generic[LogT]):
         return [_RangePartition(part) for part in divide_ranges(ranges, minimum, max_offsets)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the part of a task."""
+        """Read the ranges of one task."""
         if not isinstance(part, _RangePartition):  # without partitions, Spark creates one itself
             return
         with self.open_log() as log:

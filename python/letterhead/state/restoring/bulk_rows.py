@@ -376,7 +376,7 @@ class SegmentedTarget(BatchedTarget):
             if database is None:
                 continue
             if is_new:
-                # A new segment lacks no earlier rows, even if the process dies before these are written.
+                # A new segment is complete up to this offset, even if the process dies before its rows are written.
                 database.write((), self._progress_entries())
                 database.flush()
             changes[database] = [*self._stored(pairs[index] for index in indexes)]
