@@ -234,7 +234,7 @@ schema_id : {"header", "prefix"}, default "header"
     deserializers need.
 
 register : bool, default False
-    Register ``schema`` if the subject does not have it. The registry refuses one that is not compatible.
+    Register ``schema`` if the subject does not have it. The registry rejects an incompatible schema.
 
 baggage : sequence of str, optional
     Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are exported.

@@ -428,7 +428,7 @@ def pack(
     EncodeError
         If its type cannot represent a value exactly (``out_of_range``, ``bad_text``), or the format cannot carry it.
     TypeError, ValueError
-        If a type cannot be written from its column, or a name is unknown. Times without a time zone are refused.
+        If a type cannot be written from its column, or a name is unknown. Times without a time zone are rejected.
 
     Examples
     --------

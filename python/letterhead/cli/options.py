@@ -107,16 +107,16 @@ TypesOption = Annotated[
     list[str] | None,
     option(
         "--types",
-        "To a format without types: be, le or text, for values big-endian, little-endian or as text. To one with types: "
-        "binary for values without a type; or the type of a key's values, as in retry=int32, at=int64:le, n=int32:text, "
-        "repeated for other keys, and for other headers of the same key, in their order.",
+        "For formats without types: be, le or text, to write values big-endian, little-endian or as text. For formats "
+        "with types: binary for untyped values, or the type of a key, as in retry=int32, at=int64:le or n=int32:text; "
+        "repeat it for other keys, and for further headers of the same key, in order.",
         "WORD|KEY=TYPE",
     ),
 ]
 WrittenAs = Annotated[
     AsText | None, option("--as", "Write text instead of bytes, a line for each record: hex or base64.")
 ]
-Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
+Canonical = Annotated[bool, flag("--canonical", "For iggy: sort the headers like Iggy's own map.")]
 Where = Annotated[
     str | None,
     option("--where", "Only rows for which this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL"),

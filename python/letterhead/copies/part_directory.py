@@ -111,7 +111,7 @@ class PartDirectory(Closing):
     path : Path or ObjectPath
         A directory, which need not exist.
     description : mapping
-        Source and options of the copy as JSON. A directory that has another description is refused.
+        Source and options of the copy as JSON. A directory with another description is rejected.
     topic : callable
         Returns what a new directory tells of the topic, for its restoration.
 

@@ -347,7 +347,7 @@ class IggyClient(Closing):
             raise
 
     def _read(self, command: int, body: bytes, max_bytes: int) -> memoryview:
-        """Send a read-only request, and retry it until the server answers or the deadline passes."""
+        """Send a read-only request, and retry it until the server replies or the deadline passes."""
         with self.shared_deadline() as deadline:
             pause = _BACKOFF
             while True:

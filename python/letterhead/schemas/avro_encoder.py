@@ -35,7 +35,7 @@ class AvroEncoder(RegistryEncoder):
     ------
     ValueError
         If the schema is invalid or has a union of several types. When values are encoded, if the registry does not have
-        the subject or the schema, or refuses to register it.
+        the subject or the schema, or rejects it.
 
     Examples
     --------

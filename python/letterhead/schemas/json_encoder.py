@@ -28,7 +28,7 @@ class JsonEncoder(RowEncoder):
     ------
     ValueError
         If the schema is invalid. When values are encoded, if the registry does not have the subject or the schema, or
-        refuses to register it.
+        rejects it.
     ImportError
         If jsonschema-rs is not installed, which validates.
 

@@ -29,7 +29,7 @@ class ProtobufEncoder(RowEncoder):
     ------
     ValueError
         If the schema is invalid. When values are encoded, if the registry does not have the subject or the schema, or
-        refuses to register it.
+        rejects it.
     ImportError
         If protobuf or grpcio-tools is not installed, which compiles.
 

@@ -185,7 +185,7 @@ class Registry:
         Raises
         ------
         ValueError
-            If the registry refuses the schema, or has another API than that of Confluent.
+            If the registry rejects the schema, or does not have Confluent's API.
         ConnectionError
             If the registry does not answer, after retries.
         PermissionError

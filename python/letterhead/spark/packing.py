@@ -62,7 +62,7 @@ def pack_headers(
     ------
     TypeError, ValueError
         If an argument is not valid; when called, if the frame lacks a column, or a type cannot be written from its column.
-        A ``timestamp_ntz`` is refused, because it is no point in time.
+        A ``timestamp_ntz`` is rejected, because it is not a point in time.
 
     Examples
     --------

@@ -27,7 +27,7 @@ def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
         of all keys. Times are as in ``timestamp > '2026-01-01T08:30:00Z'`` or ``timestamp > '-1h'``. Names in double quotes may have
         any characters, and so may types: ``retry::"int32:le"``.
     timezone : datetime.tzinfo, optional
-        The zone of times that name none, as in ``timestamp > '2026-01-01T08:30:00'``; by default these are refused.
+        The zone of times that name none, as in ``timestamp > '2026-01-01T08:30:00'``; by default these are rejected.
 
     Returns
     -------

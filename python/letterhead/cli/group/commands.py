@@ -125,7 +125,7 @@ def reset_command(
 
     Without --topic, all partitions with committed offsets are reset. Offsets
     out of range become the first offset or the end. A group with active
-    consumers is refused.
+    consumers is rejected.
 
     \b
     Examples:

@@ -32,7 +32,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
     [source] = open_sources([text], request)
     if "view" not in source.options:
         raise Failure(f"--offset is for topics and log segments of Kafka, not for {source.name}")
-    # The offset bounds all partitions that reach it; in a mapping it would have to exist.
+    # In a mapping, a partition without the offset would raise an error.
     request = replace(
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,
