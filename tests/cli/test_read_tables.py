@@ -307,3 +307,11 @@ def test_duplicate_column_names_are_rejected_unless_unselected(run: Run, tmp_pat
             "letterhead: 2 columns are named 'a': pass the names of others in --columns\n",
         )
     assert rows_of(run("read", tmp_path / "t", "--columns", "b", "--json")) == [{"b": 2}]
+
+
+def test_parquet_file_has_few_row_groups(run: Run, samples: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rows.parquet"
+    assert run("read", samples / "orders-0", "--limits", "arrow_batch_bytes=20000", "--out", out).code == 0
+    metadata = pq.read_metadata(out)
+    assert (metadata.num_rows, metadata.num_row_groups) == (10_000, 1)
+    assert pq.read_table(out)["offset"].to_pylist() == list(range(10_000))

@@ -1,6 +1,6 @@
 """Write record batches as JSON lines, CSV, Parquet, Arrow IPC or a table, to a file or stdout: :func:`open_writer`.
 
-Each writer buffers one batch. A file has a temporary name until it is complete; an error, an interrupt or SIGTERM
+Each writer buffers one batch, or of Parquet one row group. A file has a temporary name until it is complete; an error, an interrupt or SIGTERM
 removes it.
 """
 
@@ -98,7 +98,7 @@ class SinkWriter(RowWriter):
 
     def close(self) -> None:
         try:
-            with self.sink.errors():
+            with self.sink.errors(), _unwritable():
                 self.finish()
             self.sink.close()
         except BaseException:
@@ -167,23 +167,26 @@ class Csv(SinkWriter):
 
 
 class Parquet(SinkWriter):
-    """Writes a Parquet file."""
+    """Writes a Parquet file, in row groups while the next rows are read."""
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
+        from letterhead.copies.row_groups import RowGroups
 
         super().__init__(sink)
-        self._writer = pq.ParquetWriter(sink.file, schema)
+        self._background: Background[None] = Background()
+        self._groups = RowGroups(sink.file, self._background)
+        self._groups.open(schema)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
+        self._groups.add(batch)
 
     def finish(self) -> None:
-        self._writer.close()
+        self._groups.finish()
+        self._background.close()
 
     def abort(self) -> None:
-        # Otherwise the destructor would complete the file.
-        self._writer.is_open = False
+        self._background.close()
+        self._groups.abort()
         super().abort()
 
 

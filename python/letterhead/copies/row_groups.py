@@ -1,4 +1,4 @@
-"""Group the records of a file for writing: :class:`RowGroups`."""
+"""Group rows of a file for writing: :class:`RowGroups`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RowGroups:
 
         if self._batches:
             group = pa.Table.from_batches(self._batches)
-            self._background.start(self._open(group.schema).write_table, group)
+            self._background.start(self.open(group.schema).write_table, group)
             self._batches.clear()
             self.held = 0
 
@@ -60,7 +60,7 @@ class RowGroups:
         self.flush()
         self._background.wait()
         if schema is not None:
-            self._open(schema)
+            self.open(schema)
         self.close()
 
     def close(self) -> None:
@@ -68,7 +68,14 @@ class RowGroups:
         if self._writer is not None:
             self._writer.close()
 
-    def _open(self, schema: pa.Schema) -> TableWriter:
+    def abort(self) -> None:
+        """Drop the file: nothing more is written to it."""
+        if self._form == "parquet" and self._writer is not None:
+            # The destructor would write the footer.
+            self._writer.is_open = False  # type: ignore[attr-defined]
+
+    def open(self, schema: pa.Schema) -> TableWriter:
+        """Return the writer; make it if there is none, which raises if a type cannot be written."""
         if self._writer is None:
             self._writer = table_writer(self._form, self._file, schema)
         return self._writer
