@@ -1,4 +1,4 @@
-"""Options of reading that few programs set, which all functions that read take by name: :class:`ReadOptions`."""
+"""Less common options of reading, which all reading functions accept by name: :class:`ReadOptions`."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ __all__ = ["ReadOptions"]
 class ReadOptions(TypedDict, total=False):
     """Options that select, tune and limit what is read.
 
-    :func:`letterhead.open`, :func:`~letterhead.copy`, :func:`~letterhead.diff` and :mod:`letterhead.read` take each by name.
-    An option that a source does not support raises ValueError, unless it has its default.
+    :func:`letterhead.open`, :func:`~letterhead.copy`, :func:`~letterhead.diff` and :mod:`letterhead.read` accept each by name.
+    An option that a source does not support raises ValueError, unless it has its default value.
 
     Attributes
     ----------
     last : int, optional
-        Read only the last rows of each partition, at most this many, that the other options select.
+        Read only the last rows of each partition that the other options select, at most this many.
     follow : bool, default False
-        Of topics: after the last row, wait for new ones, and return them as they arrive, until the reader is closed.
+        For topics: after the last row, wait for new rows, and return them as they arrive, until the reader is closed.
         Partitions that are added later are not read.
     partitions : iterable of int, optional
-        Of topics and log segments: partitions to read; by default all.
+        For topics and log segments: partitions to read; by default all.
     commit_group : str, optional
-        Of topics of Kafka: a consumer group to which the offsets that were read are committed, so that tools show its lag. It
-        must have no active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and
-        the last ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none;
-        ``reader.close_after(rows)`` commits those of the last batch's first rows. ``read_all`` has committed everything when
-        it returns, so read batch by batch if processing the rows can fail.
+        For topics of Kafka: a consumer group to which the read offsets are committed, so that tools show its lag. It must
+        have no active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and the
+        last ones at the end. After an early end, ``start="group:NAME"`` can repeat rows, but skips none;
+        ``reader.close_after(rows)`` commits the offsets of the last batch's first rows. ``read_all`` returns after
+        everything is committed, so read batch by batch if processing the rows can fail.
     isolation_level : {"read_uncommitted", "read_committed"}, optional
-        Of Kafka: ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open one, which
-        a reader of segments lists in ``open_transactions``. By default ``isolation.level`` of the settings, or
+        For Kafka: ``"read_committed"`` skips records of aborted transactions, and stops before the oldest open transaction,
+        which a reader of segments lists in ``open_transactions``. By default ``isolation.level`` of the settings, or
         ``"read_uncommitted"``.
     ignore_crc : bool, default False
-        Of log segments of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum; each has the
+        For log segments of Kafka, with ``errors="column"``: read the records of a batch with a wrong checksum; each has the
         error ``bad_crc``, and may be damaged.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
-        Of topics of Iggy: read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them
-        as such. The columns are ``stream topic partition offset timestamp key value headers``, the timestamp in
-        milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Another message becomes a
-        record without a key. Conditions test the fields and headers of the records, and limit nothing of what is polled.
+        For topics of Iggy: read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote
+        them in this form. The columns are ``stream topic partition offset timestamp key value headers``, with the timestamp
+        in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Any other message
+        becomes a record without a key. Conditions test the fields and headers of the records; all messages are polled.
     store_type : str, optional
-        Of state directories: the type of a store, if the files leave it open: ``key-value``, ``window``, ``session``,
-        ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
+        For state directories: the type of a store, if the files do not determine it: ``key-value``, ``window``,
+        ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
     values : {"plain", "timestamped"}, optional
-        Of state directories: the values of time-ordered windows without headers, which the files leave open.
+        For state directories: the format of values of time-ordered windows without headers, which files do not contain.
     window_size : int, optional
-        Of state directories: the length of a window in milliseconds, which is not in the files.
+        For state directories: the length of a window in milliseconds, which files do not contain.
     error_column : str, default "error"
-        Name of the column of errors with ``errors="column"``.
+        Name of the error column with ``errors="column"``.
     limits : Limits, optional
-        The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
     token_provider : callable, optional
-        Of Kafka with ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in
+        For Kafka with ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in
         another thread before a token expires; a token that is not a JSON web token is renewed every four minutes.
     timeout_ms : int, optional
-        Of topics: how long a request may take, with name lookup, connection, login and retries of temporary errors. By
-        default ``default.api.timeout.ms`` of the settings of Kafka, or 60 000.
+        For topics: time limit of a request, including name lookup, connection, authentication and retries of temporary
+        errors. By default ``default.api.timeout.ms`` of Kafka's settings, or 60 000.
     fetch_bytes : int, optional
-        Of topics: the size of a fetch in bytes, approximate for Iggy; by default 4 MiB, or ``max.partition.fetch.bytes`` of
-        the settings of Kafka if it is larger.
+        For topics: the size of a fetch in bytes, approximate for Iggy; by default 4 MiB, or ``max.partition.fetch.bytes``
+        of Kafka's settings if it is larger.
     batch_bytes : int, optional
-        Of topics of Kafka: stored bytes for each batch of rows; at least one record batch of the topic. By default 1 MiB, and
+        For topics of Kafka: stored bytes per batch of rows; at least one record batch of the topic. By default 1 MiB, and
         up to eight times as many while ``where`` selects few records.
 
     Examples

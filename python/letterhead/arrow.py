@@ -512,7 +512,7 @@ def scan(
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
-    """Report which headers a column of messages carries, and which types their values may have.
+    """Report which headers a column of messages has, and which types their values may have.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@
 //! bounded by the maximum that the input could hold. Data that is truncated, has trailing bytes or fails its checksum
 //! is rejected.
 //!
-//! Each codec is a feature of the crate. A codec that was left out is an error.
+//! Each codec is a feature of the crate. A codec that was not compiled in is an error.
 
 #![cfg_attr(
     not(all(feature = "gzip", feature = "lz4", feature = "snappy", feature = "zstd")),

@@ -137,7 +137,7 @@ def process_column(
 
 
 def _drop_undecided(batch: pa.RecordBatch, errors: pa.Array, tally: RowCounts) -> tuple[pa.RecordBatch, pa.Array]:
-    """Leave out rows for which the condition is null, and count them."""
+    """Drop rows for which the condition is null, and count them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -39,7 +39,7 @@ OPTIONS = {
 MAX_WIDTH = 100
 
 VARIABLE = "_LETTERHEAD_COMPLETE"
-"""Variable by which a shell's completion function calls the command."""
+"""Environment variable with which a shell's completion function calls the command."""
 
 
 class Command(NamedTuple):
@@ -62,7 +62,7 @@ COMMANDS = {
     "convert": Command(
         "convert", "convert_command", "Convert one message, or a column of a source, to another format."
     ),
-    "scan": Command("scan", "scan_command", "Find out what headers the messages of a source carry, and suggest types."),
+    "scan": Command("scan", "scan_command", "Find out which headers the messages of a source have, and suggest types."),
     "copy": Command("copy", "copy_command", "Copy a topic or a log to a directory or a topic, each record once."),
     "diff": Command("diff", "diff_command", "Compare the records of two topics, logs or tables."),
     "sql": Command(

@@ -47,55 +47,55 @@ def copy(
 ) -> Copied:
     """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic, each once.
 
-    Keys, values, headers with their order, repeats and nulls, timestamps and partitions are kept. A copy that was killed at
-    any point continues when it is called again, and has every record once: a directory after the last offset of its
-    files, a topic after the records that it has, of which the last one is compared with the source.
+    Keys, values, headers (with order, repeats and nulls), timestamps and partitions are kept. If a copy was killed, call
+    it again: it continues, and each record is copied once. A directory continues after the last offset in its files; a
+    topic continues after its last record, which is compared with the source.
 
     Parameters
     ----------
     source : str, path or Arrow stream
-        A topic, log segments, or for a topic as target also a table, as :func:`letterhead.open` reads them.
+        A topic or log segments, as in :func:`letterhead.open`; also a table, if the target is a topic.
     target : str or path
-        A directory, also of an object store by a URL as in :func:`letterhead.open` (``s3://bucket/path``), or a topic:
-        ``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``; or a file that does not exist and
-        ends with ``.parquet``, ``.arrow``, ``.arrows`` or ``.jsonl`` (also ``.jsonl.gz`` and ``.jsonl.zst``). A file appears
-        when it is complete, and a copy that was killed begins it again.
+        A directory, also in an object store (``s3://bucket/path``, as in :func:`letterhead.open`); a topic
+        (``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``); or a new file that ends with
+        ``.parquet``, ``.arrow``, ``.arrows`` or ``.jsonl`` (also ``.jsonl.gz`` and ``.jsonl.zst``). A file appears when it
+        is complete, so a killed copy starts it over.
     {headers_as_columns}
-        They stand beside the column ``headers``.
+        The column ``headers`` is kept.
     where : Condition or str, optional
-        Which records to copy.
+        Condition that selects the records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Of logs: where to begin and to stop, as in :func:`letterhead.read.topic`.
+        For logs: where to start and to stop, as in :func:`letterhead.read.topic`.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with a record whose headers are not of the types of ``headers``, as in :func:`letterhead.open`. The column
-        ``headers`` has them as they are, if they can be read.
+        What to do with a record whose headers do not fit the types in ``headers``, as in :func:`letterhead.open`. The
+        column ``headers`` contains its original headers, if they can be read.
     create : bool or int, default False
-        Whether to create the topic if it does not exist, with as many partitions as the source has, or with this number.
-        It has the settings of the topic that is copied, or of which a directory is a copy, but
-        ``message.timestamp.type``.
+        Whether to create the topic if it does not exist, with as many partitions as the source, or with this number. It
+        gets the settings of the original topic, except ``message.timestamp.type``.
     append : bool, default False
-        Whether to write after the records that a topic has. Such a copy does not continue: called again, it copies again.
+        Whether to write after existing records of a topic. Such a copy cannot continue: a second call copies all records
+        again.
     settings : mapping of str to str, or path, optional
-        Settings of the connection, as in :func:`letterhead.read.topic`.
+        Connection settings, as in :func:`letterhead.read.topic`.
     target_settings : mapping of str to str, or path, optional
-        Settings of the connection to the target; by default the same.
+        Connection settings of the target; by default those of the source.
     offsets : str or path, optional
-        Of topics as targets: a file of JSON lines that tells which offset each record of the source has in the topic. Each
-        line has a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. A copy that is called again
-        reads the source from the end of the file, not from its beginning.
+        For topics as targets: a file of JSON lines that maps offsets of the source to offsets of the target. Each line
+        describes a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. If a copy is called again,
+        it starts at the last offset in the file, rather than at the beginning of the source.
     {read_options}
-        ``mapping`` says how records of Kafka become messages of Iggy (by default without loss) or these become records. With
-        ``follow`` the call copies new records, too, until it is interrupted; a directory gets files of them every 30 seconds.
+        ``mapping`` is the conversion of Kafka records to Iggy messages (by default without loss), or back. With ``follow``,
+        new records are also copied, until the call is interrupted; a directory gets new files every 30 seconds.
 
     Returns
     -------
     Copied
-        The number of records that were written, and the offset of each partition after them.
+        The number of written records, and the next offset of each partition.
 
     Raises
     ------
     ValueError
-        If the target is not a copy of the source, or was made with other options; or if a broker refuses a record.
+        If the target is not a copy of the source, or was made with other options; or if a broker rejects a record.
     FileExistsError
         If the file exists.
 
@@ -154,8 +154,8 @@ def split_options(
 ) -> tuple[RowRequest, TargetOptions]:
     """Return the request for the source, and the options of the target.
 
-    Both use the options of a connection, unless ``settings`` has those of the target. Options for which the source has no use
-    are left out of its request if the target has one.
+    Both use the options of a connection, unless ``settings`` has those of the target. Options that only the target
+    uses are removed from the request.
     """
     used = {"mapping"}
     if target.lower().startswith((SCHEME, *SCHEMES)):

@@ -34,7 +34,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     reader : KafkaRowReader
         Makes rows of record batches.
     isolation : {"read_uncommitted", "read_committed"}
-        Whether records of open and aborted transactions are left out.
+        Whether records of open and aborted transactions are skipped.
     batch_bytes : int
         Stored bytes of the record batches that become a batch of rows, at least one; more while a condition selects few
         records.

@@ -415,7 +415,7 @@ class FetchResult(_PartitionResult):
     partition : int
         Number of the partition.
     error_code : int
-        0, or why there are no messages.
+        0, or the code of the error.
     reason : str or None
         Description of the error; not encoded.
     high_watermark : int

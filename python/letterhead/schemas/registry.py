@@ -265,7 +265,7 @@ class Registry:
         try:
             headers, tls = self._connection_options()
         except ValueError as error:
-            # An unreadable setting is not an error of a value, for which errors= would be the policy.
+            # An unreadable setting does not concern a single value, so errors= does not apply.
             raise ConnectionError(f"{self.url} cannot be reached: {error}") from None
         reason = ""
         for attempt in range(_TRIES):
