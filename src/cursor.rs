@@ -189,6 +189,7 @@ impl<'a> Cursor<'a> {
 
     /// Like `number`, for a number after which parsing can continue: reports an error and returns `None` if it is
     /// missing.
+    #[inline]
     pub fn number_or_error<N: Number, R: Log>(
         &mut self,
         field: &'static str,

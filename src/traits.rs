@@ -631,8 +631,8 @@ impl Class {
     }
 }
 
-/// Opens one message, unless it is too large.
-#[inline]
+/// Opens one message, unless it is too large. It is inlined, because the address of a cursor would keep it in memory.
+#[inline(always)]
 pub fn open_checked<'a, E: MessageFormat, R: Log>(data: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, E> {
     options.limits.check_message_bytes(data.remaining(), log)?;
     E::open(data, options, log)

@@ -33,6 +33,7 @@ impl MessageFormat for Streams {
     type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];
 
+    #[inline(always)]
     fn open<'a, R: Log>(mut cursor: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, Self> {
         let headers = open_headers(&mut cursor, options, log)?;
         Ok(Opened { headers: Some(headers), fields: [open_payload(&mut cursor, log)?] })
@@ -47,12 +48,14 @@ impl MessageFormat for Streams {
 }
 
 /// Reads the size of the headers, and the headers.
+#[inline(always)]
 pub fn open_headers<'a, R: Log>(cursor: &mut Cursor<'a>, options: ReadOptions, log: &mut R) -> Result<Cursor<'a>> {
     let size = cursor.length("headers size", options.lenient, log)?;
     cursor.split(size, "headers block", log)
 }
 
 /// Reads the payload, which extends to the end.
+#[inline]
 pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<FieldValue<'a>> {
     cursor.bytes(cursor.remaining(), "payload", log).map(FieldValue::Binary)
 }

@@ -34,6 +34,7 @@ impl MessageFormat for StreamsTimestamped {
     type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 2];
 
+    #[inline(always)]
     fn open<'a, R: Log>(mut cursor: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, Self> {
         let headers = open_headers(&mut cursor, options, log)?;
         let fields = match cursor.number_or_error("timestamp", ByteOrder::Big, log)? {
