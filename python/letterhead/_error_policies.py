@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["NULL_COLUMN", "counting_policy", "has_error_column"]
 
 NULL_COLUMN: Any = "null-column"
-"""Policy like ``errors="null"``, with an error column that counts rows set to null or left out."""
+"""Policy like ``errors="null"``, with an error column that counts rows set to null or dropped."""
 
 
 def has_error_column(errors: str) -> bool:

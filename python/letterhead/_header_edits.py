@@ -95,7 +95,7 @@ def hmac(key: str | bytes) -> Hmac:
     Parameters
     ----------
     key : str or bytes
-        The secret, at least 16 bytes, better 32 random ones. Read it from where secrets are kept, and not from the code.
+        The secret: at least 16 bytes, preferably 32 random bytes. Read it from a secret store, not from the code.
 
     Returns
     -------

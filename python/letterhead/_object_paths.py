@@ -69,7 +69,7 @@ class ObjectPath:
     scheme : str
         The scheme of URLs, for :meth:`__str__`.
     info : pyarrow.fs.FileInfo, optional
-        What a listing told of it.
+        Result of a listing.
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str, scheme: str, info: fs.FileInfo | None = None) -> None:

@@ -61,7 +61,7 @@ def parse_json(
     numbers : str
         The result for numbers with a point or an exponent: Decimal, the nearest float, or a float that has all digits.
     members : callable, optional
-        Makes an object of its names and values; by default a dict, if no name is repeated.
+        Function that creates an object from names and values; by default a dict, if no name is repeated.
 
     Raises
     ------

@@ -81,11 +81,11 @@ def check_batches(
     label : str
         Name of the file in errors.
     max_rows : int
-        The most rows of a batch.
+        Maximum number of rows of a batch.
     last : int, optional
         Rows at the end of each batch that are needed; by default all.
     limits : Limits, optional
-        Their ``arrow_batch_bytes`` is the most bytes of a batch.
+        ``arrow_batch_bytes`` is the maximum number of bytes of a batch.
 
     Raises
     ------

@@ -75,7 +75,7 @@ class JsonLinesWriter:
     Parameters
     ----------
     file : binary file
-        Where to write.
+        The file to write.
     epoch_ms : bool
         Whether times are milliseconds since 1970.
     ascii_only : bool

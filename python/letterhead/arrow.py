@@ -149,7 +149,7 @@ def encode(
     Parameters
     ----------
     column : Arrow array or stream
-        For a headers format a list of structs, as :func:`decode` returns and as Spark's Kafka source has. For a message
+        For a headers format a list of structs, as :func:`decode` and Spark's Kafka source return it. For a message
         format a struct of the format's fields, in any order. Lists are read in place.
     format : str, default "kafka"
         Name of a headers format or a message format.
@@ -277,10 +277,10 @@ def edit(
     format : str, default "kafka"
         Name of a headers format or a message format.
     {only} {drop} {rename} {replace}
-        A function gets the values of a chunk as a binary array, and returns as many as strings or bytes. In a format with
+        A function receives the values of a chunk as a binary array, and returns as many strings or bytes. In a format with
         types, strings have the type string, and bytes keep the type of the value that they replace.
     {set}
-        A string or binary array has a value for each message.
+        A string or binary array contains a value for each message.
     {append} {ignore_case}
     nulls : {"keep", "skip"}, default "keep"
         Whether null in an array becomes a header with a null value, or no header.
@@ -408,11 +408,11 @@ def pack(
     table : pyarrow Table, RecordBatch or StructArray, or any Arrow stream of structs
         The columns, one message per row.
     columns : mapping of str to type or Field, or sequence of str, optional
-        Column to the type in which its values are written, or to a :func:`letterhead.field` with another key, in the order
-        of the headers. ``array<type>`` makes a header of each element. ``"headers"`` is a column of lists of headers, which
+        The type to write, or a :func:`letterhead.field` with another key, by column, in the order
+        of the headers. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
         are copied. A sequence, and by default all columns, takes the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
-        Name of the format that the headers are for: it decides whether they have types.
+        Name of the target format, which determines whether headers have types.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
     {truncate}
@@ -466,12 +466,12 @@ def select(
     column : Arrow array or stream
         Bytes in ``format``, or a list of headers, distinguished by their Arrow type.
     headers : mapping of str to type or Field
-        Output column to a type ``name[:be|le|text|json|connect|varlen|amqp]``, or to a :func:`letterhead.field`.
+        A type ``name[:be|le|text|json|connect|varlen|amqp]``, or a :func:`letterhead.field`, by output column.
     format : str, default "kafka"
         Name of the format; for a list it only determines how values are typed.
     {errors}
-        With ``"null"`` a value that is not of its type is null; all columns are null where the structure is broken.
-        ``"column"`` keeps what was read before the break.
+        With ``"null"``, a value that does not fit its type is null; all columns are null if the structure is broken.
+        ``"column"`` keeps the values before the break.
     {error_column} {lenient} {strict_types} {where} {limits} {threads} {views}
 
     Returns
@@ -526,7 +526,7 @@ def scan(
         What to do with invalid messages: raise the first error; or count them by error code, together with the headers that
         could be read.
     max_keys : int, default 1000
-        Number of keys to keep statistics for: those with the most headers. Further keys are counted.
+        Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
     {lenient} {strict_types} {limits}
 
     Returns

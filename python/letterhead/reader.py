@@ -48,7 +48,7 @@ class Reader(Closing):
     batches : callable
         Returns a new generator of the batches. Closing the generator closes its files and connections.
     progress : object with total and done, optional
-        How much is read, for the command line.
+        Amount read, for the command line.
     """
 
     def __init__(

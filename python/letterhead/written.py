@@ -20,7 +20,7 @@ class Appended(NamedTuple):
     offset : int
         The offset of its first message; -1 if a broker recognized a repeated request and did not return it.
     rows : int
-        How many messages it has; their offsets follow one another.
+        Number of messages, whose offsets are consecutive.
     """
 
     partition: int

@@ -51,11 +51,11 @@ class Copied(NamedTuple):
     Attributes
     ----------
     rows : int
-        Records that this call wrote.
+        Number of records written by this call.
     ends : dict of int to int
-        By partition of a log, the offset after its last record that the target has.
+        The next offset of each partition of a log.
     remarks : list of str
-        What was noticed about an earlier run that was killed.
+        Remarks about an earlier run that was killed.
     """
 
     rows: int

@@ -41,7 +41,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
     logins : Logins
         Returns a login that the address lacks.
     timeout_ms : int or None
-        How long a batch may take to be acknowledged.
+        Time limit for the acknowledgement of a batch.
     mapping : str or None
         Mapping of Kafka records to messages; None if the rows are messages.
     """

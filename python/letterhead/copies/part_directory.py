@@ -113,7 +113,7 @@ class PartDirectory(Closing):
     description : mapping
         Source and options of the copy as JSON. A directory with another description is rejected.
     topic : callable
-        Returns what a new directory tells of the topic, for its restoration.
+        Returns the description of the topic for a new directory, so that the topic can be restored.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class PartDirectory(Closing):
     rows : int
         Records that were written.
     remarks : list of str
-        What was noticed about files of an earlier run.
+        Remarks about files of an earlier run.
     """
 
     def __init__(

@@ -128,7 +128,7 @@ class IggyClient(Closing):
     address : Address
         The server.
     timeout_ms : int, optional
-        How long to retry each request while the server does not answer.
+        Milliseconds for which a request is retried while the server does not respond.
     """
 
     def __init__(self, address: Address, timeout_ms: int | None) -> None:

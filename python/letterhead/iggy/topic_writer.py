@@ -94,7 +94,7 @@ def iggy(
         is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
     {types}
     timeout_ms : int, default 60000
-        How long each batch may take to be acknowledged, with name lookup, connection, login and retries.
+        Time limit for each batch, including name lookup, connection, authentication and retries.
 
     Returns
     -------

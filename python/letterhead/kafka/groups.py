@@ -158,7 +158,7 @@ class OffsetCommits:
     group : GroupOffsets
         Where to commit them.
     ranges : sequence of OffsetRange
-        What is read, before a condition narrows it.
+        The requested rows, before a condition narrows them.
     """
 
     def __init__(self, group: GroupOffsets, ranges: Sequence[OffsetRange]) -> None:

@@ -228,7 +228,7 @@ class _Values:
     servers : str or iterable of str, optional
         Brokers that take precedence over ``bootstrap.servers``.
     prefix : str, default ""
-        Text in front of names in error messages.
+        Prefix of names in error messages.
     """
 
     def __init__(self, settings: SettingsLike | None, servers: str | Iterable[str] | None, prefix: str = "") -> None:

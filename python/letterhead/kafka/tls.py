@@ -29,7 +29,7 @@ class TlsSettings:
     trusted_location, trusted_pem : str, optional
         Certificates of authorities; by default the certificates that the system trusts.
     own_location, own_key_location : str, optional
-        Certificate of the client, with its key or in front of a separate file with the key.
+        Certificate of the client, with or without its key.
     own_certificates_pem, own_key_pem : str, optional
         The same as PEM text.
     revoked_location : str, optional

@@ -84,7 +84,7 @@ def topic(
         as in Kafka's Java producer.
     {types}
     timeout_ms : int, optional
-        How long to retry a batch before its records are errors; by default ``delivery.timeout.ms`` of the settings, or
+        Time limit for retries of a batch; by default ``delivery.timeout.ms`` of the settings, or
         60 000.
 
     Returns

@@ -144,7 +144,7 @@ class Consumer(_RecordClient, Generic[K, V]):
         Where :meth:`commit` stores the offset of the next record. Reading begins with the stored offset, or with 0.
     {header_serializers} {key_and_value_serializers} {header_errors}
     max_bytes : int, default 1 MiB
-        How many bytes a :meth:`poll` requests.
+        Number of bytes that a :meth:`poll` requests.
 
     Attributes
     ----------

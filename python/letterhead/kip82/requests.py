@@ -195,7 +195,7 @@ class ProduceRequest(_Body):
         The messages.
     {acks}
     timeout_ms : int, default 1500
-        How long the server may take. A log ignores it.
+        Time limit of the server in milliseconds. A log ignores it.
 
     Examples
     --------
@@ -372,7 +372,7 @@ class FetchRequest(_Body):
     replica_id : int, default -1
         -1 for a client.
     max_wait_ms, min_bytes : int, default 0
-        How long to wait for how many bytes. A log answers at once.
+        Time to wait for a minimum number of bytes. A log responds at once.
 
     Examples
     --------

@@ -213,7 +213,7 @@ def _unusual(name: str, column: Any) -> Any:
 
 
 def _milliseconds(column: Any) -> Any:
-    """Return times and dates in milliseconds, and other columns as they are."""
+    """Return times and dates in milliseconds, and other columns unchanged."""
     is_time = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
     return column.cast(pa.timestamp("ms", "UTC"), safe=False) if is_time else column
 

@@ -18,7 +18,7 @@ class JsonEncoder(RowEncoder):
     """Encodes rows as values of JSON by a JSON Schema of a registry; an encoder for :func:`encode_values`.
 
     A row has properties of the schema, each of the type that :class:`JsonDecoder` returns. What a schema leaves open is JSON
-    text. A property that is null is left out, unless the schema requires it. Each value is validated by the schema.
+    text. A null property is omitted, unless the schema requires it. Each value is validated by the schema.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ __all__ = ["ProtobufDecoder"]
 class ProtobufDecoder(RowDecoder):
     """Decodes values of Protobuf by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
-    The message type of a value is that of the path in its header, or in front of it. The columns are the fields of a type:
+    The path in its header, or before it, determines the message type of a value. The columns are the fields of a type:
     messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper such as ``StringValue``
     its value. Timestamps are structs of seconds and nanoseconds, as microseconds cannot hold all. A field that a value
     lacks is null if it has presence, or its type has no such field; otherwise it has its default. A value of another message

@@ -54,7 +54,7 @@ def decode_values(
     column : str, default "value"
         The values, or the keys, with the matching ``header``.
     headers : str or None, default "headers"
-        Column of the headers. With None, ids are in front of the values only.
+        Column of the headers. With None, ids only precede values.
     {headers_format} {id_header} {id_bytes}
     where : Condition or str, optional
         Return only the rows for which a condition is true: on columns, on headers, and on fields of the values, which are

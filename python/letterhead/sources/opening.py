@@ -37,24 +37,24 @@ def open(
     store: str | None = None,
     **options: Unpack[ReadOptions],
 ) -> Reader:
-    """Read a topic, log segments, a state store or a table, which one argument names.
+    """Read a topic, log segments, a state store or a table, named by one argument.
 
-    Use it where the source is an argument of a program: ``letterhead read SOURCE`` reads the same sources.
+    Use it if the source is an argument of a program; ``letterhead read SOURCE`` reads the same sources.
 
     Parameters
     ----------
     source : str, path, Arrow stream, or sequence of paths
-        What to read:
+        The source:
 
         * a topic of Kafka: ``kafka://host:port[,host:port]/topic[/partition]``;
-        * a topic of Iggy: ``iggy://user:password@host:port/stream/topic[/partition]``; without a login, the environment
-          has one in ``IGGY_TOKEN``, or in ``IGGY_USERNAME`` and ``IGGY_PASSWORD``;
+        * a topic of Iggy: ``iggy://user:password@host:port/stream/topic[/partition]``; without credentials, the environment
+          variables ``IGGY_TOKEN``, or ``IGGY_USERNAME`` and ``IGGY_PASSWORD``, are used;
         * log segments of Kafka or Iggy: a ``.log`` file, several of them, the directory of a partition, or a directory of
           such directories;
         * a state directory of Kafka Streams or letterhead;
-        * a table: Parquet, Arrow IPC or JSON lines, also if compressed by gzip or zstd; the first bytes tell which;
+        * a table: Parquet, Arrow IPC or JSON lines, also compressed by gzip or zstd; the first bytes determine the type;
         * a directory of Parquet files, as Spark writes it, also with partition directories (``date=2026-01-01``);
-        * either of these in an object store, by the URL that :meth:`pyarrow.fs.FileSystem.from_uri` reads
+        * any of these in an object store, by a URL that :meth:`pyarrow.fs.FileSystem.from_uri` reads
           (``s3://bucket/path``, ``gs://``, ``abfs://``, or ``fsspec+PROTOCOL://`` for a file system of fsspec);
         * ``"-"``: a table on standard input;
         * a table or stream of any Arrow library (``__arrow_c_stream__``), such as a :class:`pyarrow.Table`.
@@ -62,15 +62,15 @@ def open(
         Columns to return, in order; by default all.
     {headers_as_columns}
     where : Condition or str, optional
-        Which rows to return: a condition on headers and on columns, as in :mod:`letterhead.arrow`.
+        Condition on headers and columns that selects the rows, as in :mod:`letterhead.arrow`.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Of topics and log segments: where to begin, and where to stop, as in :func:`letterhead.read.topic`.
+        For topics and log segments: where to start and where to stop, as in :func:`letterhead.read.topic`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     settings : mapping of str to str, or path, optional
-        Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
+        For Kafka: connection settings or a property file, as in :func:`letterhead.read.topic`.
     store : str, optional
-        Of a state directory: the store of this name; needed if there are several.
+        For a state directory: name of the store; required if there are several.
     {read_options}
 
     Returns
@@ -81,9 +81,9 @@ def open(
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or a directory has none of these.
+        If the file does not exist, or a directory contains none of these.
     ValueError
-        If a name is not one of a source, or an option is invalid or not for this kind of source.
+        If a name is not a source, or an option is invalid or not supported by the source.
     DamagedTableError
         If a table is damaged.
 

@@ -43,7 +43,7 @@ def changelog_table(
         Type of the store. For a versioned store the table has the version of each key with the largest timestamp.
         ``"suppress"`` is the buffer of ``suppress()``.
     retention : int or timedelta, optional
-        How long a window or session store keeps its rows, in milliseconds: expired rows are left out. By default none
+        Milliseconds for which a window or session store keeps its rows: expired rows are dropped. By default none
         expire. Required for a versioned store: a version older than that on arrival was dropped.
     segment_interval : int or timedelta, optional
         Length of a segment of a window or session store, in milliseconds: rows expire one segment at a time. By
@@ -72,7 +72,7 @@ def changelog_table(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks a column or is a stream. A record without a key ends
+        If an argument is not valid; when called, if the DataFrame lacks a column or is a stream. A record without a key ends
         the query.
 
     Examples

@@ -40,11 +40,11 @@ def compact(
     Parameters
     ----------
     by : sequence of str, optional
-        Columns that identify the log of a message, such as topic and partition, if the frame has several.
+        Columns that identify the log of a message, such as topic and partition, if the DataFrame has several.
     now : int, optional
-        Milliseconds since 1970; by default the time when the frame is planned.
+        Milliseconds since 1970; by default the time when the DataFrame is planned.
     delete_retention_ms : int, default 86,400,000
-        How long a delete is kept after its timestamp. Deletes whose timestamp is null or -1 are always kept.
+        Milliseconds for which a delete is kept after its timestamp. Deletes with timestamp null or -1 are always kept.
     keyless : {"keep", "drop"}, default "keep"
         What to do with messages without a key.
 
@@ -56,7 +56,7 @@ def compact(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks one of the columns ``key``, ``offset``,
+        If an argument is not valid; when called, if the DataFrame lacks one of the columns ``key``, ``offset``,
         ``timestamp`` (milliseconds), ``headers``, ``value`` and ``tombstone``, or a column of ``by``.
 
     Examples

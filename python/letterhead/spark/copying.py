@@ -63,7 +63,7 @@ def copy_topic(
     target : str or path
         A directory that the driver and all executors share, or one of an object store (``s3://bucket/path``).
     {headers_as_columns}
-        They stand beside the column ``headers``.
+        The column ``headers`` is kept.
     where : Condition or str, optional
         Which records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"

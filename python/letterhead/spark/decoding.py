@@ -42,7 +42,7 @@ def decode_by_schema(
 ) -> Transform:
     """Decode serialized values with a decoder that gets the values of one schema at a time.
 
-    The id of the schema is in a header or in front of the value, as serializers of Confluent and Apicurio write it. Spark's own
+    The id of the schema is in a header or before the value, as Confluent's and Apicurio's serializers write it. Spark's own
     ``from_avro`` needs one schema for the whole column.
 
     Parameters
@@ -57,7 +57,7 @@ def decode_by_schema(
         schema of its subject when the function is called.
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
-        the header has its id in front of its value.
+        the header has its id before its value.
     {headers_format} {id_header} {id_bytes} {keep} {identify}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: end the query; return null columns; or
@@ -72,7 +72,7 @@ def decode_by_schema(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks a column or a column has the wrong type.
+        If an argument is not valid; when called, if the DataFrame lacks a column or a column has the wrong type.
 
     Examples
     --------

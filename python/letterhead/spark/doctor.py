@@ -56,8 +56,8 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     spark : SparkSession
         A session, classic or of Spark Connect.
     executors : int, optional
-        How many executors must answer. By default all of a classic session, and with Spark Connect, which cannot count
-        them, those that answer.
+        Number of executors that must respond. By default all of a classic session; Spark Connect cannot count
+        them, so those that respond are checked.
 
     Returns
     -------

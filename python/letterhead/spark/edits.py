@@ -117,7 +117,7 @@ def edit_headers(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid, or two of them contradict each other; when called, if the frame lacks a column, or a
+        If an argument is not valid, or two of them contradict each other; when called, if the DataFrame lacks a column, or a
         type cannot be written from its column.
 
     Notes

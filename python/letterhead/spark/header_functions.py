@@ -76,7 +76,7 @@ def decode_headers(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks a column or a column has the wrong type.
+        If an argument is not valid; when called, if the DataFrame lacks a column or a column has the wrong type.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def select_headers(
         A binary column, or a column of headers as returned by :func:`decode_headers` and by Spark's Kafka source with
         ``includeHeaders``.
     headers : mapping of str to str or Field
-        Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
+        A type such as ``"int64"`` or ``"array<string>"``, or a :func:`letterhead.field`, by output column.
     format : str, default "kafka"
         Name of the format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
@@ -190,7 +190,7 @@ def encode_headers(
     format : str, default "kafka"
         Name of the format.
     fields : mapping of str to str, Column or None, optional
-        Field of the message to its column, or to ``None`` where the field is null. By default the column of the same
+        Column of each field of the message, or ``None`` for a null field. By default the column of the same
         name.
     into : str, optional
         Name of the binary column; by default ``headers`` for a headers format and ``value`` for a message format.
@@ -294,7 +294,7 @@ def explode_batches(
         Name of the batch format.
     columns : sequence of str, optional
         Fields of the messages to return, in order; by default all. ``row`` is the row number within the Arrow batch that
-        Spark passed, which does not identify a row of the frame: keep the columns that do.
+        Spark passed, which does not identify a row of the DataFrame: keep the columns that do.
     {headers_as_columns} {keep} {identify} {errors}
         Where the framing is damaged, one row describes the rest of the batch.
     {error_column} {lenient}
@@ -348,14 +348,14 @@ def where_headers(
     format : str, default "kafka"
         Name of the format.
     keep : sequence of str, optional
-        Columns of the frame to keep; by default all.
+        Columns of the DataFrame to keep; by default all.
     {identify} {errors}
         Here, ``"column"`` keeps rows with an error, too. With ``"null"``, a value with an error is null in the condition, so
         that comparisons leave its row out.
     {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
-        What reads the headers, as in :func:`select_headers`; all that the condition tests are read. What expressions of
-        Spark do not have, such as regular expressions with groups, is an error that names ``"arrow"``.
+        Engine that reads the headers, as in :func:`select_headers`. If expressions of
+        Spark cannot evaluate the condition, such as regular expressions with groups, an error names ``"arrow"``.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def header_columns(
 ) -> Column:
     """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
 
-    :func:`select_headers` returns the same columns of a frame, and Spark plans it in less time: use it for dozens of
+    :func:`select_headers` returns the same columns of a DataFrame, and Spark plans it in less time: use it for dozens of
     columns. From a list of headers this is an expression of Spark SQL, as :func:`header` is; in the condition of a join use
     that one, where Spark accepts no subquery.
 
@@ -60,7 +60,7 @@ def header_columns(
         Format of the bytes, or of the list of headers. By default a list of headers of ``kafka``.
     {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
-        What reads the headers, as in :func:`header`.
+        Engine that reads the headers, as in :func:`header`.
 
     Returns
     -------

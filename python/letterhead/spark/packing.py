@@ -41,11 +41,11 @@ def pack_headers(
     Parameters
     ----------
     columns : mapping of str to type or Field, or sequence of str
-        Column to the type in which its values are written, or to a :func:`letterhead.field` with another key, in the order
-        of the headers. ``array<type>`` makes a header of each element. ``"headers"`` is a column of lists of headers, which
+        The type to write, or a :func:`letterhead.field` with another key, by column, in the order
+        of the headers. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
         are copied. A sequence takes the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
-        Name of the format that the headers are for: it decides whether they have types.
+        Name of the target format, which determines whether headers have types.
     into : str, default "headers"
         Name of the new column.
     {keep} {identify}
@@ -61,7 +61,7 @@ def pack_headers(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks a column, or a type cannot be written from its column.
+        If an argument is not valid; when called, if the DataFrame lacks a column, or a type cannot be written from its column.
         A ``timestamp_ntz`` is rejected, because it is not a point in time.
 
     Examples

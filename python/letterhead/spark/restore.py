@@ -52,7 +52,7 @@ def restore_stores(
     store_type, layout, retention, segment_interval, end, force
         As of :func:`letterhead.state.restore`.
     topic : str, optional
-        Name of the changelog; required if the frame has no column ``topic``.
+        Name of the changelog; required if the DataFrame has no column ``topic``.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def restore_stores(
     Raises
     ------
     TypeError, ValueError
-        If an option is invalid, or the frame lacks a column or is a stream.
+        If an option is invalid, or the DataFrame lacks a column or is a stream.
     PythonException
         If a task fails, for example because a directory has the store already.
 

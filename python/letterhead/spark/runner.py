@@ -34,7 +34,7 @@ class Runner:
     operation : ColumnOperation, DecodeBySchema or Pack
         The operation that runs on every batch.
     kept : tuple of str
-        The first columns of a batch, by their names in the frame; they are returned in the same buffers, except by
+        The first columns of a batch, by their names in the DataFrame; they are returned in the same buffers, except by
         :class:`ExplodeBatches`.
     inputs : int, or mapping of str to int or pyarrow.DataType
         Position of the column to read; for an operation that reads a struct, the position of each field, or the type of a

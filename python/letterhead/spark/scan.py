@@ -56,13 +56,13 @@ def scan_headers(
     Parameters
     ----------
     df : DataFrame
-        A batch frame. For a large topic, ``df.sample(0.01)`` is often enough.
+        A batch DataFrame. For a large topic, ``df.sample(0.01)`` is often enough.
     column : str or Column, default "headers"
         A binary column, or a column of headers as Spark's Kafka source returns it with ``includeHeaders``.
     format : str, default "kafka"
         Name of the format.
     max_keys : int, default 1000
-        For how many keys to keep statistics: those with the most headers. Other keys are only counted.
+        Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
     {lenient} {strict_types} {limits}
 
     Returns
@@ -73,7 +73,7 @@ def scan_headers(
     Raises
     ------
     TypeError, ValueError
-        If the frame lacks the column, the column has the wrong type, or the frame is a stream.
+        If the DataFrame lacks the column, the column has the wrong type, or the DataFrame is a stream.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class SelectByExpressions:
     specs : tuple of ColumnSpec
         The headers.
     result : list of StructField
-        The columns that are made: one of each header, and of errors.
+        The new columns: one for each header, and one for errors.
     options : DecodeOptions
         What to do with errors.
     keep : tuple of str or None

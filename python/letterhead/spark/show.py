@@ -43,7 +43,7 @@ def show_headers(
     Parameters
     ----------
     df : DataFrame
-        A batch frame. For a stream, ``foreachBatch(lambda df, _: lhs.show_headers(df))`` prints each batch.
+        A batch DataFrame. For a stream, ``foreachBatch(lambda df, _: lhs.show_headers(df))`` prints each batch.
     column : str or Column, default "headers"
         The column of headers, as returned by :func:`decode_headers` and by Spark's Kafka source with
         ``includeHeaders``.
@@ -57,7 +57,7 @@ def show_headers(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid, the frame is a stream, or it lacks a column.
+        If an argument is not valid, the DataFrame is a stream, or it lacks a column.
 
     Examples
     --------

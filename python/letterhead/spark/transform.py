@@ -57,7 +57,7 @@ class Transform:
         The columns that are read.
     step : TransformStep
         The work on them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
-        on batch and streaming frames, of classic Spark and Connect.
+        on batch and streaming DataFrames, of classic Spark and Connect.
     by_default : SelectByExpressions or FilterByExpressions, optional
         A step by expressions of Spark, which replaces the other where the column is a list of headers of its format.
     """

@@ -177,7 +177,7 @@ class Stores:
     name : str
         Name of the store.
     retention_period : int or timedelta
-        How long windows and sessions are kept; for windows at least ``window_size``.
+        Milliseconds for which windows and sessions are kept; for windows at least ``window_size``.
     window_size : int or timedelta
         Length of a window.
     retain_duplicates : bool, default False

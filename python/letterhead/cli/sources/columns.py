@@ -37,7 +37,7 @@ class SourceColumn:
     name : str
         The column.
     schema : pyarrow.Schema
-        All columns that are read; the errors of rows are returned beside them.
+        All columns that are read; the errors of rows are returned separately.
     is_bytes : bool
         Whether the column has bytes, not headers.
     rows : int or None

@@ -62,7 +62,7 @@ def options(
         Columns of the data source, in order.
     {headers_as_columns}
     limits : Limits, optional
-        The most to read. Unset limits use the process-wide defaults of each worker, see :class:`letterhead.Limits`.
+        Limits on reading. Unset limits use the process-wide limits of each worker, see :class:`letterhead.Limits`.
 
     Returns
     -------

@@ -102,7 +102,7 @@ def diff(
     store_type : str, optional
         The type, if the files leave it open.
     retention, segment_interval : int or timedelta, optional
-        Of a store compared with its changelog, if rows expire, as for :func:`restore`.
+        For a store compared with its changelog, if rows expire, as for :func:`restore`.
     on_error : callable, optional
         Called with the error of a row that differs and cannot be read; comparing then continues with the next row. For
         example, ``errors.append`` collects them. By default the first error is raised.

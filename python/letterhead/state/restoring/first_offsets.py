@@ -60,7 +60,7 @@ def find_retained_offsets(
     source : Arrow table or path
         The records, as :func:`letterhead.state.restore` takes them.
     retention : int
-        How long the store keeps rows, in milliseconds.
+        Milliseconds for which the store keeps rows.
     partition : int, optional
         The partition to restore; all by default.
     end : int or datetime, optional

@@ -108,8 +108,8 @@ def restore(
     layout : {"headers", "timestamped", "plain"}, default "headers"
         The parts of a value apart from its payload. Headers that the layout cannot hold are only in the changelog.
     retention : int or timedelta, optional
-        How long the store keeps rows, in milliseconds, or the history retention of a versioned store. Required for all
-        types except key-value. Expired rows are left out.
+        Milliseconds for which the store keeps rows, or the history retention of a versioned store. Required for all
+        types except key-value. Expired rows are skipped.
     segment_interval : int or timedelta, optional
         Length of a segment in milliseconds; by default derived from the retention, as in Kafka Streams.
     topic : str, optional
@@ -120,7 +120,7 @@ def restore(
         The offset to begin with, or one for each partition. By default, a window or session store begins where Kafka
         Streams 4.4 begins to restore it: at the first record that is not older than the timestamp of the last record
         minus the retention. Other stores, and streams that can be read only once, begin with the first record. Kafka
-        Streams 4.3 begins with ``"earliest"``, and so keeps rows that 4.4 leaves out: rows of the oldest segments, and
+        Streams 4.3 begins with ``"earliest"``, and so keeps rows that 4.4 skips: rows of the oldest segments, and
         newer ones whose records have old timestamps.
     end : int or datetime, optional
         Where to stop: before an offset, or before the first record that is not older than a datetime with a time zone.
