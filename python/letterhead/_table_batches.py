@@ -92,7 +92,7 @@ def check_batches(
     DamagedTableError
         If a buffer is too short, an offset or an index lies outside of its data, or text is not UTF-8.
     MemoryError
-        If the system refuses the memory of a batch.
+        If the system cannot allocate the memory of a batch.
     """
     remaining = iter(batches)
     while True:

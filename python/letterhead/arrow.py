@@ -355,7 +355,7 @@ def messages(
         default is ``row`` and all fields of the format.
     {headers_as_columns}
     {errors}
-        Where the framing of a batch is broken, one row represents the rest of it.
+        If the framing of a batch is broken, one row represents the rest of it.
     {error_column} {lenient}
         This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
     {strict_types} {text_keys} {where} {limits} {threads}
@@ -426,7 +426,7 @@ def pack(
     Raises
     ------
     EncodeError
-        If its type cannot represent a value exactly (``out_of_range``, ``bad_text``), or the format cannot carry it.
+        If its type cannot represent a value exactly (``out_of_range``, ``bad_text``), or the format does not support it.
     TypeError, ValueError
         If a type cannot be written from its column, or a name is unknown. Times without a time zone are rejected.
 

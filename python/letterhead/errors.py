@@ -127,7 +127,7 @@ class HeaderError(LetterheadError, ValueError):
     Parameters
     ----------
     message : str
-        The error without its place; lower case, no full stop.
+        The error without its position; lower case, no full stop.
     format : str or None
         Name of the format; ``None`` for a value that is not in a format yet.
     code : str
@@ -247,7 +247,7 @@ class ErrorDetail(NamedTuple):
     code : str
         One of :data:`CODES`.
     message : str
-        The error without its place; lower case, no full stop.
+        The error without its position; lower case, no full stop.
     byte_offset, header : int or None
         Byte in the message, and header in the message, each counted from 0.
     key : str or None
@@ -346,11 +346,11 @@ class Damage(NamedTuple):
     position : int
         First of the bytes, counted from 0.
     end : int
-        The byte after the last: where the next message begins, or the file ends.
+        The byte after the damage: the start of the next message, or the end of the file.
     offset : int
         The first missing offset.
     reason : str
-        The error, without the place.
+        The error, without its position.
     code : str
         One of :data:`letterhead.errors.CODES`.
     """
@@ -528,7 +528,7 @@ class DamagedRowError(StateStoreError):
     key : bytes
         Key of the row, as stored; also an attribute. Keys of windows and sessions end in their times, as in a changelog.
     error : HeaderError
-        The error and its place in the value.
+        The error and its position in the value.
 
     Attributes
     ----------
@@ -537,7 +537,7 @@ class DamagedRowError(StateStoreError):
     byte_offset : int or None
         Byte in the value, counted from 0.
     reason : str
-        The error, without the place.
+        The error, without its position.
 
     Examples
     --------

@@ -309,7 +309,7 @@ class Headers(Sequence[Header]):
         Parameters
         ----------
         {only} {drop} {rename} {replace}
-            A function gets a value and returns the new one.
+            A function receives a value and returns the new value.
         {set} {append} {ignore_case}
 
         Raises

@@ -32,7 +32,7 @@ class Loss(NamedTuple):
     type : str or None
         The type that restores the value, for ``types=``.
     written : str or None
-        What was written instead; ``None`` if the header or field was dropped.
+        The value that was written instead; ``None`` if the header or field was dropped.
     """
 
     code: str

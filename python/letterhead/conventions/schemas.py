@@ -55,7 +55,7 @@ def by_schema_id(
     Returns
     -------
     list of SchemaGroup
-        In the order in which the ids first occur. Their ``rows`` restore the order, as :func:`decode_by_schema` does.
+        Groups by first occurrence of their id. Their ``rows`` restore the order, as :func:`decode_by_schema` does.
 
     Raises
     ------

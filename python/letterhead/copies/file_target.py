@@ -29,7 +29,7 @@ class FileTarget:
     Parameters
     ----------
     path : Path or ObjectPath
-        The file, which must not exist; its name ends as one of :data:`ENDINGS`.
+        The file, which must not exist; its extension is in :data:`ENDINGS`.
     """
 
     def __init__(self, path: Path | ObjectPath) -> None:

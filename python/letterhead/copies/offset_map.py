@@ -49,7 +49,7 @@ def read_runs(path: Path) -> dict[int, list[Run]]:
     Raises
     ------
     ValueError
-        If a line is not one of a copy.
+        If a line was not written by a copy.
     """
     runs: dict[int, list[Run]] = {}
     *lines, _ = path.read_bytes().split(b"\n")

@@ -47,7 +47,7 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
     logins : Logins
         Returns passwords that the settings lack.
     timeout_ms : int or None
-        How long a request may take.
+        Time limit of a request.
     """
 
     written = WRITTEN

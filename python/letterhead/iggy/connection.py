@@ -96,7 +96,7 @@ class Connection:
     Parameters
     ----------
     address : Address
-        Where to connect.
+        Address of the server.
     until : float
         When to stop waiting, in seconds of ``time.monotonic``.
     """
@@ -155,7 +155,7 @@ class Connection:
         Raises
         ------
         ServerError, PermissionError
-            If the server answers with an error.
+            If the server responds with an error.
         ConnectionError, TimeoutError
             If the connection ends, or the session does; another connection can repeat the request.
         TooLarge

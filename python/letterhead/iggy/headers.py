@@ -127,7 +127,7 @@ class HeaderMap(transport.JsonModel):
         EncodeError
             If there are more than 100,000 bytes: of values in ``iggy-2023``, in total in ``iggy`` (``too_large``).
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
 
         Examples
         --------

@@ -81,7 +81,7 @@ class JsonModel(ABC):
         Raises
         ------
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
 
         Examples
         --------

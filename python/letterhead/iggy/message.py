@@ -91,7 +91,7 @@ class Message(transport.JsonModel):
         EncodeError
             If the values of the headers have more than 100,000 bytes (``too_large``).
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
         """
         block = message_headers.encode_headers(self.headers, "iggy-2023")
         head = self.id.to_bytes(16, "little") + len(block).to_bytes(4, "little")

@@ -77,7 +77,7 @@ class PollingStrategy:
     Parameters
     ----------
     kind : {"offset", "timestamp", "first", "last", "next"}
-        How the first message is chosen.
+        Rule for the first message.
     value : int, default 0
         The offset, or the time in microseconds since 1970; not used by the other kinds.
 
@@ -149,9 +149,9 @@ class PollMessages:
         The partition. If None, the server reads the first one for a single consumer. For a consumer group, most
         releases choose one that the member has been assigned; server 0.9.0-edge.5 returns no messages.
     strategy : PollingStrategy, optional
-        Where to begin; by default at offset 0.
+        Start position; by default offset 0.
     count : int, default 10
-        The number of messages to read at most.
+        Maximum number of messages to read.
     auto_commit : bool, default False
         Whether the server stores the offset of the last message for the consumer.
 

@@ -137,7 +137,7 @@ class PolledMessage(transport.JsonModel):
         EncodeError
             If a number does not fit its field (``out_of_range``), or the headers are too large (``too_large``).
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
         """
         check_format(format)
         self._check_numbers()
@@ -308,7 +308,7 @@ class PolledMessages(transport.JsonModel):
             If a number does not fit its field (``out_of_range``), only some messages have a state
             (``bad_attributes``), or headers are too large (``too_large``).
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
         """
         check_format(format)
         need_unsigned(self.partition_id or 0, 32, "the partition")

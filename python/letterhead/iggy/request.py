@@ -32,7 +32,7 @@ class SendMessages:
     stream_id, topic_id : Identifier, int or str
         The topic.
     partitioning : Partitioning
-        How the partition is chosen.
+        Rule for the partition.
     messages : iterable of Message
         The messages.
 
@@ -123,7 +123,7 @@ class SendMessages:
         EncodeError
             If servers would reject the request.
         ConversionError
-            If the format cannot carry a key or a kind.
+            If the format does not support a key or a kind.
         """
         formats.check_format(format)
         if validate:

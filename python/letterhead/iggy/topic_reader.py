@@ -61,10 +61,10 @@ def iggy(
     columns : sequence of str, optional
         Columns to return, in order, of ``stream topic partition offset timestamp origin_timestamp id headers payload
         checksum``. Other columns are not built. By default all but the checksum, without ``headers`` if the argument
-        ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was made.
+        ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was created.
     {headers_as_columns}
     where : Condition or str, optional
-        Which messages to return: a condition on headers and on ``stream topic
+        Condition that selects the messages: on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled.
     {offsets} {errors}
@@ -85,11 +85,11 @@ def iggy(
     PermissionError
         While reading, if the server rejects the user, or the user must not read the topic.
     ConnectionError, TimeoutError
-        While reading, if a certificate is not trusted, or the server does not answer in time.
+        While reading, if a certificate is not trusted, or the server does not respond in time.
     ProtocolError
         While reading, if a reply of the server is invalid, or is of another topic or partition.
     RuntimeError
-        While reading, if the server answers with another error.
+        While reading, if the server responds with another error.
     DecodeError
         While reading, if a message is invalid and ``errors="raise"``.
 

@@ -110,9 +110,9 @@ def iggy(
     PermissionError
         If the server rejects the user, or the user must not write to the topic.
     ConnectionError, TimeoutError
-        If a certificate is not trusted, or the server does not answer in time.
+        If a certificate is not trusted, or the server does not respond in time.
     ProtocolError, RuntimeError
-        If a reply of the server is invalid, or it answers with another error. After TimeoutError and ProtocolError, the last
+        If a reply is invalid, or the server responds with another error. After TimeoutError and ProtocolError, the last
         batch may have been appended.
 
     Examples

@@ -156,7 +156,7 @@ class OffsetCommits:
     Parameters
     ----------
     group : GroupOffsets
-        Where to commit them.
+        The group whose offsets are committed.
     ranges : sequence of OffsetRange
         The requested rows, before a condition narrows them.
     """

@@ -86,7 +86,7 @@ class IamIdentity:
     Parameters
     ----------
     settings : IamSettings
-        Where credentials come from.
+        Source of the credentials.
     servers : str
         Brokers; the AWS region is part of their host names.
     """

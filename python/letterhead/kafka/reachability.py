@@ -35,7 +35,7 @@ class Reachability:
     servers : str
         The bootstrap servers, which errors name.
     remedy : str
-        What may help if a broker ends every connection at its first request.
+        Advice if a broker closes every connection at its first request.
     """
 
     def __init__(self, servers: str, remedy: str) -> None:

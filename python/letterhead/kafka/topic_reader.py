@@ -69,7 +69,7 @@ def topic(
         argument ``headers`` is given.
     {headers_as_columns}
     where : Condition or str, optional
-        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
     {offsets}
         ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
@@ -96,11 +96,11 @@ def topic(
     PermissionError
         While reading, if the brokers reject the user.
     ConnectionError, TimeoutError
-        While reading, if a certificate is not trusted, no broker can be reached, or none answers in time.
+        While reading, if a certificate is not trusted, no broker can be reached, or none responds in time.
     ProtocolError
         While reading, if a response of a broker is invalid, or is of another topic or partition.
     RuntimeError
-        While reading, if a broker answers with another error.
+        While reading, if a broker responds with another error.
     DecodeError
         While reading, if a record is invalid and ``errors="raise"``.
 

@@ -28,7 +28,7 @@ class AuditEntry(NamedTuple):
     Attributes
     ----------
     topic, partition, offset
-        Where the record is.
+        Position of the record.
     client_id : str or None
         The client that produced the record to this topic.
     message_id : uuid.UUID or None

@@ -139,7 +139,7 @@ class Consumer(_RecordClient, Generic[K, V]):
         The partition.
     {draft}
     interceptors : ConsumerInterceptors or iterable of ConsumerInterceptor, optional
-        Called for records before the program gets them, and for commits.
+        Called for records before the program receives them, and for commits.
     offsets : mutable mapping of TopicPartition to int, optional
         Where :meth:`commit` stores the offset of the next record. Reading begins with the stored offset, or with 0.
     {header_serializers} {key_and_value_serializers} {header_errors}

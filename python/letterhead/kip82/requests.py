@@ -250,7 +250,7 @@ class ProduceRequest(_Body):
         Raises
         ------
         EncodeError, ConversionError
-            If a message cannot be encoded, or has headers that the version cannot carry.
+            If a message cannot be encoded, or has headers that the version does not support.
         """
         check_header_format(header_format)
         sent_format = header_format_of(version, header_format)
@@ -315,7 +315,7 @@ class ProduceResponse(_Body):
     topics : tuple of TopicPartitions of ProduceResult
         The results.
     throttle_time_ms : int, default 0
-        How long the client was delayed. A log delays none.
+        Milliseconds for which the client was delayed. A log never delays clients.
     """
 
     _NAME = "produce response"
@@ -449,7 +449,7 @@ class FetchResponse(_Body):
     version : int
         Version of the request.
     throttle_time_ms : int, default 0
-        How long the client was delayed. A log delays none.
+        Milliseconds for which the client was delayed. A log never delays clients.
     """
 
     _NAME = "fetch response"

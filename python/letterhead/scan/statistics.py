@@ -118,7 +118,7 @@ class Statistics:
     Attributes
     ----------
     max_keys : int
-        Number of keys that are kept; those with the most headers stay.
+        Maximum number of keys to keep: those with the most headers.
     rows : int
         Messages that were scanned.
     null_rows, empty_rows : int

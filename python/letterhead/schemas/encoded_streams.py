@@ -38,11 +38,11 @@ def encode_values(
     data : Reader, Arrow table or stream
         Rows, of which one column has structs with the fields of the schema, or values, if it is not a record or an object.
     encoder : AvroEncoder, JsonEncoder or ProtobufEncoder
-        The schema, and where its id is written.
+        The schema, and the position of its id.
     column : str, default "value"
         The values, or the keys, with the matching ``header``. A null stays null, and has no id.
     headers : str, default "headers"
-        Lists of headers, for ids in headers; it is made if there is none.
+        Lists of headers, for ids in headers; created if absent.
     header : str, default "__value_schema_id"
         The header of the id; of keys ``"__key_schema_id"``. A header of this name is replaced.
 
@@ -58,7 +58,7 @@ def encode_values(
     EncodeError
         If a row cannot be written: its ``row`` names it.
     ConnectionError, PermissionError
-        If the registry does not answer, or rejects the request.
+        If the registry does not respond, or rejects the request.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class Registry:
     Raises
     ------
     ValueError
-        If an address is not one of HTTP or contains credentials, or a setting is unknown.
+        If an address is not an HTTP URL or contains credentials, or a setting is unknown.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Registry:
         Raises
         ------
         ConnectionError
-            If the registry does not answer, after retries.
+            If the registry does not respond, after retries.
         PermissionError
             If it rejects the credentials.
         """
@@ -153,7 +153,7 @@ class Registry:
         Raises
         ------
         ConnectionError
-            If the registry does not answer, after retries.
+            If the registry does not respond, after retries.
         PermissionError
             If it rejects the credentials.
         """
@@ -187,7 +187,7 @@ class Registry:
         ValueError
             If the registry rejects the schema, or does not have Confluent's API.
         ConnectionError
-            If the registry does not answer, after retries.
+            If the registry does not respond, after retries.
         PermissionError
             If it rejects the credentials.
         """

@@ -56,7 +56,7 @@ class RegistryDecoder(ABC):
         ValueError
             If the subject does not exist, or no columns can hold the values of all schemas.
         ConnectionError, PermissionError
-            If the registry does not answer, or rejects the request.
+            If the registry does not respond, or rejects the request.
         """
         with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
             import pyarrow  # noqa: F401

@@ -86,7 +86,7 @@ class RegistryEncoder(ABC):
         EncodeError
             If a row cannot be written: its ``row`` names it.
         ConnectionError, PermissionError
-            If the registry does not answer, or rejects the request.
+            If the registry does not respond, or rejects the request.
         """
         with install_hint(f"letterhead.schemas.{type(self).__name__}", "letterhead[arrow]"):
             import pyarrow as pa

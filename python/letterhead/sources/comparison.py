@@ -73,7 +73,7 @@ def compare(
     first, second : Reader
         Rows, in each partition by ascending offset.
     columns : sequence of str, optional
-        Columns to compare; by default all that both have, but those that say where a record lies and who sent it.
+        Columns to compare; by default all common columns, except a record's position and producer.
     order : {"offset", "position"}, optional
         Whether rows of a partition meet by their offset, or by their position; by default by the offset if both have it.
 
@@ -146,12 +146,12 @@ def diff(
     first, second : str, path or Arrow stream
         Sources, as :func:`letterhead.open` reads them. In each partition offsets must ascend.
     columns : sequence of str, optional
-        Columns to compare; by default all that both have, but those that say where a record lies and who sent it.
+        Columns to compare; by default all common columns, except a record's position and producer.
     by : {"offset", "position"}, optional
         Whether records of a partition meet by their offset, or by their position, as in a topic that was copied; by default
         by the offset if both sources have it.
     where : Condition or str, optional
-        Which records of both sources to compare.
+        Condition that selects the records of both sources.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, as in :func:`letterhead.read.topic`.
     {read_options}

@@ -63,7 +63,7 @@ def segments(
         the directory, and are null if it has another name.
     {headers_as_columns}
     where : Condition or str, optional
-        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
     {offsets}
         A record without a timestamp is older than all others.

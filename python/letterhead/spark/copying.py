@@ -61,13 +61,13 @@ def copy_topic(
     source : str
         Address of the topic: ``kafka://host:port/topic``.
     target : str or path
-        A directory that the driver and all executors share, or one of an object store (``s3://bucket/path``).
+        A directory that the driver and all executors share, also in an object store (``s3://bucket/path``).
     {headers_as_columns}
         The column ``headers`` is kept.
     where : Condition or str, optional
-        Which records to copy.
+        Condition that selects the records to copy.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
-        Where to begin and to stop, as in :func:`letterhead.read.topic`.
+        Where to start and to stop, as in :func:`letterhead.read.topic`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a record whose headers are not of the types of ``headers``, as in :func:`letterhead.copy`.
     settings : mapping of str to str, or path, optional

@@ -85,15 +85,15 @@ def edit_headers(
     drop : sequence of str, or function of Column, optional
         Keys of the headers to drop, or a predicate of a key. All headers of a key are dropped.
     rename : mapping of str to str, or function of Column, optional
-        Old key to new, all at once, so that two can be swapped; or a function from old key to new. A header renamed to
+        New keys by old keys, applied at once, so that two can be swapped; or a function of the old key. A header renamed to
         an existing key becomes another header of that key.
     replace : mapping of str to mask or function of Column, optional
-        New values of the headers that have a key, all of them, where they stand: a function of the value, which is binary,
+        New values for all headers with a key, at their positions: a function of the value, which is binary,
         that returns string or binary (``lambda v: F.sha2(v, 256)``); a mask, ``"hash"``, ``"redact"``, ``"last4"`` or
         :func:`letterhead.hmac`, as in :func:`letterhead.arrow.edit`; or bytes and :func:`letterhead.lit` for a constant.
         Null stays null, and a message without the header stays without.
     set : mapping of str to value, optional
-        Values of headers of which there is one afterwards: the first of the key gets the value, and the others are
+        Values of headers that occur once in the result: the first header with the key gets the value, and the others are
         dropped. Without any, one is appended.
     append : mapping or sequence of pairs, optional
         Headers to append, in order; pairs can repeat a key. Here and in ``set``, a value is the name of a column or a

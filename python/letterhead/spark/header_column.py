@@ -79,7 +79,7 @@ def header(
     required : bool, default False
         Whether a message without the header is an error. A header with a null value is present.
     default : object, optional
-        The value where a message lacks the header. A header with a null value stays null.
+        The value if a message lacks the header. A header with a null value stays null.
     split : str, optional
         For ``array<type>``: the text between the elements of one value, as in ``"eu,us"``.
     errors : {"raise", "null"}, default "raise"

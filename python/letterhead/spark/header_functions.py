@@ -296,7 +296,7 @@ def explode_batches(
         Fields of the messages to return, in order; by default all. ``row`` is the row number within the Arrow batch that
         Spark passed, which does not identify a row of the DataFrame: keep the columns that do.
     {headers_as_columns} {keep} {identify} {errors}
-        Where the framing is damaged, one row describes the rest of the batch.
+        If the framing is damaged, one row represents the rest of the batch.
     {error_column} {lenient}
         This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
     {strict_types} {text_keys} {limits} {where}

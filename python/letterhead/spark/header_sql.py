@@ -133,7 +133,7 @@ def sql(
     required : bool, default False
         Whether a message without the header is an error.
     default : object, optional
-        The value where a message lacks the header.
+        The value if a message lacks the header.
     split : str, optional
         For ``array<type>``: the text between the elements of one value.
     errors : {"raise", "null"}, default "raise"

@@ -50,7 +50,7 @@ def restore_stores(
     store : str
         Name of the store.
     store_type, layout, retention, segment_interval, end, force
-        As of :func:`letterhead.state.restore`.
+        As in :func:`letterhead.state.restore`.
     topic : str, optional
         Name of the changelog; required if the DataFrame has no column ``topic``.
 

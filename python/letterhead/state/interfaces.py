@@ -72,11 +72,11 @@ class StoreIterator(Closing, Generic[K, V]):
     Parameters
     ----------
     rows : iterator of (key, value) or DamagedRowError
-        The rows, with an error in place of each row that cannot be read.
+        The rows, with an error instead of each unreadable row.
     store : str
         Name of the store, for the error after closing.
     noun : str, default "Iterator"
-        What that error calls the iterator.
+        Name of the iterator in that error.
     on_close : callable, optional
         Called once when the iterator is closed.
 

@@ -299,7 +299,7 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
     Parameters
     ----------
     inner, limits
-        As of :class:`ValueTimestampHeadersSerde`.
+        As in :class:`ValueTimestampHeadersSerde`.
     """
 
     def _encode(self, topic: str, data: AggregationWithHeaders[V]) -> bytes | None:

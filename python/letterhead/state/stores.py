@@ -183,7 +183,7 @@ class Stores:
     retain_duplicates : bool, default False
         Keep every value of a window, not only the last.
     history_retention : int or timedelta
-        How long a version is kept after the end of its validity, and how late one may arrive.
+        Retention of a version after the end of its validity, and maximum delay of a version.
     segment_interval : int or timedelta, optional
         Length of a segment, whose versions are dropped together; derived from the retention by default.
     with_index : bool, default True
@@ -201,7 +201,7 @@ class Stores:
     TypeError
         If the name or the supplier is ``None``.
     TopologyError
-        If the supplier makes another type of store than the builder, or one of a newer format.
+        If the supplier creates another type of store than the builder, or a store of a newer format.
     ValueError
         If a duration is negative, the window size larger than the retention, or the segment interval less than 1.
 

@@ -79,7 +79,7 @@ class Topology:
         name : str
             Name of the node.
         *topics : str
-            At least one topic; a topic can have one source only.
+            At least one topic; a topic can have only one source.
         key_serde, value_serde : Serde, optional
             Serdes of keys and values; by default the serdes of the task.
         """

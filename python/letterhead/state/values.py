@@ -303,7 +303,7 @@ class VersionedRecordWithHeaders(VersionedRecord[V]):
     Parameters
     ----------
     value, timestamp, valid_to
-        As of :class:`VersionedRecord`.
+        As in :class:`VersionedRecord`.
     headers : Headers, optional
         The headers, as of :class:`ValueTimestampHeaders`.
 

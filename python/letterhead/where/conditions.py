@@ -266,7 +266,7 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
         Type of the header, as in :func:`letterhead.field`, or a field. A key with a type is always a header. By default a
         literal of type str means ``string``, bytes mean ``binary``, and a :class:`~letterhead.Value` means its own type.
     repeat : {"last", "first", "error"}, default "last"
-        Which of several headers with the key is tested. :meth:`Operand.any` and :meth:`Operand.all` test all of them.
+        The tested header, if the key occurs more than once. :meth:`Operand.any` and :meth:`Operand.all` test all of them.
 
     Returns
     -------

@@ -55,7 +55,7 @@ class RowFilter:
     format : str
         The format of the messages, or of the lists of headers.
     errors : {"raise", "null", "column"}, default "raise"
-        What happens to a row whose headers cannot be read. With "null" and "column", a header that cannot be read is null.
+        Treatment of a row with unreadable headers. With "null" and "column", a header that cannot be read is null.
     limits : Limits, optional
         Limits on the headers that are read.
     """

@@ -23,7 +23,7 @@ class Layer:
     Attributes
     ----------
     reads : store
-        The nearest store below that answers reads.
+        The nearest store below that supports reads.
     """
 
     _answers_reads: ClassVar[bool] = True

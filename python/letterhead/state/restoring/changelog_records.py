@@ -92,7 +92,7 @@ def changelog_records(
     partition : int, optional
         The partition to read; all by default. If the source has no column ``partition``, the partition of its records.
     end : int or datetime, optional
-        Where every partition stops, see :func:`check_end`.
+        End of every partition, see :func:`check_end`.
 
     Raises
     ------

@@ -121,7 +121,7 @@ def diff(
     FileNotFoundError, NotADirectoryError
         If a side does not exist, or the first one is no directory.
     StoreChoiceError
-        If two stores have different types, or the changelog is of one of several stores.
+        If two stores have different types, or several stores are compared with one changelog.
     DamagedRowError
         If a row that differs cannot be read, and there is no ``on_error``.
 

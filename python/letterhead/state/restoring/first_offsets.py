@@ -64,7 +64,7 @@ def find_retained_offsets(
     partition : int, optional
         The partition to restore; all by default.
     end : int or datetime, optional
-        Where every partition stops: the last record is the one before it.
+        End of every partition, exclusive.
     """
     last: dict[int, _RecordTimes] = {}
     for records in _record_times(source, partition, end):

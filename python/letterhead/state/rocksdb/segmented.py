@@ -250,7 +250,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
     Parameters
     ----------
     name, retention, segment_interval, options
-        As of :class:`RocksDBWindowStore`.
+        As in :class:`RocksDBWindowStore`.
     format : {"plain", "headers"}, default "headers"
         Format of the values. Plain rows are converted when they are read.
     """

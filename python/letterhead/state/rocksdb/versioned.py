@@ -22,7 +22,7 @@ class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
     Parameters
     ----------
     name, history_retention, segment_interval
-        As of :class:`~letterhead.state.versioned.VersionedStore`.
+        As in :class:`~letterhead.state.versioned.VersionedStore`.
     headers : bool, default True
         Whether values have headers. Rows without are converted when they are read, and moved when they are read by their
         key or written. This cannot be undone.

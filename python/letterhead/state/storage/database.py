@@ -79,7 +79,7 @@ class Database:
     layout : Layout
         The families of the store.
     options : RocksDBOptions
-        How to open it.
+        Options of RocksDB.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ def check_files(store: str, directory: Path) -> None:
     ------
     ProcessorStateError
         If an entry is neither a regular file nor a directory, a file is larger than a file of its name can be, or there are rows
-        and no file `CURRENT`: RocksDB would create an empty database in their place.
+        and no file `CURRENT`: RocksDB would replace them by an empty database.
     OSError
         If the directory cannot be read.
     """

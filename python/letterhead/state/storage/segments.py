@@ -59,7 +59,7 @@ class Segments(ABC, Generic[SegmentT]):
     Parameters
     ----------
     retention, interval : int
-        How long the store keeps rows, and the length of a segment, in milliseconds.
+        Retention of rows, and length of a segment, in milliseconds.
     """
 
     def __init__(self, retention: int, interval: int) -> None:
@@ -133,7 +133,7 @@ class StoredSegments(Segments[Database]):
     directory : Path
         The directory of the segments.
     retention, interval : int
-        How long the store keeps rows, and the length of a segment, in milliseconds.
+        Retention of rows, and length of a segment, in milliseconds.
     layout, options
         The column families of each database, and how to open it.
 
