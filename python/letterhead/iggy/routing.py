@@ -124,7 +124,7 @@ class Partitioning:
     kind : {"balanced", "partition_id", "messages_key"}
         The rule.
     value : bytes
-        Nothing, a number of four bytes, or the key.
+        Empty, a number of four bytes, or the key.
 
     Raises
     ------

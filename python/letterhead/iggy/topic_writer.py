@@ -86,8 +86,8 @@ def iggy(
         The partition to append to, or the name of a column with the partition of each row. By default partitions are used
         in turn.
     partition_key : str, optional
-        Name of a column of binary or string instead: rows of one key go to one partition, the one that the
-        server chooses for the key. Rows with a null key go to partitions in turn.
+        Name of a binary or string column of keys: the server chooses the partition of each key. Rows with a null key go
+        to partitions in turn.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
         Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
         ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
@@ -104,7 +104,7 @@ def iggy(
     Raises
     ------
     EncodeError, ConversionError
-        If a row cannot be written; it names the row. Rows of earlier chunks of a stream are written by then.
+        If a row cannot be written; it names the row. Rows of earlier chunks of a stream are already written.
     TypeError, ValueError
         If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
     PermissionError

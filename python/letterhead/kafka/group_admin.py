@@ -162,11 +162,11 @@ def plan_reset(
     group : GroupDescription
         The group.
     point : int, str, datetime, mapping or None
-        Where it begins to read, as readers take it, or ``"group:NAME"`` for the offsets of another group.
+        Where the group continues, in the form that readers accept, or ``"group:NAME"`` for another group's offsets.
     shift : int, optional
-        By how much each committed offset is moved.
+        Number to add to each committed offset.
     partitions : mapping of str to iterable of int or None
-        Topics and their partitions, None for all; without any topic, those that the group has offsets of.
+        Topics and their partitions, None for all; without topics, all partitions with committed offsets.
     """
     committed = {position.partition: position.committed for position in group.positions}
     chosen = (

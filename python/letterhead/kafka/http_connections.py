@@ -91,8 +91,8 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
     Raises
     ------
     ConnectionError
-        If the certificate of the server is not trusted, which further requests do not change; ``remedy`` says where to name
-        an authority.
+        If the certificate of the server is not trusted, so that retries are useless; ``remedy`` explains how to trust an
+        authority.
     """
     # TLS errors also have an attribute ``reason``, which is text.
     cause = error.reason if isinstance(error, urllib.error.URLError) else error

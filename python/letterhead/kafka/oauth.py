@@ -135,7 +135,7 @@ class Tokens:
         ConnectionError, TimeoutError
             If the identity provider cannot be reached, is not trusted, or sends no token.
         ValueError
-            If a token has another form.
+            If a token is malformed.
         """
         with self._lock:
             now = time.time()

@@ -32,7 +32,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     client : KafkaClient
         Connections to the cluster; closed with this object.
     reader : KafkaRowReader
-        Makes rows of record batches.
+        Converts record batches to rows.
     isolation : {"read_uncommitted", "read_committed"}
         Whether records of open and aborted transactions are skipped.
     batch_bytes : int

@@ -70,7 +70,8 @@ def topic(
     {headers_as_columns}
     where : Condition or str, optional
         Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
-        :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
+        :mod:`letterhead.arrow`. Batches with excluded offsets or timestamps are not fetched, if brokers can identify
+        them.
     {offsets}
         ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
         that has none.

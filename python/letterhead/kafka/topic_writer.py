@@ -80,8 +80,8 @@ def topic(
         Settings of a producer, such as ``{"compression.type": "zstd"}``, are applied.
     {token_provider}
     partition : int or str, optional
-        The partition to append to, or the name of a column with the partition of each row. By default the key chooses it,
-        as in Kafka's Java producer.
+        The partition to append to, or the name of a column with the partition of each row. By default it depends on the
+        key, as in Kafka's Java producer.
     {types}
     timeout_ms : int, optional
         Time limit for retries of a batch; by default ``delivery.timeout.ms`` of the settings, or
@@ -95,8 +95,8 @@ def topic(
     Raises
     ------
     DeliveryError
-        If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written. A row
-        is in ``errors`` too if it may be written, but no broker said so in time.
+        If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written.
+        ``errors`` also contains rows that may have been written, but were not acknowledged in time.
     EncodeError, ConversionError
         If a row cannot be written; it names the row. Rows before its chunk of a stream are written.
     TypeError, ValueError
@@ -104,8 +104,8 @@ def topic(
     TopicNotFoundError
         If the topic does not exist. No row is written.
     PermissionError, ConnectionError, TimeoutError
-        If no row is written, because the brokers reject the login, a certificate or a producer, no broker can be reached,
-        or none or an identity provider answers in time.
+        If no row is written, because the brokers reject the credentials, a certificate or a producer, no broker can be
+        reached, or a broker or an identity provider does not respond in time.
     ImportError
         If kafka-python is not installed.
 

@@ -67,13 +67,13 @@ def decode_values(
     Returns
     -------
     Reader
-        The columns of the source, in which ``column`` is a struct. Of a topic that is read with ``commit_group``, it has
-        ``close_after``, too.
+        The columns of the source, in which ``column`` is a struct. For a topic read with ``commit_group``, it also
+        has ``close_after``.
 
     Raises
     ------
     ValueError
-        If the source lacks a column, or has another one of the name ``error_column``, or if the decoder has no columns.
+        If the source lacks a column, or already has a column ``error_column``, or if the decoder has no columns.
     DecodeError
         If ``errors="raise"``; it has topic, partition and offset if the source has these columns.
 

@@ -75,14 +75,14 @@ def compare(
     columns : sequence of str, optional
         Columns to compare; by default all common columns, except a record's position and producer.
     order : {"offset", "position"}, optional
-        Whether rows of a partition meet by their offset, or by their position; by default by the offset if both have it.
+        Whether to match rows of a partition by offset or by position; by default by offset if both have it.
 
     Returns
     -------
     tuple
-        The counts, which grow as batches are read, and the schema and batches of the rows that differ: ``partition``,
-        ``offset`` or ``position``, the names of the columns that differ in ``differs``, and the compared columns of each
-        source in ``first`` and ``second``, of which one is null where its source lacks the row.
+        The counts, which are updated while batches are read, and the schema and batches of the rows that differ:
+        ``partition``, ``offset`` or ``position``, the names of the columns that differ in ``differs``, and the compared
+        columns of each source in ``first`` and ``second``; one is null if its source lacks the row.
 
     Raises
     ------
@@ -148,19 +148,19 @@ def diff(
     columns : sequence of str, optional
         Columns to compare; by default all common columns, except a record's position and producer.
     by : {"offset", "position"}, optional
-        Whether records of a partition meet by their offset, or by their position, as in a topic that was copied; by default
-        by the offset if both sources have it.
+        Whether to match records of a partition by offset, or by position, as for a copied topic; by default by offset if
+        both sources have it.
     where : Condition or str, optional
         Condition that selects the records of both sources.
     settings : mapping of str to str, or path, optional
-        Of Kafka: settings of the connection, as in :func:`letterhead.read.topic`.
+        For Kafka: connection settings, as in :func:`letterhead.read.topic`.
     {read_options}
 
     Returns
     -------
     Reader
         A row for each record that differs: ``partition``, ``offset`` or ``position``, the names of the columns in
-        ``differs``, and the compared columns of each source in ``first`` and ``second``, of which one is null where its
+        ``differs``, and the compared columns of each source in ``first`` and ``second``; one is null if its
         source lacks the record. No rows if the sources are equal.
 
     Raises

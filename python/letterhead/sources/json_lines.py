@@ -76,7 +76,7 @@ def json_lines_table(
     Parameters
     ----------
     file : binary file
-        Objects, a line each.
+        Objects, one per line.
     label : str
         Name of the file in errors.
     limits : Limits or None
@@ -88,7 +88,7 @@ def json_lines_table(
     Raises
     ------
     DamagedTableError
-        If a line is not an object of JSON, is over a limit, or has a value that its column does not hold.
+        If a line is not a JSON object, exceeds a limit, or contains a value that does not fit its column.
     """
     import pyarrow as pa
 

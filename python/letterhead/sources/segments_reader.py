@@ -52,19 +52,19 @@ def segments(
         The directory of a partition (``orders-0``), a broker's directory of such directories, a ``.log`` file, or files,
         such as those of tiered storage. Partitions are read one after the other.
     format : {"record-batch", "iggy-batch"}, default "record-batch"
-        The format of the files: Kafka's, or the format of a server of Iggy 0.9 or later. The path is then a directory of
-        one of its partitions, or contains such directories, the columns are as in :func:`letterhead.read.iggy`, and times
-        are when messages were stored. Stream and topic are the numbers in the path. A server writes the last messages to
-        its files when it stops.
+        The format of the files: Kafka's, or the format of a server of Iggy 0.9 or later. The path is then the directory
+        of a partition, or contains such directories; the columns are as in :func:`letterhead.read.iggy`, and times are
+        the times at which messages were stored. Stream and topic are the numbers in the path. A server writes the last
+        messages to its files when it stops.
     columns : sequence of str, optional
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
-        ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the name of
-        the directory, and are null if it has another name.
+        ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the
+        directory's name, and are null if the name has another form.
     {headers_as_columns}
     where : Condition or str, optional
         Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
-        :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
+        :mod:`letterhead.arrow`. Batches with excluded offsets or timestamps are neither read nor verified.
     {offsets}
         A record without a timestamp is older than all others.
     {errors}
@@ -76,8 +76,8 @@ def segments(
     -------
     SegmentsReader
         A stream of record batches. If the last segment of a partition ends in an incomplete batch, or in zeros, the
-        records before them are read, a :class:`~letterhead.errors.TruncatedTailWarning` is emitted, and ``truncated`` has the
-        place. ``damaged`` lists damaged batches and the offsets that are missing.
+        records before them are read, a :class:`~letterhead.errors.TruncatedTailWarning` is emitted, and ``truncated``
+        describes the position. ``damaged`` lists damaged batches and the offsets that are missing.
 
     Raises
     ------

@@ -69,26 +69,26 @@ def copy_topic(
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Where to start and to stop, as in :func:`letterhead.read.topic`.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with a record whose headers are not of the types of ``headers``, as in :func:`letterhead.copy`.
+        What to do with a record whose headers do not fit the types in ``headers``, as in :func:`letterhead.copy`.
     settings : mapping of str to str, or path, optional
-        Settings of the connection, as in :func:`letterhead.read.topic`. They are sent to the executors.
+        Connection settings, as in :func:`letterhead.read.topic`. They are sent to the executors.
     tasks : int, default 32
-        Tasks of a round.
+        Number of tasks of a round.
     {read_options}
 
     Returns
     -------
     Copied
-        The number of records that were written, and the offset of each partition after them.
+        The number of written records, and the next offset of each partition.
 
     Raises
     ------
     ValueError
-        If the directory has another copy, or one with other options, or an option is invalid.
+        If the directory contains another copy, or a copy with other options, or an option is invalid.
     FileNotFoundError
         If the driver does not find the files that tasks wrote.
     PythonException
-        If a task fails; the directory keeps the files of the rounds before.
+        If a task fails; the directory keeps the files of earlier rounds.
 
     Examples
     --------

@@ -50,7 +50,8 @@ def decode_by_schema(
     column : str or Column
         The values, or the keys: binary.
     decode : callable or AvroDecoder
-        A :class:`letterhead.schemas.AvroDecoder` with a schema or a subject, or a function that gets a :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
+        A :class:`letterhead.schemas.AvroDecoder` with a schema or a subject, or a function that receives a
+        :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
         :func:`letterhead.arrow.decode_by_schema`. It runs on executors, for each Arrow batch and schema.
     schema : str or StructType, optional
         The new columns, for example ``"id bigint, name string"``. An ``AvroDecoder`` knows its columns; the driver fetches the

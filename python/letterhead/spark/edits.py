@@ -77,7 +77,7 @@ def edit_headers(
     ----------
     column : str or Column, default "headers"
         The column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source returns it with
-        ``includeHeaders`` and its sink takes it.
+        ``includeHeaders``, and as its sink accepts it.
     into : str, optional
         Name of the new column; by default it replaces ``column``. Required if ``column`` is a Column.
     only : sequence of str, or function of Column, optional
@@ -91,10 +91,10 @@ def edit_headers(
         New values for all headers with a key, at their positions: a function of the value, which is binary,
         that returns string or binary (``lambda v: F.sha2(v, 256)``); a mask, ``"hash"``, ``"redact"``, ``"last4"`` or
         :func:`letterhead.hmac`, as in :func:`letterhead.arrow.edit`; or bytes and :func:`letterhead.lit` for a constant.
-        Null stays null, and a message without the header stays without.
+        Null stays null, and no header is added.
     set : mapping of str to value, optional
         Values of headers that occur once in the result: the first header with the key gets the value, and the others are
-        dropped. Without any, one is appended.
+        dropped. If no header has the key, one is appended.
     append : mapping or sequence of pairs, optional
         Headers to append, in order; pairs can repeat a key. Here and in ``set``, a value is the name of a column or a
         Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`pack_headers`; or

@@ -72,7 +72,7 @@ def header(
         Key of the header, and name of the new column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        Type of the value, or several such as ``int32 | int32:text``, see :func:`letterhead.field`. Where the headers have
+        Type of the value, or several such as ``int32 | int32:text``, see :func:`letterhead.field`. If the headers have
         types, a value of another type is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that occurs more than once; ``"all"`` returns an array, empty if the key is absent.
@@ -88,8 +88,8 @@ def header(
         Format of the bytes, or of the list of headers: whether it has types, and the type of its keys. By default
         a list of headers of ``kafka``.
     engine : {"spark", "arrow"}, optional
-        What evaluates it: Spark's own expressions, which read lists of headers, or the Arrow UDF, which reads both.
-        By default the Arrow UDF if ``format`` is given, as the column may be binary.
+        Engine that evaluates it: Spark's own expressions, which read lists of headers, or the Arrow UDF, which reads
+        both. By default the Arrow UDF if ``format`` is given, because the column may be binary.
     {limits}
 
     Returns

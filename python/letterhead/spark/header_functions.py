@@ -130,7 +130,7 @@ def select_headers(
         Name of the format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
-        What reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
+        Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
         reach the table. Spark then evaluates, and checks, only the columns that a query uses. What it does not have, such
         as types with the suffix ``:json``, is an error that names ``"arrow"``. By default expressions read a

@@ -80,7 +80,7 @@ class Metered(Layer, Generic[K, V]):
     key_serde, value_serde : Serde, optional
         Serdes; by default the serdes of the task.
     errors : {"skip", "raise"}, default "skip"
-        How a scan handles a row that cannot be read: skip it, log a warning, count it, and append the error to the
+        Treatment of an unreadable row in a scan: skip it, log a warning, count it, and append the error to the
         iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
     limits : Limits, optional
         Limits on rows with headers. Unset fields use the process-wide defaults.

@@ -73,7 +73,7 @@ class RowBatch(NamedTuple):
     Attributes
     ----------
     keys, values : pyarrow.BinaryArray
-        Values are as the store has them; null deletes the row.
+        Values are in the store's format; null deletes the row.
     times : numpy.ndarray of int64
         The timestamps of their records.
     offset : int
@@ -156,7 +156,7 @@ class RestoreTarget:
     Attributes
     ----------
     offset : int
-        The offset of the last record whose rows are written, with the offset.
+        The offset of the last written record.
     added : int
         The offset up to which there may be rows: more than ``offset`` after a process died between the two.
     observed : int

@@ -60,7 +60,7 @@ class RowDifference(NamedTuple):
     times : dict of str to int
         The times of a window, a session or a version, by the names of their columns in :func:`letterhead.read.state`.
     differs : tuple of str
-        What differs: ``value``, ``timestamp``, ``headers``; or ``row`` if one side has no such row.
+        Differing parts: ``value``, ``timestamp``, ``headers``; or ``row`` if one side lacks the row.
     first, second : StoredRow or None
         The row of each side.
     """
@@ -100,7 +100,7 @@ def diff(
     store : str, optional
         The store to compare; by default all, which both sides must have. For a changelog, the directory must have one.
     store_type : str, optional
-        The type, if the files leave it open.
+        The type, if the files do not determine it.
     retention, segment_interval : int or timedelta, optional
         For a store compared with its changelog, if rows expire, as for :func:`restore`.
     on_error : callable, optional
@@ -119,7 +119,7 @@ def diff(
     StoreNotFoundError
         If a side lacks a store.
     FileNotFoundError, NotADirectoryError
-        If a side does not exist, or the first one is no directory.
+        If a side does not exist, or the first side is not a directory.
     StoreChoiceError
         If two stores have different types, or several stores are compared with one changelog.
     DamagedRowError

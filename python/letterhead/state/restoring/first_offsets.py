@@ -58,7 +58,7 @@ def find_retained_offsets(
     Parameters
     ----------
     source : Arrow table or path
-        The records, as :func:`letterhead.state.restore` takes them.
+        The records, in the form that :func:`letterhead.state.restore` accepts.
     retention : int
         Milliseconds for which the store keeps rows.
     partition : int, optional

@@ -106,7 +106,7 @@ def restore(
     store_type : str, default "key-value"
         ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
     layout : {"headers", "timestamped", "plain"}, default "headers"
-        The parts of a value apart from its payload. Headers that the layout cannot hold are only in the changelog.
+        The parts of a value besides its payload. Headers that the layout cannot hold are only in the changelog.
     retention : int or timedelta, optional
         Milliseconds for which the store keeps rows, or the history retention of a versioned store. Required for all
         types except key-value. Expired rows are skipped.
@@ -123,7 +123,7 @@ def restore(
         Streams 4.3 begins with ``"earliest"``, and so keeps rows that 4.4 skips: rows of the oldest segments, and
         newer ones whose records have old timestamps.
     end : int or datetime, optional
-        Where to stop: before an offset, or before the first record that is not older than a datetime with a time zone.
+        Where to stop: before an offset, or before the first record at or after a datetime with a time zone.
     force : bool, default False
         Restore even if names contradict each other: the topic is not ``<application>-<store>-changelog`` or not the one
         in the column ``topic``, or a partition is not the one in the name of the task. Kafka Streams with
@@ -139,7 +139,7 @@ def restore(
     Raises
     ------
     FileExistsError
-        If the directory has the store already; nothing is changed.
+        If the directory already contains the store; nothing is changed.
     ValueError
         If an option is invalid, a column is missing, the source has several partitions and the directory is one, or
         names contradict each other.

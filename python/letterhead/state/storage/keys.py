@@ -44,7 +44,7 @@ class WindowedKey(NamedTuple):
     key : bytes
         The key.
     start, end : int
-        The first millisecond of the window, and the one after its last.
+        The first millisecond of the window, and the first millisecond after it.
     """
 
     key: bytes

@@ -115,7 +115,7 @@ class Position:
         Raises
         ------
         ValueError
-            If it is not such a file.
+            If the file is not a checkpoint.
         """
         lines = text.split("\n")
         while lines and not lines[-1]:
