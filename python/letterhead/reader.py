@@ -95,7 +95,7 @@ class Reader(Closing):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa
 
-        # Checked before taking the lock, which a thread that did not survive a fork may hold, and again afterwards.
+        # Check before and after taking the lock: in a forked process, a thread that no longer exists may hold it.
         self._check_readable()
         with self._lock:
             self._check_readable()

@@ -72,7 +72,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     @property
     def error(self) -> DecodeError | None:
-        """The error of parsing the bytes, or ``None``. Parses them, and never raises."""
+        """The error of parsing the bytes, or ``None``. Access parses the bytes, and never raises."""
         try:
             self._read()
         except DecodeError as error:

@@ -51,7 +51,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
 
 
 def check_kafka_segment(segment: SegmentFile) -> None:
-    """Raise if the first file of a directory without properties has no message, to truncate no unrelated file."""
+    """Raise if a directory without properties starts with a file without a message, which may be unrelated."""
     for entry in segment.read(frames_only=True):
         if isinstance(entry, StoredMessages) and segment.fits(entry):
             return
