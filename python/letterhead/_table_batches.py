@@ -174,7 +174,9 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
     if types.is_run_end_encoded(array.type):
         return without_encodings(pc.run_end_decode(array), type)
     if types.is_dictionary(array.type):
-        return without_encodings(array.dictionary_decode(), type)
+        # pyarrow decodes no dictionaries of views.
+        values = without_encodings(array.dictionary, type_without_encodings(array.dictionary.type))
+        return without_encodings(pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode(), type)
     if types.is_string_view(array.type) or types.is_binary_view(array.type):
         return array.cast(type)
     missing = array.is_null() if array.null_count else None

@@ -180,6 +180,48 @@ def test_arrow_table_is_compared_with_a_log(kind: str) -> None:
     assert differences.num_rows == 0
 
 
+@pytest.mark.parametrize("codec", ["uncompressed", "zstd", "lz4"])
+@pytest.mark.parametrize("way", ["path", "pipe"])
+def test_arrow_file_of_polars_is_read(codec: Any, way: str, tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"n": range(5000), "s": ["a", "bb", None, "c", ""] * 1000})
+    frame = frame.with_columns(kind=polars.col("s").cast(polars.Categorical))
+    path = tmp_path / "rows.arrow"
+    frame.write_ipc(path, compression=codec)
+    if way == "path":
+        table = lh.open(path, where="n > 1").read_all()
+        assert lh.open(path, last=3, columns=["n"]).read_all()["n"].to_pylist() == [4997, 4998, 4999]
+    else:
+        code = "import letterhead as lh, sys; print(lh.open('-', where='n > 1').read_all().num_rows)"
+        with path.open("rb") as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+            done = subprocess.run(
+                [sys.executable, "-c", code], stdin=cat.stdout, capture_output=True, text=True, check=True
+            )
+        assert done.stdout == "4998\n"
+        return
+    assert table.to_pylist() == frame.slice(2).to_dicts()
+
+
+@pytest.mark.parametrize("part", ["footer", "length", "magic", "batch"])
+def test_damaged_arrow_file_of_polars_is_an_error(part: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.arrow"
+    pytest.importorskip("polars").DataFrame({"n": range(50)}).write_ipc(path, compression="zstd")
+    data = bytearray(path.read_bytes())
+    size = int.from_bytes(data[-10:-6], "little")
+    begin = {"footer": len(data) - 10 - size, "length": len(data) - 10, "magic": len(data) - 6, "batch": 200}[part]
+    for value in (b"\xff\xff\xff\x7f", b"\0\0\0\0", b"\xff\xff\xff\xff"):
+        damaged = data[:]
+        damaged[begin : begin + 4] = value
+        path.write_bytes(damaged)
+        with pytest.raises(lh.errors.DamagedTableError, match=r"cannot read .*rows\.arrow"):
+            lh.open(path).read_all()
+
+
+def test_dictionary_of_views_is_read() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), pa.array(["a", "b"], pa.string_view()))
+    assert lh.open(pa.table({"kind": column})).read_all()["kind"].to_pylist() == ["a", "b", None, "a"]
+
+
 def test_column_is_no_table() -> None:
     for column in (pa.chunked_array([[1, 2]]), pa.chunked_array([["a"]])):
         for call in (lh.open, lambda column: lh.diff(column, column)):

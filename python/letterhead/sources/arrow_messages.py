@@ -10,14 +10,18 @@ many bytes, even if few follow.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 
-__all__ = ["CheckedMessages", "most_decompressed"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["CheckedMessages", "checked_file_batches", "most_decompressed"]
 
 _CONTINUATION = b"\xff\xff\xff\xff"
 _PIECE = 1 << 20
@@ -26,6 +30,10 @@ _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _BUFFERS, _COMPRESSION = 2, 3
 _DATA = 1
 _IS_DICTIONARY, _IS_BATCH = 2, 3
+# Field numbers of the table Footer.
+_DICTIONARIES, _BATCHES = 2, 3
+_FOOTER_END = b"\0\0\0\0ARROW1"
+"""End of a file: the size of the footer, and the magic bytes."""
 
 FACTOR = 20
 """Expansion factor by which compressed data may always grow, regardless of the limit."""
@@ -93,7 +101,7 @@ class CheckedMessages:
                 message = f"cannot read {self._label}: it is damaged: a message has invalid metadata"
                 raise DamagedTableError(message) from None
             body = self._take(body_length)
-            self._check(body, buffers)
+            _check(body, buffers, self._label, self._limits)
             yield prefix + metadata
             if body:
                 yield body
@@ -106,19 +114,76 @@ class CheckedMessages:
             size -= len(piece)
         return b"".join(pieces)
 
-    def _check(self, body: bytes, buffers: list[tuple[int, int]]) -> None:
-        """Raise DamagedTableError if the stated decompressed size of buffers exceeds the limit."""
-        total = sum(
-            max(0, int.from_bytes(body[offset : offset + 8], "little", signed=True))
-            for offset, length in buffers
-            if length >= 8
+
+def checked_file_batches(
+    file: BinaryIO, label: str, limits: Limits | None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the schema and the batches of a file that is read by its footer, which are checked as those of a stream.
+
+    Files of polars have a schema in the footer alone.
+    """
+    import pyarrow as pa
+
+    try:
+        dictionaries, batches = _file_blocks(file)
+    except (struct.error, IndexError):
+        raise DamagedTableError(f"cannot read {label}: it is damaged: its footer is invalid") from None
+    for block in dictionaries:
+        _check_block(file, block, label, limits)
+    reader = pa.ipc.open_file(pa.PythonFile(file, "r"))
+
+    def read() -> Iterator[pa.RecordBatch]:
+        for index, block in enumerate(batches):
+            _check_block(file, block, label, limits)
+            yield reader.get_batch(index)
+
+    return reader.schema, read()
+
+
+class _Block(NamedTuple):
+    """Position of a message in a file."""
+
+    offset: int
+    metadata_length: int
+    body_length: int
+
+
+def _file_blocks(file: BinaryIO) -> tuple[list[_Block], list[_Block]]:
+    """Return the blocks of dictionaries and of batches in the footer."""
+    end = file.seek(-len(_FOOTER_END), os.SEEK_END)
+    size = int.from_bytes(file.read(4), "little", signed=True)
+    if not 0 < size <= end:
+        raise IndexError
+    file.seek(end - size)
+    data = file.read(size)
+    footer = _Table(data, struct.unpack_from("<I", data)[0])
+    return tuple([_Block(*block) for block in footer.structs(field, "<qi4xq")] for field in (_DICTIONARIES, _BATCHES))  # type: ignore[return-value]
+
+
+def _check_block(file: BinaryIO, block: _Block, label: str, limits: Limits | None) -> None:
+    file.seek(block.offset)
+    metadata = file.read(block.metadata_length).removeprefix(_CONTINUATION)[4:]
+    try:
+        body_length, buffers = _sizes(metadata)
+    except (struct.error, IndexError):
+        raise DamagedTableError(f"cannot read {label}: it is damaged: a message has invalid metadata") from None
+    if buffers:
+        _check(file.read(body_length), buffers, label, limits)
+
+
+def _check(body: bytes, buffers: list[tuple[int, int]], label: str, limits: Limits | None) -> None:
+    """Raise DamagedTableError if the stated decompressed size of buffers exceeds the limit."""
+    total = sum(
+        max(0, int.from_bytes(body[offset : offset + 8], "little", signed=True))
+        for offset, length in buffers
+        if length >= 8
+    )
+    most = most_decompressed(len(body), limits)
+    if total > most:
+        raise DamagedTableError(
+            f"cannot read {label}: a batch of {len(body):,} bytes decompresses to {total:,}, over the limit of "
+            f"{most:,}: {how_to_raise('decompressed_bytes')}"
         )
-        most = most_decompressed(len(body), self._limits)
-        if total > most:
-            raise DamagedTableError(
-                f"cannot read {self._label}: a batch of {len(body):,} bytes decompresses to {total:,}, over the limit of "
-                f"{most:,}: {how_to_raise('decompressed_bytes')}"
-            )
 
 
 def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
@@ -133,7 +198,7 @@ def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
         batch = batch.table(_DATA)
     if batch is None or batch.position(_COMPRESSION) is None:
         return body_length, []
-    return body_length, batch.pairs(_BUFFERS)
+    return body_length, batch.structs(_BUFFERS, "<qq")
 
 
 class _Table:
@@ -165,14 +230,14 @@ class _Table:
         at = self.position(field)
         return None if at is None else _Table(self._data, at + struct.unpack_from("<I", self._data, at)[0])
 
-    def pairs(self, field: int) -> list[tuple[int, int]]:
-        """Return a vector of pairs of 64-bit numbers."""
+    def structs(self, field: int, form: str) -> list[tuple[Any, ...]]:
+        """Return a vector of structs of numbers."""
         at = self.position(field)
         if at is None:
             return []
         at += struct.unpack_from("<I", self._data, at)[0]
         count: int = struct.unpack_from("<I", self._data, at)[0]
-        if at + 4 + 16 * count > len(self._data):
+        end = at + 4 + struct.calcsize(form) * count
+        if end > len(self._data):
             raise IndexError
-        numbers = struct.unpack_from(f"<{2 * count}q", self._data, at + 4)
-        return list(zip(numbers[::2], numbers[1::2], strict=True))
+        return list(struct.iter_unpack(form, self._data[at + 4 : end]))

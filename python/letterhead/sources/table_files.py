@@ -15,7 +15,7 @@ from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet
 from letterhead._table_batches import check_batches, damage, schema_without_encodings
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
-from letterhead.sources.arrow_messages import CheckedMessages, most_decompressed
+from letterhead.sources.arrow_messages import CheckedMessages, checked_file_batches, most_decompressed
 from letterhead.sources.json_lines import BOM, json_lines_table
 
 __all__ = ["STANDARD_INPUT", "arrow_table", "open_table"]
@@ -96,6 +96,12 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
     head = file.peek(8)[:8]
     if head.startswith(PARQUET):
         return _parquet(file, label, limits, compressed)
+    if head.startswith(ARROW_FILE) and not file.peek(16).startswith((ARROW_FILE + ARROW_STREAM), 0, 12):
+        schema, batches = checked_file_batches(_seekable(file, label, limits, compressed), label, limits)
+        return Table(
+            schema_without_encodings(schema),
+            lambda columns, last: check_batches(batches, label, ARROW_ROWS, last, limits),
+        )
     if head.startswith(ARROW_FILE):
         # The bytes after the magic are a stream.
         file.read(len(ARROW_FILE))
@@ -132,20 +138,25 @@ class _CountedReads:
         return data
 
 
+def _seekable(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None) -> Any:
+    """Return a file whose end can be read first; write a stream to a temporary file."""
+    if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable():
+        return file
+    spooled = tempfile.TemporaryFile()  # noqa: SIM115
+    while piece := file.read(_PIECE):
+        spooled.write(piece)
+        if compressed is not None and spooled.tell() > (most := most_decompressed(compressed.count, limits)):
+            raise DamagedTableError(
+                f"cannot read {label}: {compressed.count:,} bytes decompress to more than {most:,}: "
+                f"{how_to_raise('decompressed_bytes')}"
+            )
+    return spooled
+
+
 def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None) -> Table:
     import pyarrow as pa
 
-    if not (isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable()):
-        # The reader seeks to the end of the file.
-        spooled = tempfile.TemporaryFile()  # noqa: SIM115
-        while piece := file.read(_PIECE):
-            spooled.write(piece)
-            if compressed is not None and spooled.tell() > (most := most_decompressed(compressed.count, limits)):
-                raise DamagedTableError(
-                    f"cannot read {label}: {compressed.count:,} bytes decompress to more than {most:,}: "
-                    f"{how_to_raise('decompressed_bytes')}"
-                )
-        file = spooled
+    file = _seekable(file, label, limits, compressed)
     parquet = open_parquet(pa.PythonFile(file, "r"))
     rows = parquet.metadata.num_rows
     return Table(
