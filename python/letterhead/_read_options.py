@@ -45,6 +45,9 @@ class ReadOptions(TypedDict, total=False):
         them in this form. The columns are ``stream topic partition offset timestamp key value headers``, with the timestamp
         in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Any other message
         becomes a record without a key. Conditions test the fields and headers of the records; all messages are polled.
+    store : str, optional
+        Of state directories: read only the stores of this name, of all tasks. Needed where stores of several types are in
+        the directory.
     store_type : str, optional
         For state directories: the type of a store, if the files do not determine it: ``key-value``, ``window``,
         ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
@@ -83,6 +86,7 @@ class ReadOptions(TypedDict, total=False):
     isolation_level: Literal["read_uncommitted", "read_committed"] | None
     ignore_crc: bool
     mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None
+    store: str | None
     store_type: str | None
     values: str | None
     window_size: int | None

@@ -10,11 +10,11 @@ from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
 from letterhead._names import check_name, names_of, unknown_argument
 from letterhead._read_options import ReadOptions
+from letterhead.limits import Limits
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.kafka.oauth import TokenProvider
-    from letterhead.limits import Limits
     from letterhead.offsets.specs import OffsetSpec
     from letterhead.schemas.serialized import SerializedValues
     from letterhead.state.reading.key_bounds import KeyBounds
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IGGY_TOPIC_OPTIONS", "KAFKA_CONNECTION_OPTIONS", "KAFKA_TOPIC_OPTIONS", "LOG_OPTIONS", "OPTIONS", "OPTIONS_OF_ONE_SOURCE",
-    "STORE_OPTIONS", "TIMEOUT_MS", "RowRequest", "StoreOptions", "check_supported", "is_committed", "row_request",
+    "STORE_OPTIONS", "TIMEOUT_MS", "RowRequest", "StoreOptions", "check_supported", "columns_asked", "is_committed", "row_request",
 ]  # fmt: skip
 
 TIMEOUT_MS = 60_000
@@ -80,10 +80,12 @@ class RowRequest:
         for name in ("follow", "ignore_crc"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be bool, not {type(getattr(self, name)).__name__}")
-        if self.last is not None and not is_whole(self.last):
-            raise TypeError(f"last must be a whole number, not {type(self.last).__name__}")
-        if self.last is not None and self.last < 0:
-            raise ValueError(f"last must be at least 0, not {self.last}")
+        for name, least in (("last", 0), ("timeout_ms", 1), ("fetch_bytes", 1), ("batch_bytes", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if self.stores is not None:
+            _check_whole("window_size", self.stores.window_size, 1)
+        if self.limits is not None and not isinstance(self.limits, Limits):
+            raise TypeError(f"limits must be letterhead.Limits, not {type(self.limits).__name__}")
 
     @property
     def error_options(self) -> dict[str, Any]:
@@ -99,8 +101,17 @@ class RowRequest:
         return self.without_headers(default) if self.columns is None else self.columns
 
 
-_ARGUMENTS = ("columns", "headers", "where", "start", "end", "errors", "settings", "store")
-"""Arguments of functions that read, in addition to :class:`~letterhead.ReadOptions`."""
+_ARGUMENTS = ("columns", "headers", "where", "errors")
+"""Arguments of most functions that read, in addition to :class:`~letterhead.ReadOptions`."""
+
+
+def _check_whole(name: str, number: int | None, least: int) -> None:
+    if number is None:
+        return
+    if not is_whole(number):
+        raise TypeError(f"{name} must be a whole number, not {type(number).__name__}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
 
 
 def is_whole(number: object) -> bool:
@@ -118,13 +129,12 @@ def row_request(
     end: OffsetSpec = "latest",
     errors: OnError = "raise",
     settings: Mapping[str, Any] | None = None,
-    store: str | None = None,
 ) -> RowRequest:
     """Return the request of a call with these arguments."""
     for name in options.keys() - ReadOptions.__annotations__.keys():
         raise unknown_argument(name, ReadOptions.__annotations__, _ARGUMENTS)
     return RowRequest(
-        columns=_columns_asked(columns, headers),
+        columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,
@@ -145,12 +155,15 @@ def row_request(
         mapping=options.get("mapping"),
         settings=settings,
         stores=StoreOptions(
-            store, options.get("store_type"), options.get("values"), window_size=options.get("window_size")
+            options.get("store"),
+            options.get("store_type"),
+            options.get("values"),
+            window_size=options.get("window_size"),
         ),
     )
 
 
-def _columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
+def columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
     """Return the column names of a call; reject an empty list without typed headers, which would return no rows."""
     names = names_of(columns)
     if names == () and not headers:

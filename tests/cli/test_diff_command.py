@@ -162,3 +162,34 @@ def test_headers_in_every_shape_are_compared(first: str, second: str) -> None:
 def test_diff_cannot_follow_topic() -> None:
     with pytest.raises(ValueError, match="a comparison ends: leave out follow="):
         lh.diff("kafka://127.0.0.1:9/a", "kafka://127.0.0.1:9/b", follow=True)
+
+
+def test_stream_is_not_compared_with_itself(samples: Path) -> None:
+    reader = lh.open(samples / "orders-0")
+    with pytest.raises(ValueError, match="a stream is read once, and cannot be compared with itself"):
+        lh.diff(reader, reader)
+    table = lh.open(samples / "orders-0").read_all()
+    assert lh.diff(table, table).read_all().num_rows == 0
+    assert lh.diff(samples / "orders-0", samples / "orders-0").read_all().num_rows == 0
+
+
+def test_last_rows_of_logs_and_tables_are_not_compared(run: Run, samples: Path) -> None:
+    sources = samples / "orders-0", samples / "orders-0.parquet"
+    with pytest.raises(ValueError, match="last= counts rows of each partition of a log, but of a whole table"):
+        lh.diff(*sources, last=3)
+    result = run("diff", *sources, "--last", "3")
+    assert (result.code, "--last counts rows of each partition" in result.err) == (2, True)
+    assert lh.diff(samples / "orders-0", samples / "orders-0", last=3).read_all().num_rows == 0
+
+
+def test_stores_are_chosen_for_a_comparison(samples: Path) -> None:
+    state = samples / "streams-state-0_0"
+    with pytest.raises(ValueError, match=r"there are several stores in .*: choose one with store="):
+        lh.diff(state, state)
+    assert lh.diff(state, state, store="latest").read_all().num_rows == 0
+
+
+@pytest.mark.parametrize("columns", ["value", {"value": "string"}])
+def test_columns_of_a_comparison_are_a_list(columns: Any, samples: Path) -> None:
+    with pytest.raises(TypeError, match="columns must be a list of column names"):
+        lh.diff(samples / "orders-0", samples / "orders-0", columns=columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -218,3 +219,47 @@ def test_copy_rejects_last_option(samples: Path, tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="a copy is of all records: leave out last="):
         Copying(source, RowRequest(last=1), str(tmp_path / "copy"))
+
+
+def test_directories_of_several_topics_are_refused(samples: Path, tmp_path: Path) -> None:
+    for name in ("orders-0", "others-0"):
+        shutil.copytree(samples / "orders-0", tmp_path / "logs" / name)
+    with pytest.raises(ValueError, match="has several topics: copy the directories of one topic at a time"):
+        lh.copy(tmp_path / "logs", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    (tmp_path / "logs" / "others-0").rename(tmp_path / "logs" / "orders-1")
+    assert lh.copy(tmp_path / "logs", tmp_path / "copy").rows == 20_000
+    assert lh.copy(tmp_path / "logs", tmp_path / "copy").rows == 0
+
+
+def test_file_without_a_partition_is_refused(samples: Path, tmp_path: Path) -> None:
+    [log] = (samples / "orders-0").glob("*.log")
+    shutil.copy(log, tmp_path / "backup.log")
+    with pytest.raises(ValueError, match="the partition of a file is unknown: move it to a directory such as orders-0"):
+        lh.copy(tmp_path / "backup.log", tmp_path / "copy")
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "backup.log").rename(tmp_path / "orders-0" / log.name)
+    assert lh.copy(tmp_path / "orders-0" / log.name, tmp_path / "other").rows == 10_000
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ({"start": 100, "end": 200}, {}, "start"),
+        ({}, {"start": 100}, "start"),
+        ({"end": 100}, {"isolation_level": "read_committed"}, "isolation_level"),
+        ({"headers": {"tenant": "int32"}, "errors": "null"}, {"headers": {"tenant": "int32"}}, "errors"),
+    ],
+)
+def test_other_options_do_not_continue_a_copy(
+    first: dict[str, Any], second: dict[str, Any], name: str, samples: Path, tmp_path: Path
+) -> None:
+    lh.copy(samples / "orders-0", tmp_path / "copy", **first)
+    with pytest.raises(ValueError, match=f"is a copy with {name} .*: pass the same options to continue it"):
+        lh.copy(samples / "orders-0", tmp_path / "copy", **second)
+    assert lh.copy(samples / "orders-0", tmp_path / "copy", **{**first, "end": "latest"}).rows >= 0
+
+
+def test_copy_continues_beyond_an_earlier_end(samples: Path, tmp_path: Path) -> None:
+    assert lh.copy(samples / "orders-0", tmp_path / "copy", start=100, end=200).rows == 100
+    assert lh.copy(samples / "orders-0", tmp_path / "copy", start=100).rows == 9800

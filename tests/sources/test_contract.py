@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
@@ -143,3 +144,54 @@ def test_batches_of_every_source_are_bounded(kind: str) -> None:
 def test_typed_column_does_not_replace_another(kind: str) -> None:
     with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
         lh.open(SOURCES[kind], headers={"offset": "string"})
+
+
+@pytest.mark.parametrize("kind", ["segments of Kafka", "state directory", "table"])
+def test_batches_with_many_header_columns_are_bounded(kind: str) -> None:
+    headers = {f"column{number}": lh.field("string", key="tenant") for number in range(50)}
+    options: dict[str, Any] = {"headers": headers, "store": "latest" if kind == "state directory" else None}
+    whole = lh.open(SOURCES[kind], **options).read_all()
+    with lh.open(SOURCES[kind], **options, limits=lh.Limits(arrow_batch_bytes=50_000)) as reader:
+        parts = list(reader)
+    assert pa.Table.from_batches(parts) == whole
+    assert all(part.nbytes <= 60_000 for part in parts)
+
+
+def test_differences_are_bounded() -> None:
+    table = lh.open(SEGMENTS).read_all()
+    limits = lh.Limits(arrow_batch_bytes=50_000)
+    with lh.diff(table, table.slice(9000), columns=["headers", "value"], limits=limits) as reader:
+        parts = list(reader)
+    assert sum(map(len, parts)) == 9000
+    assert all(part.nbytes <= 60_000 for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"timeout_ms": "5"}, TypeError, "timeout_ms must be a whole number, not str"),
+        ({"timeout_ms": -1}, ValueError, "timeout_ms must be at least 1, not -1"),
+        ({"fetch_bytes": 1.5}, TypeError, "fetch_bytes must be a whole number, not float"),
+        ({"batch_bytes": 0}, ValueError, "batch_bytes must be at least 1, not 0"),
+        ({"limits": {"headers": 3}}, TypeError, "limits must be letterhead.Limits, not dict"),
+    ],
+)
+def test_option_of_another_type_is_an_error(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        lh.open(TOPIC, **options)
+    if "limits" in options:
+        for kind in SOURCES:
+            with pytest.raises(error, match=re.escape(message)):
+                lh.open(SOURCES[kind], **options)
+
+
+def test_format_of_segments_is_not_guessed_silently() -> None:
+    with pytest.raises(ValueError, match=r"\.log is a log segment of Kafka: leave out format="):
+        lh.read.segments(SEGMENTS, format="iggy-batch")
+
+
+def test_text_with_the_ending_of_segments_does_not_hide_a_table(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "part-0.parquet")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "job.log").write_text("started\n")
+    assert lh.open(tmp_path).read_all().num_rows == 1

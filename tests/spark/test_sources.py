@@ -350,6 +350,13 @@ def test_source_example_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert (done.failed, done.attempted > 4) == (0, True)
 
 
+def test_empty_list_of_columns_is_rejected(sources: Any, samples: Path) -> None:
+    with pytest.raises(ValueError, match="no columns were asked for"):
+        lhs.options(columns=[])
+    with pytest.raises(Exception, match="no columns were asked for"):
+        load(sources, samples / "orders-0", columns=[]).count()
+
+
 def test_headers_option_accepts_command_line_syntax(sources: Any, samples: Path) -> None:
     names = "tenant, cents=amount_cents:int64"
     json_text = '{"tenant": "string", "cents": {"type": "int64", "key": "amount_cents"}}'

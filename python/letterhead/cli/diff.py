@@ -86,7 +86,7 @@ def diff_command(
       letterhead diff before.jsonl after.jsonl --columns key,headers --json
       letterhead diff kafka://broker/orders /backup/orders-0 -p 0 --end 5000
     """
-    from letterhead.sources.comparison import compare, comparison_request
+    from letterhead.sources.comparison import compare, comparison_requests
 
     row_format = RowFormat(Form.JSON if json else None, out, epoch_ms, everything)
     request = replace(request, limits=limits)
@@ -94,7 +94,7 @@ def diff_command(
     check_request(sources, request)
     names = None if columns is None else split_columns(columns)
     with print_remarks():
-        requests = [comparison_request(source, request, names) for source in sources]
+        requests = comparison_requests(sources, request, names)
     readers = [open_reader(source, own) for source, own in zip(sources, requests, strict=True)]
     order: Any = None if by is None else by.value
     with usage_errors():

@@ -29,6 +29,7 @@ from letterhead.sources.comparison import Comparison, compare
 from letterhead.sources.iggy import FORM, SCHEMES
 from letterhead.sources.kafka import SCHEME, KafkaTopicSource
 from letterhead.sources.recognition import open_sources
+from letterhead.sources.segments import LogSegments
 from letterhead.sources.tables import ArrowTable, TableFile
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class Copying:
             )
         if request.follow:
             check_follow(OffsetBounds.parse(request.start, request.end), follow=True)
+        if isinstance(source, LogSegments):
+            source.check_one_topic(request)
         self._source = source
         self._edit = edit
         self._append = append
@@ -364,8 +367,14 @@ class Copying:
                 origin = {"source": source.topic, "cluster": admin.cluster_id()}
         else:
             origin = {"source": source.name if "://" in source.name else os.path.abspath(source.name)}
+        committed = request.committed
+        if committed is None:
+            committed = (request.settings or {}).get("isolation.level") == "read_committed"
         return {
             **origin,
+            "start": None if request.start == "earliest" else str(request.start),
+            "isolation_level": "read_committed" if committed else None,
+            "errors": None if request.errors == "raise" else request.errors,
             "headers": None if not request.headers else str(request.headers),
             "where": None if request.where is None else str(request.where),
             "edit": None if self._edit is None else [*self._edit.text],

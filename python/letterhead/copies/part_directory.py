@@ -100,6 +100,8 @@ def write_part(path: Path | ObjectPath, batches: Iterable[pa.RecordBatch]) -> St
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
     if batch.column("offset").null_count:
         raise ValueError("a record could not be read: its offset is unknown")
+    if batch.column("partition").null_count:
+        raise ValueError("the partition of a file is unknown: move it to a directory such as orders-0, and copy that")
     return batch
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
-from letterhead._names import check_name, join_names
+from letterhead._names import check_name, join_names, names_of
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import first_line, rows_by_partition, type_without_encodings
+from letterhead._table_batches import first_line, rows_by_partition, split_batches, type_without_encodings
 from letterhead.reader import Reader
-from letterhead.sources.base import Source, check_options
+from letterhead.sources.base import LogSource, Source, check_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,25 +179,36 @@ def diff(
     [(9999, None)]
     """
     from letterhead.kafka.settings import reader_values
-    from letterhead.sources.recognition import open_sources
+    from letterhead.sources.recognition import is_arrow_stream, open_sources
 
     if by is not None:
         check_name("by", by, get_args(Order))
     request = row_request(options, where=where, settings=reader_values(settings))
     opened = [source for name in (first, second) for source in open_sources([name])]
     check_options(opened, request)
+    if first is second and is_arrow_stream(first) and not hasattr(first, "__len__"):
+        raise ValueError("a stream is read once, and cannot be compared with itself")
+    names = names_of(columns)
+    requests = comparison_requests(opened, request, names)
+    readers = [source.reader(own) for source, own in zip(opened, requests, strict=True)]
+    _, schema, batches = compare(*readers, columns=names, order=by)
+    return Reader(schema, lambda: (part for batch in batches for part in split_batches(batch, request.limits)))
+
+
+def comparison_requests(
+    sources: Sequence[Source], request: RowRequest, names: Sequence[str] | None
+) -> list[RowRequest]:
+    """Return requests for the compared columns, and those by which records are matched; raise ValueError for other rows."""
     if request.follow:
         raise ValueError("a comparison ends: leave out follow=")
-    names = None if columns is None else [*columns]
-    readers = [source.reader(comparison_request(source, request, names)) for source in opened]
-    _, schema, batches = compare(*readers, columns=names, order=by)
-    return Reader(schema, lambda: batches)
+    if request.last is not None and len({isinstance(source, LogSource) for source in sources}) > 1:
+        raise ValueError(
+            "last= counts rows of each partition of a log, but of a whole table: compare both with where=, such as an offset"
+        )
+    return [request if names is None else _with_columns(source, request, names) for source in sources]
 
 
-def comparison_request(source: Source, request: RowRequest, names: Sequence[str] | None) -> RowRequest:
-    """Return a request for the compared columns, and those by which records are matched."""
-    if names is None:
-        return request
+def _with_columns(source: Source, request: RowRequest, names: Sequence[str]) -> RowRequest:
     own = {*source.columns(request)}
     meeting = [name for name in ("partition", "offset") if name in own and name not in names]
     return replace(request, columns=(*meeting, *names))

@@ -34,7 +34,6 @@ def open(
     end: OffsetSpec = "latest",
     errors: OnError = "raise",
     settings: SettingsLike | None = None,
-    store: str | None = None,
     **options: Unpack[ReadOptions],
 ) -> Reader:
     """Read a topic, log segments, a state store or a table, named by one argument.
@@ -68,9 +67,7 @@ def open(
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     settings : mapping of str to str, or path, optional
-        For Kafka: connection settings or a property file, as in :func:`letterhead.read.topic`.
-    store : str, optional
-        For a state directory: name of the store; required if there are several.
+        Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
     {read_options}
 
     Returns
@@ -117,7 +114,6 @@ def open(
         end=end,
         errors=errors,
         settings=reader_values(settings),
-        store=store,
     )
     check_options(opened, request)
     return opened[0].reader(request)

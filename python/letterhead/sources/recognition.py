@@ -98,10 +98,14 @@ def _directory(path: Path) -> Source:
         from letterhead.sources.stores import StateStores
 
         return StateStores(path)
-    if next(path.rglob("*.log"), None) is not None:
+    logs = [*path.rglob("*.log")]
+    # Programs write text with this ending, too; segments have the offset as their name, if they were not renamed.
+    if any(log.stem.isdecimal() for log in logs):
         return _segments([path])
     if tables_of(path):
         return TableFile(str(path))
+    if logs:
+        return _segments([path])
     raise FileNotFoundError(
         f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "
         "orders-0), no state store, and no Parquet files (.parquet)"
@@ -136,8 +140,11 @@ def is_log_file(path: Path) -> bool:
     """Return whether a file is a log segment, by its name or its first batch."""
     if path.suffix == ".log":
         return True
-    if not path.is_file():
-        return False
+    return path.is_file() and has_kafka_batch(path)
+
+
+def has_kafka_batch(path: Path) -> bool:
+    """Return whether a file begins with a batch of Kafka."""
     with path.open("rb") as file:
         head = file.read(17)
     # Offset and length, big-endian, and the magic byte of a Kafka batch.

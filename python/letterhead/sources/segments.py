@@ -64,6 +64,15 @@ class LogSegments(LogSource):
         """Return whether the request covers several partitions."""
         return len(self._chosen(request)) > 1
 
+    def check_one_topic(self, request: RowRequest) -> None:
+        """Raise ValueError unless the files are of one topic: offsets are counted by partition."""
+        topics = [
+            {name: value for name, value in segments[0].partition_values.items() if name != "partition"}
+            for segments in self._chosen(request)
+        ]
+        if any(topic != topics[0] for topic in topics):
+            raise ValueError(f"{self.name} has several topics: copy the directories of one topic at a time")
+
     def _chosen(self, request: RowRequest) -> list[Any]:
         if request.partitions is None:
             return self.partitions
@@ -125,6 +134,16 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
 
 class IggySegmentsSource(LogSegments, IggyLog):
     """Log files of an Iggy server."""
+
+    def __init__(self, paths: Paths) -> None:
+        from letterhead.iggy.segments import is_iggy_log
+        from letterhead.sources.recognition import has_kafka_batch
+
+        super().__init__(paths)
+        for segments in self.partitions[:1]:
+            path = segments[0].path
+            if has_kafka_batch(path) and not is_iggy_log(path):
+                raise ValueError(f"{path} is a log segment of Kafka: leave out format=")
 
     options = LOG_OPTIONS
     partition_columns = ("stream", "topic", "partition")

@@ -31,7 +31,6 @@ __all__ = ["state"]
 def state(
     directory: str | os.PathLike[str],
     *,
-    store: str | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     where: Where | None = None,
@@ -49,8 +48,6 @@ def state(
     directory : path
         A state, application, task or store directory. The type of its stores is determined at once; rows are read with
         the first batch.
-    store : str, optional
-        Read only the stores of this name, of all tasks.
     columns : sequence of str, optional
         Names of the columns, in order. By default all that the type of store has:
 
@@ -102,6 +99,6 @@ def state(
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
     source = StateStores(Path(directory), one_name=False)
-    request = row_request(options, columns=columns, headers=headers, where=where, errors=errors, store=store)
+    request = row_request(options, columns=columns, headers=headers, where=where, errors=errors)
     check_options([source], request)
     return source.reader(request)

@@ -14,7 +14,7 @@ from letterhead._names import join_names
 from letterhead._object_paths import public_name
 from letterhead._parquet_files import Table
 from letterhead._row_request import RowRequest
-from letterhead._table_batches import empty_batch, no_column
+from letterhead._table_batches import empty_batch, no_column, split_batches
 from letterhead.errors import DecodeError, copy_error
 from letterhead.fields import check_distinct, columns_of
 from letterhead.offsets.reading import last_rows
@@ -212,7 +212,8 @@ class TableView:
         if self._nested:
             batches = (append_nested_columns(batch, self._nested) for batch in batches)
         chosen = _up_to_error(self._chosen, _number_rows(batches) if is_numbered else batches)
-        yield from _up_to_error(self._view, chosen if last is None else last_rows(chosen, last))
+        for batch in _up_to_error(self._view, chosen if last is None else last_rows(chosen, last)):
+            yield from split_batches(batch, self._request.limits)
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that the condition selects or cannot decide."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._default_values import json_default
 from letterhead._header_text import columns_from_text
-from letterhead._names import check_name, names_of, unknown_name
-from letterhead._row_request import RowRequest
+from letterhead._names import check_name, unknown_name
+from letterhead._row_request import RowRequest, columns_asked
 from letterhead._shared_parameters import documented
 from letterhead._strict_json import parse_json
 from letterhead._times import check_unit
@@ -81,7 +81,7 @@ def options(
     {'columns': '["offset"]', 'headers': '{"tenant": {"type": "string"}}'}
     """
     written = {}
-    names = names_of(columns)
+    names = columns_asked(columns, headers)
     if names is not None:
         written["columns"] = json.dumps(names)
     check_case([*(names or ()), *columns_of(headers or {})])
@@ -137,7 +137,7 @@ def row_request(values: Mapping[str, Any]) -> RowRequest:
     fields = {"errors": "errors", "errorColumn": "error_column", "where": "where", "limits": "limits"}
     fields |= {"headers": "headers"}
     return RowRequest(
-        columns=names_of(values.get("columns")),
+        columns=columns_asked(values.get("columns"), values.get("headers")),
         **{field: values[option] for option, field in fields.items() if option in values},
     )
 
