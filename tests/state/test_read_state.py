@@ -378,7 +378,7 @@ def test_window_end_needs_window_size(tmp_path):
     assert table.to_pylist()[-1] == {"window_start": latest - 5, "window_end": latest}
     with pytest.raises(ValueError, match="unknown column 'window_end'"):
         lh.read.state(tmp_path, columns=["window_end"])
-    with pytest.raises(ValueError, match="store store is window, plain: the window size 0 is not positive"):
+    with pytest.raises(ValueError, match="window_size must be at least 1, not 0"):
         lh.read.state(tmp_path, window_size=0)
     with pytest.raises(ValueError, match="store latest is key-value, with headers: it has no windows"):
         lh.read.state(SAMPLES / "streams-state-0_0", store="latest", window_size=1)

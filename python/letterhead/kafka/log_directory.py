@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from letterhead._formatting import printable
 from letterhead.offsets.file_window import check_regular, open_regular
 
-__all__ = ["Paths", "LogSegment", "partitions"]
+__all__ = ["LogSegment", "Paths", "has_kafka_batch", "has_segment_name", "partitions"]
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -40,6 +40,20 @@ class LogSegment(NamedTuple):
     def size(self) -> int:
         """Current size of the file in bytes."""
         return self.path.stat().st_size
+
+
+def has_segment_name(path: Path) -> bool:
+    """Return whether a file is named as a segment, by its first offset."""
+    return _LOG.fullmatch(path.name) is not None
+
+
+def has_kafka_batch(path: Path) -> bool:
+    """Return whether a file begins with a batch of Kafka."""
+    with path.open("rb") as file:
+        head = file.read(17)
+    # Offset and length, big-endian, and the magic byte of a Kafka batch.
+    length = int.from_bytes(head[8:12], "big", signed=True)
+    return len(head) == 17 and head[16] <= 2 and head[:2] == b"\0\0" and 14 <= length <= path.stat().st_size
 
 
 def partitions(path: Paths) -> list[list[LogSegment]]:

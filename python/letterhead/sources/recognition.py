@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeGuard
 from letterhead._arrow_types import ArrowStream
 from letterhead._object_paths import is_object_url
 from letterhead._parquet_files import tables_of
+from letterhead.kafka.log_directory import has_kafka_batch, has_segment_name
 from letterhead.sources import iggy, kafka
 from letterhead.sources.base import Logins, Source
 from letterhead.sources.kafka import SCHEME
@@ -99,8 +100,8 @@ def _directory(path: Path) -> Source:
 
         return StateStores(path)
     logs = [*path.rglob("*.log")]
-    # Programs write text with this ending, too; segments have the offset as their name, if they were not renamed.
-    if any(log.stem.isdecimal() for log in logs):
+    # Other programs write text with this ending.
+    if any(has_segment_name(log) for log in logs):
         return _segments([path])
     if tables_of(path):
         return TableFile(str(path))
@@ -141,12 +142,3 @@ def is_log_file(path: Path) -> bool:
     if path.suffix == ".log":
         return True
     return path.is_file() and has_kafka_batch(path)
-
-
-def has_kafka_batch(path: Path) -> bool:
-    """Return whether a file begins with a batch of Kafka."""
-    with path.open("rb") as file:
-        head = file.read(17)
-    # Offset and length, big-endian, and the magic byte of a Kafka batch.
-    length = int.from_bytes(head[8:12], "big", signed=True)
-    return len(head) == 17 and head[16] <= 2 and head[:2] == b"\0\0" and 14 <= length <= path.stat().st_size

@@ -137,7 +137,7 @@ class IggySegmentsSource(LogSegments, IggyLog):
 
     def __init__(self, paths: Paths) -> None:
         from letterhead.iggy.segments import is_iggy_log
-        from letterhead.sources.recognition import has_kafka_batch
+        from letterhead.kafka.log_directory import has_kafka_batch
 
         super().__init__(paths)
         for segments in self.partitions[:1]:

@@ -115,8 +115,6 @@ class StoreColumns:
         missing = None
         if size is not None and type.key_format != "window":
             missing = "it has no windows"
-        elif size is not None and size <= 0:
-            missing = f"the window size {size} is not positive"
         elif self._headers is not None and type.value_format != "headers":
             missing = "it has no headers to make columns of"
         if missing is not None:
