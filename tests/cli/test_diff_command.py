@@ -193,3 +193,29 @@ def test_stores_are_chosen_for_a_comparison(samples: Path) -> None:
 def test_columns_of_a_comparison_are_a_list(columns: Any, samples: Path) -> None:
     with pytest.raises(TypeError, match="columns must be a list of column names"):
         lh.diff(samples / "orders-0", samples / "orders-0", columns=columns)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.float64(), pa.float32(), pa.struct([("a", pa.float64())]), pa.list_(pa.float32()), pa.large_list(pa.float64()),
+        pa.list_(pa.float64(), 1), pa.map_(pa.string(), pa.float64()), pa.list_(pa.struct([("a", pa.list_(pa.float64()))])),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_floats_are_compared_by_their_bits_at_any_depth(type: pa.DataType) -> None:
+    def table(number: float) -> pa.Table:
+        nested: Any = number
+        if pa.types.is_map(type):
+            nested = [("k", number)]
+        elif pa.types.is_struct(type):
+            nested = {"a": number}
+        elif pa.types.is_nested(type):
+            nested = [{"a": [number]}] if pa.types.is_struct(type.value_type) else [number]
+        return pa.table({"offset": [0, 1], "x": pa.array([nested, None], type)})
+
+    assert lh.diff(table(NAN), table(NAN)).read_all().num_rows == 0
+    assert lh.diff(table(0.0), table(-0.0)).read_all()["offset"].to_pylist() == [0]

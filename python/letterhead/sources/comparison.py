@@ -318,11 +318,27 @@ def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]
 
 
 def _bits(column: pa.Array) -> pa.Array:
-    """Return floats as their bits: a NaN equals itself, and 0.0 is not -0.0."""
+    """Return floats, also nested ones, as their bits: a NaN equals itself, and 0.0 is not -0.0."""
+    type = _bits_type(column.type)
+    return column if type == column.type else column.view(type)
+
+
+def _bits_type(type: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
-    integers = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
-    return column.view(integers[column.type]) if column.type in integers else column
+    types = pa.types
+    if types.is_floating(type):
+        return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type.bit_width]
+    if types.is_struct(type):
+        return pa.struct([field.with_type(_bits_type(field.type)) for field in type])
+    if types.is_map(type):
+        return pa.map_(_bits_type(type.key_type), type.item_field.with_type(_bits_type(type.item_type)))
+    if types.is_fixed_size_list(type):
+        return pa.list_(type.value_field.with_type(_bits_type(type.value_type)), type.list_size)
+    for is_type, make in ((types.is_list, pa.list_), (types.is_large_list, pa.large_list)):
+        if is_type(type):
+            return make(type.value_field.with_type(_bits_type(type.value_type)))
+    return type
 
 
 def _is_pairs(type: pa.DataType) -> bool:
