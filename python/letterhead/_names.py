@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["check_name", "first_repeated", "join_names", "names_of", "shorten", "unknown_argument", "unknown_name"]
+__all__ = [
+    "check_name",
+    "first_repeated",
+    "join_names",
+    "names_of",
+    "shorten",
+    "suggestion",
+    "unknown_argument",
+    "unknown_name",
+]
 
 MOST_LISTED = 50
 """Maximum number of names in an error; the rest are counted."""
@@ -40,16 +49,21 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def unknown_name(noun: str, wrong: object, names: Iterable[str], suggested: Iterable[str] = ()) -> ValueError:
     """Return the error for a misspelt name, with all ``names`` and the closest of them and of ``suggested``."""
-    import difflib  # only needed for errors, and this package should be fast to import
-
     names = list(names)
-    # Ignore case, so that a name in capitals gets a suggestion.
-    plain = {name.lower(): name for name in (*names, *suggested) if name != wrong}
-    is_name = isinstance(wrong, str) and len(wrong) <= MOST_COMPARED and len(plain) <= MOST_COMPARED
-    near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
-    hint = f": did you mean '{plain[near[0]]}'?" if near else ""
+    hint = suggestion(wrong, [*names, *suggested])
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
     return ValueError(f"unknown {noun} {shorten(wrong)}{hint} ({plural}: {join_names(names)})")
+
+
+def suggestion(wrong: object, names: Iterable[str]) -> str:
+    """Return the part of an error that suggests the closest name; empty if none is close."""
+    import difflib  # only needed for errors, and this package should be fast to import
+
+    # Ignore case, so that a name in capitals gets a suggestion.
+    plain = {name.lower(): name for name in names if name != wrong}
+    is_name = isinstance(wrong, str) and len(wrong) <= MOST_COMPARED and len(plain) <= MOST_COMPARED
+    near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []
+    return f": did you mean '{plain[near[0]]}'?" if near else ""
 
 
 def unknown_argument(name: str, options: Iterable[str], suggested: Iterable[str]) -> TypeError:

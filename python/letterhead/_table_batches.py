@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from letterhead._names import join_names
+from letterhead._names import join_names, suggestion
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits
 
@@ -53,7 +53,10 @@ def no_column(name: str, names: Iterable[str]) -> ValueError:
     """Return the error for a missing column of a table."""
     names = [*names]
     known = f"there are {join_names(names)}" if names else "the table is empty"
-    return ValueError(f"there is no column {name!r}: {known}")
+    hint = suggestion(name, names)
+    return ValueError(
+        f"there is no column {name!r}{hint} ({known})" if hint else f"there is no column {name!r}: {known}"
+    )
 
 
 def schema_without_encodings(schema: pa.Schema) -> pa.Schema:

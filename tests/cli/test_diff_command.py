@@ -173,6 +173,17 @@ def test_stream_is_not_compared_with_itself(samples: Path) -> None:
     assert lh.diff(samples / "orders-0", samples / "orders-0").read_all().num_rows == 0
 
 
+def test_standard_input_is_not_compared_with_itself(run: Run) -> None:
+    result = run("diff", "-", "-")
+    assert (result.code, "standard input is read once" in result.err) == (2, True)
+
+
+def test_error_names_the_offsets_that_do_not_ascend() -> None:
+    table = pa.table({"partition": [0] * 5, "offset": [3, 4, 9, 7, 12], "value": [b"x"] * 5})
+    with pytest.raises(ValueError, match="offsets of partition 0 do not ascend, from 9 to 7: sort the table"):
+        lh.diff(table, table).read_all()
+
+
 def test_last_rows_of_logs_and_tables_are_not_compared(run: Run, samples: Path) -> None:
     sources = samples / "orders-0", samples / "orders-0.parquet"
     with pytest.raises(ValueError, match="last= counts rows of each partition of a log, but of a whole table"):

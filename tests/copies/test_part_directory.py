@@ -232,6 +232,13 @@ def test_directories_of_several_topics_are_refused(samples: Path, tmp_path: Path
     assert lh.copy(tmp_path / "logs", tmp_path / "copy").rows == 0
 
 
+def test_directory_of_other_files_stays_as_it_is(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="is not empty, and no copy: it has 'notes.txt'; name a new directory"):
+        lh.copy(samples / "orders-0", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_file_without_a_partition_is_refused(samples: Path, tmp_path: Path) -> None:
     [log] = (samples / "orders-0").glob("*.log")
     shutil.copy(log, tmp_path / "backup.log")

@@ -250,6 +250,11 @@ def test_argument_of_other_functions_is_not_suggested_again(samples: Path) -> No
     assert "settings" not in str(raised.value)
 
 
+def test_misspelt_column_of_a_table_gets_a_suggestion(samples: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no column 'ofset': did you mean 'offset'\? \(there are "):
+        lh.open(samples / "orders-0.parquet", columns=["ofset"])
+
+
 def test_misspelt_option_is_error_with_nearest_name(samples: Path) -> None:
     for wrong, right in (("lst", "last"), ("header", "headers"), ("timeout", "timeout_ms")):
         options: Any = {wrong: None}

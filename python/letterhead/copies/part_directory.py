@@ -136,6 +136,8 @@ class PartDirectory(Closing):
         self.rows = 0
         self._writers: dict[int, _PartWriter] = {}
         self._encoder: Background[None] = Background()  # one row group at a time bounds the memory
+        if isinstance(path, Path) and path.is_dir():
+            self._refuse_other_files()  # before the lock is a file there
         self._files = files_of(path)
         try:
             self._describe(description, topic)
@@ -148,11 +150,7 @@ class PartDirectory(Closing):
         """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
         if not file.exists():
-            others = [name for name in self._names() if not name.startswith((".", "_"))]
-            if others:
-                raise ValueError(
-                    f"{self._path} is not empty, and no copy: it has {min(others)!r}; name a new directory"
-                )
+            self._refuse_other_files()
             content = json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n"
             self._files.write(DESCRIPTION, content.encode())
             return
@@ -166,6 +164,12 @@ class PartDirectory(Closing):
                     f"{self._path} is a copy with {name} {json.dumps(before.get(name))}, not {json.dumps(value)}: pass the same "
                     "options to continue it, or name a new directory"
                 )
+
+    def _refuse_other_files(self) -> None:
+        """Raise ValueError if the directory has files, but is no copy."""
+        others = [name for name in self._names() if not name.startswith((".", "_"))]
+        if others and not (self._path / DESCRIPTION).exists():
+            raise ValueError(f"{self._path} is not empty, and no copy: it has {min(others)!r}; name a new directory")
 
     def _names(self) -> list[str]:
         return [path.name for path in self._path.iterdir()]

@@ -109,9 +109,14 @@ class OffsetBounds(NamedTuple):
         spec = self.end if side else self.start
         if isinstance(spec, OffsetPoint):
             return spec
-        if partition is None or partition not in spec:
-            number = "a file without a partition" if partition is None else f"partition {partition}"
-            raise ValueError(f"{self.names[side]} has no entry for {number}: add one, or leave it out of partitions")
+        if partition is None:
+            raise ValueError(
+                f"{self.names[side]} names partitions, and a file has none: move it to a directory such as orders-0"
+            )
+        if partition not in spec:
+            raise ValueError(
+                f"{self.names[side]} has no entry for partition {partition}: add one, or leave it out of partitions"
+            )
         return spec[partition]
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
@@ -19,6 +20,7 @@ from letterhead._shared_parameters import documented
 from letterhead._table_batches import first_line, rows_by_partition, split_batches, type_without_encodings
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
+from letterhead.sources.table_files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,6 +203,8 @@ def comparison_requests(
     """Return requests for the compared columns, and those by which records are matched; raise ValueError for other rows."""
     if request.follow:
         raise ValueError("a comparison ends: leave out follow=")
+    if all(source.name == STANDARD_INPUT for source in sources):
+        raise ValueError("standard input is read once, and cannot be compared with itself")
     if request.last is not None and len({isinstance(source, LogSource) for source in sources}) > 1:
         raise ValueError(
             "last= counts rows of each partition of a log, but of a whole table: compare both with where=, such as an offset"
@@ -499,12 +503,14 @@ def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None
     of_partition = "" if partition is None else f" of partition {partition}"
     if keys.null_count:
         raise ValueError(f"an offset{of_partition} is null: compare by position")
-    steps = [keys[0].as_py() > before, *([pc.all(pc.less(keys[:-1], keys[1:])).as_py()] if len(keys) > 1 else [])]
-    if not all(steps):
-        raise ValueError(
-            f"offsets{of_partition} do not ascend, from {before} to {keys[-1].as_py()}: sort the table by partition and offset, or "
-            "compare by position"
-        )
+    if keys[0].as_py() > before and pc.all(pc.less(keys[:-1], keys[1:])).as_py() is not False:
+        return
+    offsets = [before, *keys.to_pylist()]
+    first, second = next(pair for pair in pairwise(offsets) if pair[0] >= pair[1])
+    raise ValueError(
+        f"offsets{of_partition} do not ascend, from {first} to {second}: sort the table by partition and offset, compare one "
+        "topic at a time, or compare by position"
+    )
 
 
 def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
