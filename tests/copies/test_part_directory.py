@@ -234,7 +234,7 @@ def test_directories_of_several_topics_are_refused(samples: Path, tmp_path: Path
 
 def test_directory_of_other_files_stays_as_it_is(samples: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="is not empty, and no copy: it has 'notes.txt'; name a new directory"):
+    with pytest.raises(ValueError, match=r"is not empty, and no copy: it has 'notes\.txt'; name a new directory"):
         lh.copy(samples / "orders-0", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
