@@ -184,6 +184,15 @@ def test_error_names_the_offsets_that_do_not_ascend() -> None:
         lh.diff(table, table).read_all()
 
 
+@pytest.mark.parametrize("name", ["offset", "partition"])
+@pytest.mark.parametrize("values", [["a", "b"], [0.5, 1.5], [[1], [2]]])
+def test_columns_by_which_rows_meet_are_whole_numbers(name: str, values: list[Any]) -> None:
+    table = pa.table({"partition": [0, 0], "offset": [0, 1], "value": [b"x", b"y"], name: values})
+    with pytest.raises(ValueError, match=rf"rows meet by the column '{name}', which is .*: cast it to whole numbers"):
+        lh.diff(table, table)
+    assert lh.diff(table, table.rename_columns({name: "other"})).read_all().num_rows == 0
+
+
 def test_last_rows_of_logs_and_tables_are_not_compared(run: Run, samples: Path) -> None:
     sources = samples / "orders-0", samples / "orders-0.parquet"
     with pytest.raises(ValueError, match="last= counts rows of each partition of a log, but of a whole table"):

@@ -108,6 +108,12 @@ def compare(
     if by_offset and "offset" not in common:
         raise ValueError("both sources need a column 'offset' to meet by it: compare by position")
     by_partition = "partition" in common
+    for name in [*(["partition"] if by_partition else []), *(["offset"] if by_offset else [])]:
+        for type in (first.schema.field(name).type, second.schema.field(name).type):
+            if not pa.types.is_integer(type):
+                raise ValueError(
+                    f"rows meet by the column {name!r}, which is {type}: cast it to whole numbers, or rename it"
+                )
     types = {
         name: _common_type(name, first.schema.field(name).type, second.schema.field(name).type) for name in compared
     }
