@@ -255,7 +255,6 @@ def test_file_without_a_partition_is_refused(samples: Path, tmp_path: Path) -> N
         ({"start": 100, "end": 200}, {}, "start"),
         ({}, {"start": 100}, "start"),
         ({"end": 100}, {"isolation_level": "read_committed"}, "isolation_level"),
-        ({"headers": {"tenant": "int32"}, "errors": "null"}, {"headers": {"tenant": "int32"}}, "errors"),
     ],
 )
 def test_other_options_do_not_continue_a_copy(
@@ -265,6 +264,14 @@ def test_other_options_do_not_continue_a_copy(
     with pytest.raises(ValueError, match=f"is a copy with {name} .*: pass the same options to continue it"):
         lh.copy(samples / "orders-0", tmp_path / "copy", **second)
     assert lh.copy(samples / "orders-0", tmp_path / "copy", **{**first, "end": "latest"}).rows >= 0
+
+
+def test_advice_for_an_error_continues_a_copy(samples: Path, tmp_path: Path) -> None:
+    headers = {"retry": "int32"}
+    lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=100)
+    for errors in ("column", "null", "raise"):
+        assert lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=200, errors=errors).rows in (0, 100)
+    assert lh.open(tmp_path / "copy").read_all().num_rows == 200
 
 
 def test_copy_continues_beyond_an_earlier_end(samples: Path, tmp_path: Path) -> None:

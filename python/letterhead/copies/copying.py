@@ -374,7 +374,6 @@ class Copying:
             **origin,
             "start": None if request.start == "earliest" else str(request.start),
             "isolation_level": "read_committed" if committed else None,
-            "errors": None if request.errors == "raise" else request.errors,
             "headers": None if not request.headers else str(request.headers),
             "where": None if request.where is None else str(request.where),
             "edit": None if self._edit is None else [*self._edit.text],
