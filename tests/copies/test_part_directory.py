@@ -270,7 +270,10 @@ def test_advice_for_an_error_continues_a_copy(samples: Path, tmp_path: Path) -> 
     headers = {"retry": "int32"}
     lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=100)
     for errors in ("column", "null", "raise"):
-        assert lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=200, errors=errors).rows in (0, 100)
+        assert lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=200, errors=errors).rows in (
+            0,
+            100,
+        )
     assert lh.open(tmp_path / "copy").read_all().num_rows == 200
 
 
