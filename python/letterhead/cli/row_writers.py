@@ -142,7 +142,7 @@ class JsonLines(SinkWriter):
 
 
 class Csv(SinkWriter):
-    """Writes RFC 4180, with names in the first line; lists are JSON, and null is empty without quotes."""
+    """Writes CSV by RFC 4180 with a header line; lists become JSON, and null an empty field without quotes."""
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         from pyarrow import csv

@@ -89,7 +89,7 @@ def refuse_bytes(code: str, message: str, format: str | None, byte: int | None =
 
 
 def need_unsigned(number: Any, bits: int, field: str) -> int:
-    """Return a number after a check that it is not negative and fits the field; 63 bits mean int64."""
+    """Return a number; raise if it is negative or has more bits than the field (63 for int64)."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{field} must be int, not {type(number).__name__}")
     if not 0 <= number < 1 << bits:

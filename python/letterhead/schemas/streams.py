@@ -179,7 +179,7 @@ class _ValueReader(Reader):
         self._rows_before, self._source_rows, self._kept = 0, source_rows, kept
 
     def note_part(self, rows: int) -> None:
-        """Note that all rows of a part of a batch were used, and another part follows."""
+        """Mark all rows of a part as used, before the next part of the batch."""
         self.note_used(rows)
         self._rows_before += rows
 

@@ -390,7 +390,7 @@ def _times_column(values: Sequence[str | None]) -> _Column | None:
 
 
 def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
-    """Return a column of headers: Iggy's if a header has a type, else Kafka's or those with KIP-82's integer keys."""
+    """Return a column of headers, in the format of Iggy if any has a type, or else of Kafka or KIP-82's integer keys."""
     import pyarrow as pa
 
     headers = [header for value in values for header in value or ()]
