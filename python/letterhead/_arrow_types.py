@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from letterhead import _native
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
-    "check_column", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
+    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
 ]  # fmt: skip
 
 
@@ -186,3 +187,22 @@ def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
 def is_list(type: pa.DataType) -> bool:
     """Return whether a type is a list of any layout."""
     return str(type).startswith(("list<", "large_list<"))
+
+
+def convert_children(type: pa.DataType, convert: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return a struct, list or map with converted types of its children, and other types unchanged."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_struct(type):
+        return pa.struct([field.with_type(convert(field.type)) for field in type])
+    if types.is_map(type):
+        items: Any = type.item_field.with_type(convert(type.item_type))
+        return pa.map_(convert(type.key_type), items, type.keys_sorted)
+    if types.is_fixed_size_list(type):
+        return pa.list_(type.value_field.with_type(convert(type.value_type)), type.list_size)
+    if types.is_list(type):
+        return pa.list_(type.value_field.with_type(convert(type.value_type)))
+    if types.is_large_list(type):
+        return pa.large_list(type.value_field.with_type(convert(type.value_type)))
+    return type

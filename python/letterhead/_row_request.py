@@ -105,16 +105,20 @@ _ARGUMENTS = ("columns", "headers", "where", "errors")
 """Arguments of most functions that read, in addition to :class:`~letterhead.ReadOptions`."""
 
 
+_SAME_NAMES = ReadOptions.__annotations__.keys() & {field.name for field in fields(RowRequest)} - {"partitions"}
+"""Options that a request has unchanged."""
+
+
 def _check_whole(name: str, number: int | None, least: int) -> None:
     if number is None:
         return
-    if not is_whole(number):
+    if not _is_whole(number):
         raise TypeError(f"{name} must be a whole number, not {type(number).__name__}")
     if number < least:
         raise ValueError(f"{name} must be at least {least}, not {number}")
 
 
-def is_whole(number: object) -> bool:
+def _is_whole(number: object) -> bool:
     """Return whether an argument is an int, and not a bool."""
     return isinstance(number, int) and not isinstance(number, bool)
 
@@ -133,33 +137,24 @@ def row_request(
     """Return the request of a call with these arguments."""
     for name in options.keys() - ReadOptions.__annotations__.keys():
         raise unknown_argument(name, ReadOptions.__annotations__, _ARGUMENTS)
+    same: Any = {name: value for name, value in options.items() if name in _SAME_NAMES}
     return RowRequest(
         columns=columns_asked(columns, headers),
         headers=headers,
         where=where,
         start=start,
         end=end,
-        last=options.get("last"),
-        follow=options.get("follow", False),
+        errors=errors,
+        settings=settings,
         partitions=_partition_numbers(options.get("partitions")),
         committed=is_committed(options.get("isolation_level")),
-        commit_group=options.get("commit_group"),
-        errors=errors,
-        error_column=options.get("error_column", "error"),
-        ignore_crc=options.get("ignore_crc", False),
-        limits=options.get("limits"),
-        timeout_ms=options.get("timeout_ms"),
-        fetch_bytes=options.get("fetch_bytes"),
-        batch_bytes=options.get("batch_bytes"),
-        token_provider=options.get("token_provider"),
-        mapping=options.get("mapping"),
-        settings=settings,
         stores=StoreOptions(
             options.get("store"),
             options.get("store_type"),
             options.get("values"),
             window_size=options.get("window_size"),
         ),
+        **same,
     )
 
 
@@ -175,7 +170,7 @@ def _partition_numbers(partitions: Iterable[int] | None) -> frozenset[int] | Non
     if partitions is None:
         return None
     numbers = [*partitions] if isinstance(partitions, Iterable) else [None]
-    if not all(map(is_whole, numbers)):
+    if not all(map(_is_whole, numbers)):
         raise TypeError("partitions must be a list of whole numbers, such as [0, 1]")
     if not numbers:
         raise ValueError("no partitions were asked for")

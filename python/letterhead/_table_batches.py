@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from letterhead._arrow_types import convert_children
 from letterhead._names import join_names, suggestion
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits
@@ -145,25 +146,12 @@ def type_without_encodings(type: pa.DataType) -> pa.DataType:
         return type_without_encodings(type.value_type)
     if types.is_run_end_encoded(type):
         return type_without_encodings(type.value_type)
-    if types.is_struct(type):
-        return pa.struct([_field_without_encodings(type.field(index)) for index in range(type.num_fields)])
-    if types.is_map(type):
-        return pa.map_(
-            type_without_encodings(type.key_type), _field_without_encodings(type.item_field), type.keys_sorted
-        )
-    if types.is_fixed_size_list(type):
-        return pa.list_(_field_without_encodings(type.value_field), type.list_size)
-    for is_type, make in (
-        (types.is_list, pa.list_), (types.is_large_list, pa.large_list), (types.is_list_view, pa.list_),
-        (types.is_large_list_view, pa.large_list),
-    ):  # fmt: skip
-        if is_type(type):
-            return make(_field_without_encodings(type.value_field))
+    for is_view, make in ((types.is_list_view, pa.list_), (types.is_large_list_view, pa.large_list)):
+        if is_view(type):
+            return make(type.value_field.with_type(type_without_encodings(type.value_type)))
+    if types.is_nested(type):
+        return convert_children(type, type_without_encodings)
     return pa.string() if types.is_string_view(type) else pa.binary() if types.is_binary_view(type) else type
-
-
-def _field_without_encodings(field: pa.Field) -> pa.Field:
-    return field.with_type(type_without_encodings(field.type))
 
 
 def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
@@ -188,7 +176,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
         if not children:
             return array
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
-    # Only elements of these rows: not those of null lists, or outside of a slice.
+    # Elements of null lists, and those outside the slice, are left out.
     if types.is_fixed_size_list(array.type):
         elements = array.values.slice(array.offset * type.list_size, len(array) * type.list_size)
         return pa.FixedSizeListArray.from_arrays(without_encodings(elements, type.value_type), type=type, mask=missing)

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from letterhead import _native
+from letterhead._arrow_types import convert_children
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,14 +130,10 @@ def _json_type(type: pa.DataType) -> pa.DataType:
     if types.is_map(type):
         key, item = _json_type(type.key_type), _json_type(type.item_type)
         return pa.list_(pa.struct([("key", key), ("value", item)]))
-    if types.is_struct(type):
-        return pa.struct(
-            [type.field(index).with_type(_json_type(type.field(index).type)) for index in range(type.num_fields)]
-        )
-    if types.is_large_list(type):
-        return pa.large_list(type.value_field.with_type(_json_type(type.value_type)))
-    if types.is_list(type) or types.is_fixed_size_list(type):
+    if types.is_fixed_size_list(type):
         return pa.list_(type.value_field.with_type(_json_type(type.value_type)))
+    if types.is_nested(type):
+        return convert_children(type, _json_type)
     if types.is_fixed_size_binary(type):
         return pa.binary()
     if types.is_float16(type):

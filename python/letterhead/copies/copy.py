@@ -12,8 +12,8 @@ from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
 from letterhead.copies.copying import Copied, Copying, TargetOptions
 from letterhead.sources.base import Source, check_options
-from letterhead.sources.iggy import SCHEMES
-from letterhead.sources.kafka import SCHEME
+from letterhead.sources.iggy import is_iggy_address
+from letterhead.sources.kafka import is_kafka_address
 from letterhead.sources.recognition import open_sources
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ def split_options(
     uses are removed from the request.
     """
     used = {"mapping"}
-    if target.lower().startswith((SCHEME, *SCHEMES)):
+    if is_iggy_address(target):
         used |= {"timeout_ms"}
-    if target.lower().startswith(SCHEME):
-        used |= {"settings"}
+    elif is_kafka_address(target):
+        used |= {"timeout_ms", "settings"}
     target_options = TargetOptions(
         request.mapping, request.settings if settings is None else settings, request.timeout_ms
     )

@@ -26,11 +26,11 @@ from letterhead.offsets.specs import OffsetBounds, check_follow
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source
 from letterhead.sources.comparison import Comparison, compare
-from letterhead.sources.iggy import FORM, SCHEMES
-from letterhead.sources.kafka import SCHEME, KafkaTopicSource
+from letterhead.sources.iggy import FORM, is_iggy_address
+from letterhead.sources.kafka import SCHEME, KafkaTopicSource, is_kafka_address
 from letterhead.sources.recognition import open_sources
 from letterhead.sources.segments import LogSegments
-from letterhead.sources.tables import ArrowTable, TableFile
+from letterhead.sources.tables import ArrowTable, TableFile, TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,11 +142,11 @@ class Copying:
             whole = source.record_columns
         else:
             whole = source.default_columns(replace(request, headers=None))
-        is_iggy = target.lower().startswith(SCHEMES)
+        is_iggy = is_iggy_address(target)
         target_options = target_options or TargetOptions()
         if target_options.mapping is not None and is_iggy == (request.mapping is not None):
             raise ValueError("mapping= is for copies between Kafka and Iggy")
-        if is_iggy or target.lower().startswith(SCHEME):
+        if is_iggy or is_kafka_address(target):
             if request.headers:
                 raise ValueError("headers= adds columns to a directory: a topic has none")
             self._target = _topic(target, target_options, logins or Logins(), has_messages="payload" in whole)
@@ -303,7 +303,7 @@ class Copying:
 
     def _reopened(self) -> Source:
         """Return the source for a second reader: an open table can be read only once."""
-        return self._source.reopened() if isinstance(self._source, TableFile | ArrowTable) else self._source
+        return self._source.reopened() if isinstance(self._source, TableSource) else self._source
 
     def _edited(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -421,7 +421,7 @@ class _Counted:
 
 def _topic(target: str, options: TargetOptions, logins: Logins, *, has_messages: bool) -> CopyTarget[Any]:
     mapping = options.mapping
-    if target.lower().startswith(SCHEMES):
+    if is_iggy_address(target):
         from letterhead.copies.iggy_target import LOSSLESS, IggyTarget
 
         if mapping is not None and has_messages:

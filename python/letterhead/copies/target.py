@@ -137,7 +137,7 @@ class AppendedChunk(NamedTuple):
     appended: Sequence[Appended]
 
 
-class Appender(Closing):
+class Appender(Closing, ABC):
     """Appends records to a topic. Any thread may call :meth:`append`, but only one at a time."""
 
     @abstractmethod

@@ -111,8 +111,6 @@ def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader
     bounds = OffsetBounds.parse(request.start, request.end)
     check_follow(bounds, follow=request.follow)
     fetch_bytes = FETCH_BYTES if request.fetch_bytes is None else request.fetch_bytes
-    if fetch_bytes < 1:
-        raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     rows: IggyRowReader | MappedRowReader
     if request.mapping is None:
         rows = IggyRowReader(request)

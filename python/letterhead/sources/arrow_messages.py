@@ -95,11 +95,7 @@ class CheckedMessages:
                 yield prefix
                 return
             metadata = self._take(length)
-            try:
-                body_length, buffers = _sizes(metadata)
-            except (struct.error, IndexError):
-                message = f"cannot read {self._label}: it is damaged: a message has invalid metadata"
-                raise DamagedTableError(message) from None
+            body_length, buffers = _checked_sizes(metadata, self._label)
             body = self._take(body_length)
             _check(body, buffers, self._label, self._limits)
             yield prefix + metadata
@@ -163,10 +159,7 @@ def _file_blocks(file: BinaryIO) -> tuple[list[_Block], list[_Block]]:
 def _check_block(file: BinaryIO, block: _Block, label: str, limits: Limits | None) -> None:
     file.seek(block.offset)
     metadata = file.read(block.metadata_length).removeprefix(_CONTINUATION)[4:]
-    try:
-        body_length, buffers = _sizes(metadata)
-    except (struct.error, IndexError):
-        raise DamagedTableError(f"cannot read {label}: it is damaged: a message has invalid metadata") from None
+    body_length, buffers = _checked_sizes(metadata, label)
     if buffers:
         _check(file.read(body_length), buffers, label, limits)
 
@@ -184,6 +177,13 @@ def _check(body: bytes, buffers: list[tuple[int, int]], label: str, limits: Limi
             f"cannot read {label}: a batch of {len(body):,} bytes decompresses to {total:,}, over the limit of "
             f"{most:,}: {how_to_raise('decompressed_bytes')}"
         )
+
+
+def _checked_sizes(metadata: bytes, label: str) -> tuple[int, list[tuple[int, int]]]:
+    try:
+        return _sizes(metadata)
+    except (struct.error, IndexError):
+        raise DamagedTableError(f"cannot read {label}: it is damaged: a message has invalid metadata") from None
 
 
 def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
-from letterhead._arrow_types import as_header_lists, has_headers, header_lists_type
+from letterhead._arrow_types import as_header_lists, convert_children, has_headers, header_lists_type
 from letterhead._names import check_name, join_names, names_of
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
@@ -329,26 +329,16 @@ def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]
 
 def _bits(column: pa.Array) -> pa.Array:
     """Return floats, also nested ones, as their bits: a NaN equals itself, and 0.0 is not -0.0."""
-    type = _bits_type(column.type)
-    return column if type == column.type else column.view(type)
+    bits = _bits_type(column.type)
+    return column if bits == column.type else column.view(bits)
 
 
 def _bits_type(type: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
-    types = pa.types
-    if types.is_floating(type):
+    if pa.types.is_floating(type):
         return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type.bit_width]
-    if types.is_struct(type):
-        return pa.struct([field.with_type(_bits_type(field.type)) for field in type])
-    if types.is_map(type):
-        return pa.map_(_bits_type(type.key_type), type.item_field.with_type(_bits_type(type.item_type)))
-    if types.is_fixed_size_list(type):
-        return pa.list_(type.value_field.with_type(_bits_type(type.value_type)), type.list_size)
-    for is_type, make in ((types.is_list, pa.list_), (types.is_large_list, pa.large_list)):
-        if is_type(type):
-            return make(type.value_field.with_type(_bits_type(type.value_type)))
-    return type
+    return convert_children(type, _bits_type)
 
 
 def _is_pairs(type: pa.DataType) -> bool:

@@ -17,6 +17,11 @@ SCHEMES = ("iggy://", "iggy+tcp://")
 FORM = "iggy://host:port/stream/topic"
 
 
+def is_iggy_address(text: str) -> bool:
+    """Return whether a text is an address of Iggy."""
+    return text.lower().startswith(SCHEMES)
+
+
 class IggyLog(LogSource):
     """Iggy messages, from a topic or from log files."""
 

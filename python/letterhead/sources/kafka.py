@@ -22,6 +22,11 @@ SCHEME = "kafka://"
 FORM = "kafka://host:port/topic"
 
 
+def is_kafka_address(text: str) -> bool:
+    """Return whether a text is an address of Kafka."""
+    return text.lower().startswith(SCHEME)
+
+
 class KafkaAddress(NamedTuple):
     """Brokers, topic and partition; without brokers, they come from the settings."""
 

@@ -31,7 +31,7 @@ SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
 """A source as callers pass it: its name, or an Arrow table or stream."""
 
 
-def open_sources(given: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
+def open_sources(arguments: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
     """Return the source that each argument names or is, in order.
 
     All log files form one source, so that the files of a partition stay together.
@@ -45,7 +45,7 @@ def open_sources(given: Sequence[SourceLike], logins: Logins | None = None) -> l
     """
     sources: list[Source] = []
     log_files: list[Path] = []
-    for argument in given:
+    for argument in arguments:
         if is_arrow_stream(argument):
             sources.append(ArrowTable(argument))
             continue
@@ -83,9 +83,9 @@ def _text(name: object) -> str:
 
 
 def _topic(name: str, logins: Logins) -> Source:
-    if name.lower().startswith(kafka.SCHEME):
+    if kafka.is_kafka_address(name):
         return kafka.kafka_source(name, logins)
-    if name.lower().startswith(iggy.SCHEMES):
+    if iggy.is_iggy_address(name):
         return iggy.IggyTopicSource(name, logins)
     scheme = name.partition("://")[0]
     raise ValueError(
@@ -99,13 +99,12 @@ def _directory(path: Path) -> Source:
         from letterhead.sources.stores import StateStores
 
         return StateStores(path)
-    logs = [*path.rglob("*.log")]
     # Other programs write text with this ending.
-    if any(has_segment_name(log) for log in logs):
+    if any(has_segment_name(log) for log in path.rglob("*.log")):
         return _segments([path])
     if tables_of(path):
         return TableFile(str(path))
-    if logs:
+    if any(path.rglob("*.log")):
         return _segments([path])
     raise FileNotFoundError(
         f"{path} has no log segments (00000000000000000000.log and the like), no partitions (directories such as "

@@ -45,6 +45,10 @@ class TableSource(Source):
     def open(self, limits: Limits | None) -> Table:
         """Return the table."""
 
+    @abstractmethod
+    def reopened(self) -> TableSource:
+        """Return the same table for a second reader; raise ValueError if it is read once."""
+
     def _opened(self, request: RowRequest) -> Table:
         if self._table is None:
             self._table = self.open(request.limits)

@@ -13,7 +13,7 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import group_options, limits, option
 from letterhead.cli.sources.opening import AskedLogins
 from letterhead.limits import Limits
-from letterhead.sources.kafka import SCHEME, KafkaAddress
+from letterhead.sources.kafka import KafkaAddress, is_kafka_address
 
 
 class ChangelogSource(NamedTuple):
@@ -87,7 +87,7 @@ def changelog(
     segment_interval: SegmentInterval = None,
 ) -> ChangelogSource:
     """Return the changelog."""
-    if is_address(changelog):
+    if is_kafka_address(changelog):
         topic, brokers = _parse_address(changelog, brokers)
         if not topic:
             raise Failure("the address does not name a topic: kafka://host:port/topic")
@@ -110,7 +110,7 @@ def changelogs(
     if changelog is None:
         _check_named(brokers)
         return None if brokers is None else ChangelogSource("", brokers)
-    if is_address(changelog):
+    if is_kafka_address(changelog):
         topic, brokers = _parse_address(changelog, brokers)
         if topic:
             raise Failure("--changelog: the stores name their topics: leave out the topic, as in kafka://host:port")
@@ -123,11 +123,6 @@ def changelogs(
 def _check_named(brokers: BrokerSettings | None) -> None:
     if brokers is not None and not brokers.keys() & {"bootstrap.servers", "metadata.broker.list"}:
         raise Failure("no brokers are named: pass --bootstrap-server, or set bootstrap.servers")
-
-
-def is_address(text: str) -> bool:
-    """Return whether text is a Kafka address, rather than a path or a name."""
-    return text.lower().startswith(SCHEME)
 
 
 def _parse_address(text: str, brokers: BrokerSettings | None) -> tuple[str, BrokerSettings]:

@@ -51,9 +51,9 @@ class NamedSource(ArrowSource):
         if path is None:
             raise ValueError('pass the source to load: .load("kafka://host:port/topic"), or a directory')
         source, own = _source_and_options(path)
-        given = {name.lower() for name in options}
+        names = {name.lower() for name in options}
         for name in own:
-            if name.lower() in given:
+            if name.lower() in names:
                 raise ValueError(
                     f"the path has the option {name}: leave out the option, or use format {source.format_name}"
                 )
@@ -82,9 +82,9 @@ class NamedSource(ArrowSource):
 
 def _source_and_options(path: str) -> tuple[type[ArrowSource], dict[str, Any]]:
     """Return the source for a path, and its options that the path has."""
-    if path.lower().startswith(kafka.SCHEME):
+    if kafka.is_kafka_address(path):
         return KafkaSource, _topic_options(kafka.KafkaAddress.parse(path))
-    if path.lower().startswith(iggy.SCHEMES):
+    if iggy.is_iggy_address(path):
         return IggySource, _iggy_options(path)
     [source] = open_sources([path])
     if isinstance(source, StateStores):
