@@ -21,8 +21,8 @@ KILLED = """
 import sys
 import letterhead as lh
 from letterhead._table_writers import JsonLinesWriter
-from letterhead.copies import row_groups
-row_groups._GROUP_BYTES = 1
+from letterhead import _row_groups
+_row_groups._GROUP_BYTES = 1
 write = JsonLinesWriter.write_table
 def told(self, table):
     write(self, table)

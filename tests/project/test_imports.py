@@ -39,7 +39,7 @@ LAYERS = (
         "_requested",
     ),
     ("limits", "types", "_ddl", "_background", "_table_writers"),
-    ("values", "_default_values", "_table_batches"),
+    ("values", "_default_values", "_row_groups", "_table_batches"),
     ("_header_edits", "_parquet_files"),
     ("headers",),
     ("fields", "message"),

@@ -170,7 +170,7 @@ class Parquet(SinkWriter):
     """Writes a Parquet file, in row groups while the next rows are read."""
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
-        from letterhead.copies.row_groups import RowGroups
+        from letterhead._row_groups import RowGroups
 
         super().__init__(sink)
         self._background: Background[None] = Background()

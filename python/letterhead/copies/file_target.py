@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from letterhead._background import Background
 from letterhead._durable_files import make_directory
 from letterhead._object_paths import ObjectPath
+from letterhead._row_groups import RowGroups
 from letterhead._table_writers import form_of_name
 from letterhead.copies.part_files import StagedFile
-from letterhead.copies.row_groups import RowGroups
 
 if TYPE_CHECKING:
     import pyarrow as pa

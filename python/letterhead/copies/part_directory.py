@@ -21,9 +21,9 @@ from letterhead._background import Background
 from letterhead._context_managers import Closing
 from letterhead._object_paths import ObjectPath
 from letterhead._parquet_files import THREADS, read_footer
+from letterhead._row_groups import RowGroups
 from letterhead._table_batches import rows_by_partition
 from letterhead.copies.part_files import UNFINISHED, Files, ObjectFiles, StagedFile, files_of
-from letterhead.copies.row_groups import RowGroups
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
