@@ -113,4 +113,4 @@ def test_transforms_can_be_pickled():
 def test_every_limit_is_source_option():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
     values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
-    assert sources.row_request(values).limits == limits
+    assert sources.request_from_options(values).limits == limits

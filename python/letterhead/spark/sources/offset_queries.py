@@ -14,7 +14,7 @@ from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPar
 from letterhead.offsets.ranges import divide_ranges, limit_ends, narrow_ranges, resolve_offsets
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
-from letterhead.spark.sources.options import json_of, row_request
+from letterhead.spark.sources.options import json_of, request_from_options
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -74,7 +74,7 @@ class OffsetQuery(ABC, Generic[LogT]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
-        self.request = row_request(values)
+        self.request = request_from_options(values)
         self.skips_lost = not values.get("failOnDataLoss", True)
         self.limit = values.get("maxOffsetsPerTrigger")
 

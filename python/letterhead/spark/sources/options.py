@@ -32,7 +32,7 @@ __all__ = [
     "options",
     "parse_options",
     "path",
-    "row_request",
+    "request_from_options",
     "text",
     "timestamp",
 ]
@@ -125,12 +125,12 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     return values
 
 
-def row_request(values: Mapping[str, Any]) -> RowRequest:
+def request_from_options(values: Mapping[str, Any]) -> RowRequest:
     """Return the request for the values of options that all sources share.
 
     Examples
     --------
-    >>> request = row_request({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
+    >>> request = request_from_options({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
     >>> request.columns, request.errors, request.error_column
     (('key',), 'column', 'problem')
     """

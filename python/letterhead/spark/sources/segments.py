@@ -20,7 +20,7 @@ from letterhead.offsets.specs import OffsetBounds
 from letterhead.sources.segments import IggySegmentsSource, KafkaSegmentsSource, LogSegments
 from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import BatchOnly
-from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, row_request, text
+from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, request_from_options, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         self._bounds = OffsetBounds.parse(
             values.get("start", "earliest"), values.get("end", "latest"), ("option start", "option end")
         )
-        self._request = replace(row_request(values), committed=is_committed(values.get("isolationLevel")))
+        self._request = replace(request_from_options(values), committed=is_committed(values.get("isolationLevel")))
         self.schema = self._log(self._request).schema
 
     def push(self, filters: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from letterhead._row_request import RowRequest
 from letterhead._warnings import warn
 from letterhead.spark.schemas import check_schema
 from letterhead.spark.sources.base import BatchOnly
-from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, row_request, text
+from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, request_from_options, text
 from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class StateSource(BatchOnly):
         if "path" not in values:
             raise ValueError('pass the state directory: .option("path", directory), or .load(directory)')
         stores = open_stores(Path(values["path"]), values.get("store"), values.get("storeType"), values.get("values"))
-        return StateReader(stores, row_request(values), values.get("windowSize"))
+        return StateReader(stores, request_from_options(values), values.get("windowSize"))
 
 
 @dataclass
