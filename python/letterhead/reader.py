@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from copy import copy
+from typing import TYPE_CHECKING, Protocol, Self
 
 from letterhead._context_managers import Closing
 from letterhead._invariants import require
@@ -118,6 +119,12 @@ class Reader(Closing):
             if close is not None:
                 close()
             self._open = None  # releases the files that it refers to
+
+    def _converted(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Self:
+        """Return a stream of the rows that these are converted to, with the progress and the reports of this reader."""
+        reader = copy(self)
+        Reader.__init__(reader, schema, batches, self._progress)
+        return reader
 
     def _check_readable(self, accepted: str | None = None) -> None:
         reason = self._unreadable  # read once, because another thread may change it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka import Producer
 import letterhead as lh
 from letterhead.kafka.internal_topics import internal_topic
 from tests.helpers.command import Result, rows_of
+from tests.helpers.log_bytes import batch, record, write_segments
 from tests.kafka.broker import Broker
 from tests.kafka.test_group_command import commit, reading
 from tests.kafka.topics import Record
@@ -104,6 +106,28 @@ def test_invalid_options_for_internal_topic_are_named(
     commit(broker, "watcher", topic, {0: 5})
     result = run("read", f"kafka://{broker}/__consumer_offsets", *options)
     assert (result.code, message in result.err) == (2, True), result.err
+
+
+def test_segments_are_decoded_by_every_function(tmp_path: Path) -> None:
+    key = b"\0\1" + b"\0\1g" + b"\0\1t" + b"\0\0\0\3"
+    value = b"\0\3" + (7).to_bytes(8, "big") + b"\xff" * 4 + b"\0\1m" + (5).to_bytes(8, "big")
+    committed = batch(record(key=key, value=value), base_offset=0)
+    directory = write_segments(
+        tmp_path / "__consumer_offsets-0", [committed + batch(record(), base_offset=1)[:20]], [0]
+    )
+    where = "\"group\" = 'g' and committed_offset > 5"
+    for read in (lh.open, lh.read.segments):
+        with pytest.warns(lh.errors.TruncatedTailWarning):
+            assert read(directory, columns=["value"]).read_all()["value"].to_pylist() == [value]
+        with pytest.warns(lh.errors.TruncatedTailWarning), read(directory, where=where) as reader:
+            [row] = reader.read_all().to_pylist()
+        assert (row["group"], row["committed_topic"], row["committed_partition"]) == ("g", "t", 3)
+        assert len(reader.truncated) == 1
+    # Records of other topics are not taken for those of the first one.
+    write_segments(tmp_path / "orders-0", [batch(record(key=b"k", value=b"v"), base_offset=0)], [0])
+    for read in (lh.open, lh.read.segments):
+        with pytest.warns(lh.errors.TruncatedTailWarning), read(tmp_path) as reader:
+            assert reader.read_all()["value"].to_pylist() == [value, b"v"]
 
 
 def test_unreadable_records_keep_their_bytes() -> None:

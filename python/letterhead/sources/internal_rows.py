@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["PLACE", "internal_reader"]
 
+ReaderT = TypeVar("ReaderT", bound=Reader)
+
 PLACE = ("topic", "partition", "offset", "timestamp")
 """Columns before those of a decoded record."""
 
 
-def internal_reader(topic: InternalTopic, request: RowRequest, open_records: Callable[[RowRequest], Reader]) -> Reader:
+def internal_reader(
+    topic: InternalTopic, request: RowRequest, open_records: Callable[[RowRequest], ReaderT]
+) -> ReaderT:
     """Return a stream of decoded records; ``open_records`` reads them undecoded."""
     if request.commit_group is not None:
         raise ValueError("commit_group= is not for internal topics")
@@ -69,4 +73,4 @@ def internal_reader(topic: InternalTopic, request: RowRequest, open_records: Cal
 
     empty = records.schema.empty_table().to_batches()
     schema = decoded(empty[0] if empty else pa.RecordBatch.from_pylist([], records.schema)).schema
-    return Reader(schema, batches, records._progress)
+    return records._converted(schema, batches)

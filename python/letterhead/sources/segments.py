@@ -109,7 +109,8 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
         """Decoder of records, for an internal topic of Kafka."""
-        return internal_topic_of(self.partitions[0][0].topic) if self.partitions else None
+        # A directory of several topics has other records, too.
+        return internal_topic_of(self.topic_name)
 
     @property
     def topic_name(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._shared_parameters import documented
@@ -60,7 +60,9 @@ def segments(
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
         ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the
-        directory's name, and are null if the name has another form.
+        directory's name, and are null if the name has another form. Records of ``__consumer_offsets`` and
+        ``__transaction_state`` are decoded: the columns are ``topic``, ``partition``, ``offset``, ``timestamp``, and those
+        of such a record, such as ``group`` and ``committed_offset``; name ``key`` and ``value`` to get the stored bytes.
     {headers_as_columns}
     where : Condition or str, optional
         Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
@@ -104,4 +106,5 @@ def segments(
     source = IggySegmentsSource(path) if format == "iggy-batch" else KafkaSegmentsSource(path)
     request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
     check_options([source], request)
-    return source.open_records(request)
+    reader: Any = source.reader(request)
+    return reader  # type: ignore[no-any-return]
