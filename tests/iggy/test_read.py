@@ -140,6 +140,8 @@ def test_missing_stream_topic_or_partition_is_named(server: Server, create: Call
         read(server, "nothing")
     with pytest.raises(ValueError, match="has no partition 7: it has 1, counted from 0"):
         read(server, topic, partitions=[7])
+    with pytest.raises(ValueError, match=r"start names partition 7, and topic .* has only partition 0"):
+        read(server, topic, start={0: 0, 7: 3})
 
 
 def test_wrong_credentials_are_rejected_at_once(server: Server, create: Callable[..., str]) -> None:

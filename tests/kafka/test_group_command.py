@@ -154,6 +154,7 @@ def test_new_group_copies_offsets_of_another(run: Run, broker: str, topic: str) 
         (["reset", "new", "--to", "group:no-such-group", "--topic", "grouped"], 3, "no committed offset of grouped"),
         (["reset", "new", "--to", "latest", "--topic", "no-such-topic"], 3, "there is no topic 'no-such-topic'"),
         (["reset", "new", "--to", "latest", "--topic", "grouped:9"], 2, "has no partition 9"),
+        (["reset", "new", "--to", "0=1,9=1", "--topic", "grouped"], 2, "--to names partition 9, and the reset has "),
         (["reset", "new", "--shift-by", "1", "--topic", "grouped"], 2, "no committed offset of grouped-0 to shift"),
         (["reset", "new"], 2, "give one of --to POINT and --shift-by N"),
         (["reset", "new", "--to", "1", "--shift-by", "1"], 2, "give one of --to POINT and --shift-by N"),

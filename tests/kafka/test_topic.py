@@ -330,6 +330,8 @@ def test_missing_topic_or_partition_lists_existing_ones(broker, written):
         reading(f"{written}headless", partitions=[3])
     with pytest.raises(ValueError, match="start has no entry for partition 1"):
         reading(f"{written}codecs", start={0: 0})
+    with pytest.raises(ValueError, match=f"end names partition 7, and topic '{written}headless' has only partition 0"):
+        reading(f"{written}headless", end={0: 1, 7: 3})
     with pytest.raises(ValueError, match=f"{written}headless-0: end is offset 5000, but the partition ends at 107"):
         reading(f"{written}headless", end={0: 5000})
     with pytest.raises(OffsetsGone, match=f"^{written}headless-0: offset 3 cannot be read: .* the first one is 50$"):

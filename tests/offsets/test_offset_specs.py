@@ -136,6 +136,28 @@ def test_partitions_are_chosen_by_number() -> None:
         choose_partitions([A, B], "orders", [0, 2])
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "existing", "message"),
+    [
+        ({0: 1, 2: 5}, "latest", [0, 1], "start names partition 2, and topic 'orders' has partitions 0 to 1"),
+        ("earliest", {7: 5, 3: 5}, [3], "end names partition 7, and topic 'orders' has only partition 3"),
+        ({4: 5}, "latest", [1, 5, 3], "start names partition 4, and topic 'orders' has partitions 1, 3, 5"),
+        ({0: 5}, "latest", range(1, 13), "start names partition 0, .* has partitions 1, 2, .*, 9, 10 and 2 more"),
+    ],
+)
+def test_partition_of_mapping_must_exist(start: Any, end: Any, existing: Iterable[int], message: str) -> None:
+    available = [TopicPartition("orders", number) for number in existing]
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        choose_partitions(available, "orders", None, OffsetBounds.parse(start, end))
+
+
+@pytest.mark.parametrize("key", ["0", None, True, 1.0])
+def test_mapping_has_numbers_of_partitions(key: Any) -> None:
+    message = r"^end must map numbers of partitions to points, such as \{0: 100\}, not "
+    with pytest.raises(TypeError, match=message):
+        OffsetBounds.parse("earliest", {key: 5})
+
+
 def offsets(log: Log, *requested: OffsetRange, skip_lost: bool = False) -> list[int]:
     batches = read_ranges(log, requested, skip_lost=skip_lost)
     return [offset for batch in batches for offset in batch.column("offset").to_pylist()]

@@ -98,6 +98,42 @@ def test_option_of_another_source_is_rejected(name: str, options: dict[str, obje
         lh.open(SAMPLES / name, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": {0: 9990, 7: 3}}, r"^start names partition 7, and \S+orders-0 has only partition 0$"),
+        ({"end": {7: 3}}, r"^end names partition 7, and \S+orders-0 has only partition 0$"),
+        ({"start": {0: 9990, 7: 3}, "partitions": [0]}, "^start names partition 7, "),
+        ({"partitions": [0, 7]}, r"^\S+orders-0 has no partition 7: it has only partition 0$"),
+    ],
+)
+def test_partition_that_segments_lack_is_an_error(options: Any, message: str, tmp_path: Path) -> None:
+    calls: list[Callable[..., Any]] = [
+        lh.open,
+        lh.read.segments,
+        lambda source, **options: lh.copy(source, tmp_path / "copy", **options),
+    ]
+    if not options.keys() & {"start", "end"}:
+        calls.append(lambda source, **options: lh.diff(source, source, **options))
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call(ORDERS, **options)
+
+
+def test_partition_that_segments_lack_is_an_error_of_commands(run: Callable[..., Any], tmp_path: Path) -> None:
+    for command in (["read", ORDERS], ["copy", ORDERS, tmp_path / "copy"], ["diff", ORDERS, ORDERS]):
+        result = run(*command, "--end", "0=5,7=3")
+        assert (result.code, "--end names partition 7, and " in result.err) == (2, True), result.err
+
+
+def test_file_without_partition_names_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes((ORDERS / "00000000000000000000.log").read_bytes())
+    with pytest.raises(ValueError, match="has no partition 7: leave out partitions="):
+        lh.open(path, partitions=[7])
+    assert lh.open(path).read_all().num_rows == 10_000
+
+
 def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         lh.open(tmp_path / "missing")

@@ -122,7 +122,7 @@ def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader
     def batches() -> Iterator[pa.RecordBatch]:
         client = IggyClient(server, request.timeout_ms)
         with IggyPartitions(client, rows, fetch_bytes) as log:
-            chosen = choose_partitions(log.client.partitions(topic), topic, request.partitions)
+            chosen = choose_partitions(log.client.partitions(topic), topic, request.partitions, bounds)
             ranges = resolve_ranges(log, chosen, bounds)
             progress.note_deleted(ranges, bounds)
             yield from read_partitions(

@@ -219,6 +219,7 @@ def _resolve_offsets(
         points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)
     else:
         bounds = OffsetBounds.parse(spec, "latest", ("to=", "end="))
+        bounds.check_partitions((partition.partition for partition in partitions), "the reset")
         points = {partition: bounds.of_partition(partition.partition)[0] for partition in partitions}
     times = {partition: max(point.value, 0) for partition, point in points.items() if point.kind == "time"}
     since = client.offsets(times, "read_uncommitted") if times else {}

@@ -155,7 +155,7 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
 
     def batches() -> Iterator[pa.RecordBatch]:
         with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
-            chosen = choose_partitions(log.client.partitions([topic]), topic, request.partitions)
+            chosen = choose_partitions(log.client.partitions([topic]), topic, request.partitions, bounds)
             resolved = bounds
             if start_group is not None:
                 group = GroupOffsets(log.client, start_group)
@@ -186,7 +186,9 @@ def topic_ranges(topic: str, connection: Settings, request: RowRequest) -> list[
     """Return the offset ranges of a request, in reading order."""
     bounds = OffsetBounds.parse(request.start, request.end)
     with KafkaPartitions(KafkaClient(connection), _row_reader(request), _isolation(connection, request)) as log:
-        return resolve_ranges(log, choose_partitions(log.client.partitions([topic]), topic, request.partitions), bounds)
+        return resolve_ranges(
+            log, choose_partitions(log.client.partitions([topic]), topic, request.partitions, bounds), bounds
+        )
 
 
 def _isolation(connection: Settings, request: RowRequest) -> Isolation:

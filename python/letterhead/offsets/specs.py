@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -10,7 +10,7 @@ from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_com
 
 __all__ = [
     "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetRangeError", "OffsetSpec", "PointSpec", "check_follow", "check_group",
-    "group_of",
+    "describe_partitions", "group_of",
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
@@ -82,6 +82,16 @@ class OffsetBounds(NamedTuple):
         """Return the points of a partition; raise ValueError if a mapping lacks it."""
         return self._point(0, partition), self._point(1, partition)
 
+    def check_partitions(self, available: Iterable[int | None], name: str) -> None:
+        """Raise ValueError if a mapping names a partition that ``name``, such as a topic, does not have."""
+        existing = {number for number in available if number is not None}
+        for side, spec in zip(self.names, (self.start, self.end), strict=True):
+            missing = set() if isinstance(spec, OffsetPoint) else {*spec} - existing
+            if missing and existing:
+                raise ValueError(
+                    f"{side} names partition {min(missing)}, and {name} has {describe_partitions(existing)}"
+                )
+
     def deleted_before(self, partition: int | None, first: int) -> str | None:
         """Return a remark if reading begins at a partition's first offset because the requested ones were deleted."""
         start = self._point(0, partition)
@@ -120,6 +130,22 @@ class OffsetBounds(NamedTuple):
         return spec[partition]
 
 
+_MAX_LISTED = 10
+"""Partitions that an error lists by number."""
+
+
+def describe_partitions(numbers: Iterable[int]) -> str:
+    """Return a list of partitions for errors, or their count if they are numbered from 0."""
+    ordered = sorted({*numbers})
+    if len(ordered) == 1:
+        return f"only partition {ordered[0]}"
+    if ordered == [*range(len(ordered))]:
+        return f"partitions 0 to {ordered[-1]}"
+    listed = ", ".join(map(str, ordered[:_MAX_LISTED]))
+    more = f" and {len(ordered) - _MAX_LISTED} more" if len(ordered) > _MAX_LISTED else ""
+    return f"partitions {listed}{more}"
+
+
 _GROUP = "group:"
 
 
@@ -149,6 +175,9 @@ def check_follow(bounds: OffsetBounds, *, follow: bool) -> None:
 def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPoint]:
     if not isinstance(spec, Mapping):
         return _parse_point(name, spec)
+    for partition in spec:
+        if not isinstance(partition, int) or isinstance(partition, bool):
+            raise TypeError(f"{name} must map numbers of partitions to points, such as {{0: 100}}, not {partition!r}")
     points = {partition: _parse_point(name, point) for partition, point in spec.items()}
     return {partition: point._replace(exact=point.kind == "offset") for partition, point in points.items()}
 

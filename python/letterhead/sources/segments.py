@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import count_noun
 from letterhead._row_request import LOG_OPTIONS, RowRequest
-from letterhead.offsets.specs import OffsetBounds
+from letterhead.offsets.specs import OffsetBounds, describe_partitions
 from letterhead.sources.base import Findings, LogSource
 from letterhead.sources.iggy import IggyLog
 from letterhead.sources.kafka import KafkaLog, internal_topic_of
@@ -51,6 +51,7 @@ class LogSegments(LogSource):
 
         partitions = self._chosen(request)
         bounds = OffsetBounds.parse(request.start, request.end)
+        bounds.check_partitions((segments[0].partition for segments in self.partitions), self.name)
         reader = SegmentsReader(self.log(request), partitions, bounds, last=request.last)
         self._opened = self._progress = reader
         self._is_view_of_batches = request.view == "batches"
@@ -79,7 +80,9 @@ class LogSegments(LogSource):
         chosen = [segments for segments in self.partitions if segments[0].partition in request.partitions]
         missing = request.partitions - {segments[0].partition for segments in chosen}
         if missing:
-            raise ValueError(f"{self.name} has no partition {min(missing)}")
+            existing = [segments[0].partition for segments in self.partitions if segments[0].partition is not None]
+            known = f"it has {describe_partitions(existing)}" if existing else "leave out partitions="
+            raise ValueError(f"{self.name} has no partition {min(missing)}: {known}")
         return chosen
 
     def findings(self) -> Findings:
