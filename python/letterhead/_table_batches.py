@@ -177,6 +177,10 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
             return array
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
     # Elements of null lists, and those outside the slice, are left out.
+    if types.is_fixed_size_list(array.type) and type.list_size == 0:
+        # pyarrow divides by the size.
+        validity = None if missing is None else array.is_valid().buffers()[1]
+        return pa.Array.from_buffers(type, len(array), [validity], children=[pa.nulls(0, type.value_type)])
     if types.is_fixed_size_list(array.type):
         elements = array.values.slice(array.offset * type.list_size, len(array) * type.list_size)
         return pa.FixedSizeListArray.from_arrays(without_encodings(elements, type.value_type), type=type, mask=missing)

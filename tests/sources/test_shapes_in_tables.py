@@ -70,6 +70,15 @@ def test_single_nested_headers_field_is_column_if_named(tmp_path: Path) -> None:
         lh.open(other, headers={"tenant": "string"})
 
 
+@pytest.mark.parametrize("element", [pa.dictionary(pa.int32(), pa.string()), pa.string_view()])
+def test_lists_of_size_zero_are_read(element: pa.DataType) -> None:
+    type = pa.list_(element, 0)
+    validity = pa.py_buffer(b"\x05")
+    lists = pa.Array.from_buffers(type, 3, [validity], children=[pa.nulls(0, element)])
+    for column in (lists, lists.slice(1), pa.nulls(2, type)):
+        assert lh.open(pa.table({"a": column})).read_all()["a"].to_pylist() == column.to_pylist()
+
+
 LINES = {
     "objects": [{"headers": {"tenant": "acme", "b": None}}, {"headers": {}}, {"headers": None}, {}],
     "other names": [{"headers": [{"k": "tenant", "v": "acme"}, {"k": "b", "v": None}]}, {"headers": []}, {}, {}],
