@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
-    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow",
+    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow", "typed_headers",
 ]  # fmt: skip
 
 
@@ -182,6 +182,39 @@ def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
         return False
     names = {field.name for field in lists.value_type}
     return "key" in names and names <= {"key_type", "key", "type", "value"}
+
+
+def typed_headers(type: pa.DataType) -> pa.DataType:
+    """Return the type of a header column whose keys or values were inferred as null, because no row has any.
+
+    Other types are returned unchanged.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    header: pa.DataType = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    if types.is_null(type):
+        return pa.list_(header)
+    if types.is_map(type) and (types.is_null(type.key_type) or types.is_null(type.item_type)):
+        key, item = (
+            default if types.is_null(inferred) else inferred
+            for inferred, default in ((type.key_type, pa.string()), (type.item_type, pa.binary()))
+        )
+        return pa.map_(key, item, type.keys_sorted)
+    if types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
+        element = type.value_type
+        if types.is_null(element):
+            return convert_children(type, lambda _: header)
+        if types.is_struct(element) and {field.name for field in element} in map(set, HEADER_FIELDS):
+            keys = {key for key, _ in HEADER_FIELDS}
+            fields = [
+                field.with_type(pa.string() if field.name in keys else pa.binary())
+                if types.is_null(field.type)
+                else field
+                for field in element
+            ]
+            return convert_children(type, lambda _: pa.struct(fields))
+    return type
 
 
 def is_list(type: pa.DataType) -> bool:

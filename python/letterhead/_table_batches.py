@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from letterhead._arrow_types import convert_children
+from letterhead._arrow_types import convert_children, typed_headers
 from letterhead._names import join_names, suggestion
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits
@@ -61,10 +61,14 @@ def no_column(name: str, names: Iterable[str]) -> ValueError:
 
 
 def schema_without_encodings(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of the batches of :func:`check_batches`: without dictionaries and runs."""
+    """Return the schema of the batches of :func:`check_batches`: without dictionaries and runs, and with types of headers."""
     import pyarrow as pa
 
-    return pa.schema([field.with_type(type_without_encodings(field.type)) for field in schema], schema.metadata)
+    def decoded_type(field: pa.Field) -> pa.DataType:
+        type = type_without_encodings(field.type)
+        return typed_headers(type) if field.name == "headers" else type
+
+    return pa.schema([field.with_type(decoded_type(field)) for field in schema], schema.metadata)
 
 
 def check_batches(
@@ -162,6 +166,8 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
     if array.type == type:
         return array
     types = pa.types
+    if types.is_null(array.type):
+        return pa.nulls(len(array), type)
     if types.is_run_end_encoded(array.type):
         return without_encodings(pc.run_end_decode(array), type)
     if types.is_dictionary(array.type):

@@ -70,6 +70,50 @@ def test_single_nested_headers_field_is_column_if_named(tmp_path: Path) -> None:
         lh.open(other, headers={"tenant": "string"})
 
 
+NULL = pa.null()
+UNTYPED = {
+    "null": NULL,
+    "list of nulls": pa.list_(NULL),
+    "large list of nulls": pa.large_list(NULL),
+    "list view of nulls": pa.list_view(NULL),
+    "empty list of fixed size": pa.list_(NULL, 0),
+    "null keys and values": pa.list_(pa.struct([("key", NULL), ("value", NULL)])),
+    "null values": pa.list_(pa.struct([("name", pa.string()), ("value", NULL)])),
+    "map of nulls": pa.map_(pa.binary(), NULL),
+}
+"""Types that libraries infer for the headers of messages that have none."""
+
+
+@pytest.mark.parametrize("shape", UNTYPED)
+def test_types_inferred_from_messages_without_headers_are_read(
+    shape: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    headers = pa.array([None, None] if shape == "null" else [[], None], UNTYPED[shape])
+    table = pa.table({"offset": [5, 6], "headers": headers})
+    path = tmp_path / "rows.arrow"
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    expected = {"offset": [5, 6], "tenant": [None, None]}
+    for source in (table, path):
+        assert lh.open(source, headers={"tenant": "string"}).read_all().to_pydict() == expected
+        assert lh.open(source, where="tenant = 'acme'").read_all().num_rows == 0
+        assert lh.open(source).read_all()["headers"].to_pylist() == headers.to_pylist()
+        assert (
+            lh.diff(source, pa.table({"offset": [5, 6], "headers": pa.array([[], []], PAIRS)})).read_all().num_rows == 0
+        )
+    result = run("read", path, "--edit", "set tenant=acme", "--json")
+    assert result.code == 0, result.err
+    assert [json.loads(line)["headers"] for line in result.lines] == [[{"key": "tenant", "value": "acme"}]] * 2
+
+
+def test_files_without_headers_are_read_beside_others(tmp_path: Path) -> None:
+    written(tmp_path / "a.parquet", offset=[0], headers=pa.nulls(1))
+    written(tmp_path / "b.parquet", offset=[1], headers=pa.array([[]], pa.list_(NULL)))
+    written(tmp_path / "c.parquet", offset=[2], headers=pa.array([[{"key": "tenant", "value": b"acme"}]], PAIRS))
+    rows = lh.open(tmp_path, headers={"tenant": "string"}).read_all()
+    assert rows["tenant"].to_pylist() == [None, None, "acme"]
+
+
 @pytest.mark.parametrize("element", [pa.dictionary(pa.int32(), pa.string()), pa.string_view()])
 def test_lists_of_size_zero_are_read(element: pa.DataType) -> None:
     type = pa.list_(element, 0)

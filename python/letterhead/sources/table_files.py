@@ -111,6 +111,7 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
         return Table(schema, lambda columns, last: check_batches(stream, label, ARROW_ROWS, last, limits))
     if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
         schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
+        schema = schema_without_encodings(schema)
         return Table(schema, lambda columns, last: check_batches(batches, label, limits=limits))
     raise ValueError(
         f"{label} is not a supported source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
