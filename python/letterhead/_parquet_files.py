@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from letterhead._formatting import count_noun
+from letterhead._invariants import require
 from letterhead._object_paths import ObjectPath
-from letterhead._table_batches import BATCH_ROWS, check_batches, damage, first_line, schema_without_encodings
+from letterhead._table_batches import (
+    BATCH_ROWS,
+    check_batches,
+    common_type,
+    damage,
+    first_line,
+    schema_without_encodings,
+)
 from letterhead.errors import DamagedTableError
 
 if TYPE_CHECKING:
@@ -131,7 +139,6 @@ def _list_committed_names(log: _Path) -> set[str]:
 def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | None = None) -> Table:
     """Open a Parquet file, or a directory of Parquet files, whose partition directories (``key=value``) become columns."""
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
     files = tables_of(path) if path.is_dir() else [path]
     if not files:
@@ -144,34 +151,84 @@ def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | No
 
     with ThreadPoolExecutor(THREADS) as threads:
         footers = [*threads.map(footer, files)]
-    by_path = {_path_in_store(file): file for file in files}
-    partitions = ds.dataset(
-        [*by_path],
-        filesystem=path.filesystem if isinstance(path, ObjectPath) else None,
-        format="parquet",
-        partitioning="hive",
-        partition_base_dir=_path_in_store(path),
-    )
-    try:
-        in_files = pa.unify_schemas([schema for schema, _ in footers], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"the Parquet files of {path} have columns of different types: {first_line(error)}") from error
-    in_paths = [field for field in partitions.schema if field.name not in in_files.names]
-    schema = pa.schema([*in_files, *in_paths])
+    keys = [_partition_keys(path, file) for file in files]
+    columns = _merged_columns([(file, schema) for file, (schema, _) in zip(files, footers, strict=True)])
+    in_paths = [
+        pa.field(name, _partition_type([own.get(name) for own in keys]))
+        for name in dict.fromkeys(name for own in keys for name in own)
+        if name not in columns
+    ]
+    schema = pa.schema([*(column.field for column in columns.values()), *in_paths])
 
-    def read(columns: Sequence[str], last: int | None) -> Iterator[pa.RecordBatch]:
-        fields = [field for field in schema if field.name in columns]
-        for fragment in partitions.get_fragments():
-            keys = ds.get_partition_keys(fragment.partition_expression)
-            named = by_path[fragment.path]
-            with named.open("rb") as file, damage(str(named)):
-                parquet = open_parquet(file, is_remote=isinstance(named, ObjectPath))
-                own = [name for name in parquet.schema_arrow.names if name in columns]
-                for batch in parquet_rows(parquet, own, str(named), last, batch_rows, limits):
-                    arrays = [_column(batch, field, keys.get(field.name)) for field in fields]
+    def read(names: Sequence[str], last: int | None) -> Iterator[pa.RecordBatch]:
+        fields = [field for field in schema if field.name in names]
+        for file, own_keys in zip(files, keys, strict=True):
+            with file.open("rb") as opened, damage(str(file)):
+                parquet = open_parquet(opened, is_remote=isinstance(file, ObjectPath))
+                own = [name for name in parquet.schema_arrow.names if name in names]
+                for batch in parquet_rows(parquet, own, str(file), last, batch_rows, limits):
+                    arrays = [_column(batch, field, columns.get(field.name), file, own_keys) for field in fields]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     return Table(schema, read, sum(rows for _, rows in footers))
+
+
+class _Merged(NamedTuple):
+    """Column of several files, and the file that has its type."""
+
+    field: pa.Field
+    file: _Path
+
+
+def _merged_columns(schemas: Sequence[tuple[_Path, pa.Schema]]) -> dict[str, _Merged]:
+    """Return the columns of files, each of a type that all of its values have; raise ValueError if there is none."""
+    merged: dict[str, _Merged] = {}
+    for file, schema in schemas:
+        for field in schema:
+            known = merged.get(field.name)
+            if known is None:
+                merged[field.name] = _Merged(field, file)
+                continue
+            type = common_type(known.field.type, field.type)
+            if type is None:
+                raise ValueError(
+                    f"the Parquet files have columns of different types: {field.name!r} is {known.field.type} in {known.file}, "
+                    f"and {field.type} in {file}: {_ONE_TYPE}"
+                )
+            if type != known.field.type:
+                merged[field.name] = _Merged(known.field.with_type(type), file)
+    # Other files may have nulls.
+    return {name: column._replace(field=column.field.with_nullable(True)) for name, column in merged.items()}
+
+
+_ONE_TYPE = "read each file alone, or write the column with one type"
+
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""Name of the directory for nulls."""
+
+
+def _partition_keys(directory: _Path, file: _Path) -> dict[str, str | None]:
+    """Return the keys and values in the names of a file's directories."""
+    parts = _path_in_store(file)[len(_path_in_store(directory)) :].replace(os.sep, "/").split("/")[:-1]
+    keys: dict[str, str | None] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if equals:
+            keys.setdefault(unquote(name), None if value == DEFAULT_PARTITION else unquote(value))
+    return keys
+
+
+_WHOLE = re.compile(r"-?[0-9]+")
+
+
+def _partition_type(values: Sequence[str | None]) -> pa.DataType:
+    """Return int32 if all values are such numbers, and else text."""
+    import pyarrow as pa
+
+    texts = [value for value in values if value is not None]
+    are_numbers = bool(texts) and all(_WHOLE.fullmatch(text) and -(1 << 31) <= int(text) < 1 << 31 for text in texts)
+    return pa.int32() if are_numbers else pa.string()
 
 
 def _path_in_store(path: _Path) -> str:
@@ -245,10 +302,51 @@ def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:
     return groups[first:]
 
 
-def _column(batch: pa.RecordBatch, field: pa.Field, value: Any) -> pa.Array:
+def _column(
+    batch: pa.RecordBatch, field: pa.Field, merged: _Merged | None, file: _Path, keys: Mapping[str, str | None]
+) -> pa.Array:
     """Return a column of a file, or a column of the value in its partition path."""
     import pyarrow as pa
 
-    if field.name in batch.schema.names:
-        return batch.column(field.name).cast(field.type)
-    return pa.repeat(pa.scalar(value, field.type), len(batch))
+    name, type = field.name, field.type
+    if name not in batch.schema.names:
+        return pa.repeat(_partition_value(field, file, keys.get(name)), len(batch))
+    column = batch.column(name)
+    try:
+        column = column.cast(type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        other = require(merged, "the column of a file").file
+        raise ValueError(
+            f"column {name!r} is {column.type} in {file}, and would be {type} with {other}, which cannot hold all of its "
+            f"values: {_ONE_TYPE}"
+        ) from None
+    if name in keys and not _are_equal(column, _partition_value(field, file, keys[name])):
+        raise _contradiction(field, file, "and the file has other values in it")
+    return column
+
+
+def _partition_value(field: pa.Field, file: _Path, text: str | None) -> pa.Scalar[Any]:
+    """Return the value in a partition path."""
+    import pyarrow as pa
+
+    try:
+        # pyarrow reads no whole numbers of other types than text.
+        return pa.scalar(text).cast(field.type) if text is not None else pa.scalar(None, field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise _contradiction(field, file, f"and files have {field.type} in it") from None
+
+
+def _are_equal(column: pa.Array, value: pa.Scalar[Any]) -> bool:
+    """Return whether all rows have a value, or null."""
+    import pyarrow.compute as pc
+
+    if not value.is_valid:
+        return bool(column.null_count == len(column))
+    return not column.null_count and pc.all(pc.equal(column, value)).as_py() is not False
+
+
+def _contradiction(field: pa.Field, file: _Path, why: str) -> ValueError:
+    return ValueError(
+        f"{file}: its directories name the column {field.name!r}, {why}: read the file alone to get its column, or move it to "
+        "the directory of its values"
+    )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "BATCH_ROWS", "split_batches", "check_batches", "damage", "empty_batch", "no_column", "rows_by_partition",
+    "BATCH_ROWS", "split_batches", "check_batches", "common_type", "damage", "empty_batch", "no_column", "rows_by_partition",
     "schema_without_encodings", "type_without_encodings", "without_encodings",
 ]  # fmt: skip
 
@@ -156,6 +156,34 @@ def type_without_encodings(type: pa.DataType) -> pa.DataType:
     if types.is_nested(type):
         return convert_children(type, type_without_encodings)
     return pa.string() if types.is_string_view(type) else pa.binary() if types.is_binary_view(type) else type
+
+
+def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type for the values of two columns; None if there is none, or decimals would be rounded to floats."""
+    import pyarrow as pa
+
+    if first.equals(second):
+        return first
+    try:
+        merged = pa.unify_schemas([pa.schema([("", first)]), pa.schema([("", second)])], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+    type: pa.DataType = merged.field(0).type
+    return None if _rounds_decimals(first, type) or _rounds_decimals(second, type) else type
+
+
+def _rounds_decimals(type: pa.DataType, target: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_struct(type):
+        return any(_rounds_decimals(field.type, target.field(field.name).type) for field in type)
+    if pa.types.is_map(type):
+        return _rounds_decimals(type.key_type, target.key_type) or _rounds_decimals(type.item_type, target.item_type)
+    if pa.types.is_nested(type):
+        return any(
+            _rounds_decimals(type.field(index).type, target.field(index).type) for index in range(type.num_fields)
+        )
+    return bool(pa.types.is_decimal(type) and pa.types.is_floating(target))
 
 
 def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,6 +81,73 @@ def test_columns_missing_from_some_files_are_null(run: Run, tmp_path: Path) -> N
     pq.write_table(pa.table({"n": [["list"]]}), tmp_path / "c.parquet")
     result = run("read", tmp_path, "--json")
     assert (result.code, "columns of different types" in result.err) == (2, True)
+    found = (
+        f"'n' is int64 in {tmp_path / 'b.parquet'}, and list<element: string> in {tmp_path / 'c.parquet'}: read each"
+    )
+    assert found in result.err
+    assert rows_of(run("read", tmp_path / "c.parquet", "--json")) == [{"n": ["list"]}]
+
+
+INEXACT = {
+    "whole numbers and floats": (pa.array([(1 << 53) + 1]), pa.array([1.5]), "would be double with"),
+    "times": (
+        pa.array([1 << 60], pa.timestamp("us")),
+        pa.array([1], pa.timestamp("ns")),
+        "would be timestamp[ns] with",
+    ),
+    "decimals and floats": (pa.array([Decimal("0.1")]), pa.array([0.5]), "and double in"),
+}
+
+
+@pytest.mark.parametrize("case", INEXACT)
+def test_values_of_files_are_exact_or_an_error(case: str, tmp_path: Path) -> None:
+    first, second, message = INEXACT[case]
+    for name, column in (("a", first), ("b", second)):
+        pq.write_table(pa.table({"n": column}), tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=re.escape(message)) as raised:
+        lh.open(tmp_path).read_all()
+    assert not isinstance(raised.value, lh.errors.DamagedTableError | pa.ArrowInvalid)
+    assert all(str(tmp_path / name) in str(raised.value) for name in ("a.parquet", "b.parquet"))
+    if "decimals" in case:
+        with pytest.raises(
+            ValueError, match=r"column 'n' is decimal128.* in the first source and double in the second"
+        ):
+            lh.diff(pa.table({"n": first}), pa.table({"n": second}))
+
+
+@pytest.mark.parametrize("type", [pa.int32(), pa.int64(), pa.int16(), pa.string()])
+def test_column_may_repeat_its_partition_path(type: pa.DataType, tmp_path: Path) -> None:
+    path = tmp_path / "partition=03" / "x.parquet"
+    path.parent.mkdir()
+    value = "03" if type == pa.string() else 3
+    pq.write_table(pa.table({"offset": [5, 6], "partition": pa.array([value] * 2, type)}), path)
+    # A file without the column has the value of its path.
+    (tmp_path / "partition=04").mkdir()
+    pq.write_table(pa.table({"offset": [7]}), tmp_path / "partition=04" / "x.parquet")
+    rows = lh.open(tmp_path).read_all()
+    assert rows["partition"].to_pylist() == [value, value, "04" if type == pa.string() else 4]
+    assert rows.schema.field("partition").type == type
+
+
+@pytest.mark.parametrize("column", [[3, 0], [3, None], ["a", "b"], [b"3", b"\xff"], [[3], [3]]])
+def test_column_that_contradicts_its_partition_path_is_an_error(column: list[Any], run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "orders" / "partition=3" / "x.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"offset": [5, 6], "partition": column}), path)
+    message = re.escape(f"{path}: its directories name the column 'partition', and ")
+    with pytest.raises(ValueError, match=message):
+        lh.open(tmp_path / "orders").read_all()
+    result = run("read", tmp_path / "orders", "--json")
+    assert (result.code, "read the file alone to get its column" in result.err) == (2, True)
+    assert lh.open(path).read_all()["partition"].to_pylist() == column
+    assert lh.open(tmp_path / "orders", columns=["offset"]).read_all()["offset"].to_pylist() == [5, 6]
+
+
+def test_partition_path_of_nulls_is_a_column_of_text(tmp_path: Path) -> None:
+    path = tmp_path / "tenant=__HIVE_DEFAULT_PARTITION__" / "x.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"offset": [5]}), path)
+    assert lh.open(tmp_path).read_all().to_pydict() == {"offset": [5], "tenant": [None]}
 
 
 def test_only_files_committed_by_streaming_query_are_read(run: Run, directory: Path) -> None:

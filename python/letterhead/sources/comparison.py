@@ -17,7 +17,7 @@ from letterhead._arrow_types import as_header_lists, convert_children, has_heade
 from letterhead._names import check_name, join_names, names_of
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import first_line, rows_by_partition, split_batches, type_without_encodings
+from letterhead._table_batches import common_type, first_line, rows_by_partition, split_batches, type_without_encodings
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
 from letterhead.sources.table_files import STANDARD_INPUT
@@ -372,15 +372,12 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
     if pa.types.is_timestamp(first) and pa.types.is_timestamp(second):
         # Spark writes UTC times to Parquet without a zone.
         return pa.timestamp(max(first.unit, second.unit, key=_UNITS.index), first.tz or second.tz)
-    try:
-        merged = pa.unify_schemas(
-            [pa.schema([(name, first)]), pa.schema([(name, second)])], promote_options="permissive"
-        )
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    type = common_type(first, second)
+    if type is None:
         raise ValueError(
             f"column {name!r} is {first} in the first source and {second} in the second: leave it out by columns="
-        ) from None
-    return merged.field(0).type
+        )
+    return type
 
 
 class _Side:
