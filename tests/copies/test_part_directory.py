@@ -266,6 +266,19 @@ def test_other_options_do_not_continue_a_copy(
     assert lh.copy(samples / "orders-0", tmp_path / "copy", **{**first, "end": "latest"}).rows >= 0
 
 
+def test_copy_that_failed_without_records_may_have_other_options(samples: Path, tmp_path: Path) -> None:
+    for options, error in (
+        ({"start": {0: 9000, 7: 1}}, ValueError),
+        ({"headers": {"tenant": "int64"}}, lh.errors.DecodeError),
+        ({"where": "retry::int64 > 1"}, lh.errors.DecodeError),
+    ):
+        with pytest.raises(error):
+            lh.copy(samples / "orders-0", tmp_path / "copy", **options)
+    assert lh.copy(samples / "orders-0", tmp_path / "copy", start={0: 9000}).rows == 1000
+    with pytest.raises(ValueError, match="is a copy with start "):
+        lh.copy(samples / "orders-0", tmp_path / "copy", start={0: 8000})
+
+
 def test_advice_for_an_error_continues_a_copy(samples: Path, tmp_path: Path) -> None:
     headers = {"retry": "int32"}
     lh.copy(samples / "orders-0", tmp_path / "copy", headers=headers, end=100)

@@ -149,8 +149,11 @@ class PartDirectory(Closing):
     def _describe(self, description: Mapping[str, Any], topic: Callable[[], Mapping[str, Any]]) -> None:
         """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
-        if not file.exists():
-            self._refuse_other_files()
+        exists = file.exists()
+        # A copy that failed before its first records, such as one with a misspelt option, commits to nothing.
+        if not (exists and any(map(_PART.fullmatch, self._names()))):
+            if not exists:
+                self._refuse_other_files()
             content = json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n"
             self._files.write(DESCRIPTION, content.encode())
             return
