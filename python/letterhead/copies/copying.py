@@ -22,7 +22,7 @@ from letterhead.copies.topic_target import TopicTarget, after_last
 from letterhead.errors import TopicNotFoundError
 from letterhead.offsets.partition_log import OffsetRange
 from letterhead.offsets.ranges import divide_ranges
-from letterhead.offsets.specs import OffsetBounds, check_follow
+from letterhead.offsets.specs import OffsetBounds, check_follow, group_of
 from letterhead.reader import Reader
 from letterhead.sources.base import Logins, LogSource, Source
 from letterhead.sources.comparison import Comparison, compare
@@ -31,6 +31,7 @@ from letterhead.sources.kafka import SCHEME, KafkaTopicSource, is_kafka_address
 from letterhead.sources.recognition import open_sources
 from letterhead.sources.segments import LogSegments
 from letterhead.sources.tables import ArrowTable, TableFile, TableSource
+from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -372,12 +373,22 @@ class Copying:
             committed = (request.settings or {}).get("isolation.level") == "read_committed"
         return {
             **origin,
-            "start": None if request.start == "earliest" else str(request.start),
+            "start": None if request.start == "earliest" else _start_text(request.start),
             "isolation_level": "read_committed" if committed else None,
             "headers": None if not request.headers else str(request.headers),
-            "where": None if request.where is None else str(request.where),
+            "where": None if request.where is None else str(as_condition(request.where)),
             "edit": None if self._edit is None else [*self._edit.text],
         }
+
+
+def _start_text(start: OffsetSpec) -> str:
+    """Describe a start in one form, in which callers and the command can write it."""
+    if group_of("start", start) is not None:
+        return str(start)
+    points = OffsetBounds.parse(start, "latest").start
+    if not isinstance(points, Mapping):
+        return str(points)
+    return ",".join(f"{partition}={points[partition]}" for partition in sorted(points))
 
 
 def _check_map(offset_map: OffsetMap, last: Mapping[int, Mapping[str, Any]], name: str) -> None:

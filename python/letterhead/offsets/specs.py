@@ -39,6 +39,11 @@ class OffsetPoint(NamedTuple):
     value: int = 0  # offset, offsets before the latest, or milliseconds since 1970
     exact: bool = False  # whether the partition must have the offset
 
+    def __str__(self) -> str:
+        if self.kind == "latest" and self.value:
+            return f"-{self.value}"
+        return f"@{self.value}" if self.kind == "time" else str(self.value) if self.kind == "offset" else self.kind
+
     def resolve(self, *, first: Callable[[], int], end: Callable[[], int], since: Callable[[int], int | None]) -> int:
         """Return the offset of the point.
 
