@@ -151,7 +151,7 @@ class PartDirectory(Closing):
         file = self._path / DESCRIPTION
         exists = file.exists()
         # A copy that failed before its first records, such as one with a misspelt option, commits to nothing.
-        if not (exists and any(map(_PART.fullmatch, self._names()))):
+        if not (exists and any(_PART.fullmatch(name) and name != _NO_RECORDS.name for name in self._names())):
             if not exists:
                 self._refuse_other_files()
             content = json.dumps({"version": 1, **description, "topic": topic()}, indent=2) + "\n"
