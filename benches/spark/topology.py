@@ -136,7 +136,7 @@ def counted(side: str, records: Any) -> Any:
         return records.select("key").groupBy("key").transformWithState(bare_counter(), schema, "append", "none")
     from letterhead import spark as lhs
 
-    return records.transform(lhs.run_topology(topology(side.rpartition(" ")[2]), application_id="bench"))
+    return lhs.run_topology(records, topology(side.rpartition(" ")[2]), application_id="bench")
 
 
 def bare_counter() -> Any:

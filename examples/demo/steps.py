@@ -38,8 +38,9 @@ class Steps:
         size = f.coalesce(f.size("headers"), f.lit(0))
         records, headers = self.topic.agg(f.count("*"), f.sum(size)).collect()[0]
         with self.report.timed("topic: list of headers to typed columns", headers):
-            select = lhs.select_headers("headers", COLUMNS, keep=["offset", "key", "timestamp"], errors="column")
-            typed = self.write(self.topic.transform(select), "topic-typed")
+            kept = ["offset", "key", "timestamp"]
+            typed = lhs.select_headers(self.topic, "headers", COLUMNS, keep=kept, errors="column")
+            typed = self.write(typed, "topic-typed")
         sample = typed.where("size(route) = 1").limit(1).union(typed.where("size(route) > 1").limit(2))
         sample = sample.union(typed.where("tenant rlike '[^ -~]'").limit(1)).union(
             typed.where("tenant is null").limit(1)
@@ -64,8 +65,8 @@ class Steps:
         headers = pc.sum(pc.list_value_length(whole)).as_py()
         store = self.spark.read.parquet(str(self.report.out / "store-damaged.parquet"))
         with self.report.timed("store: bytes to typed columns and quarantine", headers):
-            select = lhs.select_headers("value", COLUMNS, format=FORMAT, keep=["key", "value"], errors="column")
-            typed = store.transform(select).persist()  # decoded once for both tables
+            typed = lhs.select_headers(store, "value", COLUMNS, FORMAT, keep=["key", "value"], errors="column")
+            typed.persist()  # decoded once for both tables
             good = self.write(typed.where("error is null").drop("value", "error"), "store-typed")
             aside = self.write(typed.where("error is not null").select("key", "value", "error"), "quarantine")
             typed.unpersist()
@@ -103,10 +104,10 @@ class Steps:
         headers = self.report.figures["topic"]["headers"]
         with self.report.timed("topic: headers, timestamp and value to bytes", headers):
             # A null payload has no message to keep headers in: that loss is reported.
-            encode = lhs.encode_headers("headers", FORMAT, into="value", keep=["offset"], on_loss="report")
-            stored = self.write(records.transform(encode), "topic-values")
+            stored = lhs.encode_headers(records, "headers", FORMAT, into="value", keep=["offset"], on_loss="report")
+            stored = self.write(stored, "topic-values")
         with self.report.timed("bytes to headers, timestamp and value", headers):
-            back = self.write(stored.transform(lhs.decode_headers("value", FORMAT, keep=["offset"])), "topic-back")
+            back = self.write(lhs.decode_headers(stored, "value", FORMAT, keep=["offset"]), "topic-back")
         tombstone, none = f.col("before.payload").isNull(), f.col("before.headers").isNull()
         empty = f.array().cast(records.schema["headers"].dataType)
         same = (

@@ -76,7 +76,7 @@ def check_column(column: object) -> None:
         # Exporting a DataFrame yields all its columns, and exporting a streaming one fails an assertion in Spark.
         raise TypeError(
             f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
-            "df.transform(lhs.select_headers(...)), or pass df.toArrow()['headers']"
+            "lhs.select_headers(df, ...), or pass df.toArrow()['headers']"
         )
     if not (hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")):
         raise no_column_error(column)

@@ -80,7 +80,7 @@ class Limits(_Fields):
         each row keeps its first 64 (or fewer, if the limit is lower), and the limit counts the others. Values below 2
         count as 2.
     arrow_batch_bytes : int, optional
-        Bytes of an Arrow batch that a reader returns, or Spark gets from a data source or a transform, unless one row has more.
+        Bytes of an Arrow batch that a reader returns, or Spark gets from a data source or a function of ``letterhead.spark``, unless one row has more.
 
     Examples
     --------

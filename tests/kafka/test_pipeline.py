@@ -101,10 +101,8 @@ def test_truncated_values_are_set_aside_and_stream_continues(broker, page, spark
     produce(broker, page.source, records)
     names = page.define(spark)
     names["edited"] = lambda rows: rows
-    names["typed"] = lambda rows: rows.transform(
-        lhs.select_headers(
-            "value", names["COLUMNS"], format="streams-timestamped", keep=names["RECORD"], errors="column"
-        )
+    names["typed"] = lambda rows: lhs.select_headers(
+        rows, "value", names["COLUMNS"], format="streams-timestamped", keep=names["RECORD"], errors="column"
     )
     queries = names["stream"](str(tmp_path), SMALL)
     try:

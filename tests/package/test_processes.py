@@ -552,28 +552,6 @@ def test_copies_are_independent() -> None:
 # --- what Spark ships ------------------------------------------------------------------------------------------------
 
 
-def transforms() -> dict[str, Any]:
-    from letterhead import spark as lhs
-
-    return {
-        "decode": lhs.decode_headers("value", FORMAT, keep=["key"], errors="column"),
-        "select": lhs.select_headers("value", COLUMNS, format=FORMAT, keep=[]),
-        "encode": lhs.encode_headers("headers", "iggy", types={"retry": "int32"}, on_loss="report"),
-        "convert": lhs.convert_headers("value", FORMAT, target="streams", on_loss="drop"),
-        "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),
-    }
-
-
-@pytest.mark.parametrize("name", ["decode", "select", "encode", "convert", "messages"])
-def test_transform_ships_like_spark_ships_it(name: str) -> None:
-    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    transform = transforms()[name]
-    arrived = cloudpickle.loads(cloudpickle.dumps(transform))
-    assert arrived == transform == copy.deepcopy(transform)
-    assert arrived is not transform
-    assert vars(arrived) == vars(transform)
-
-
 def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], str]:
     runner = pickle.loads(shipped)
     return list(runner(iter([batch]))), type(runner.operation).__name__

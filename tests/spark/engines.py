@@ -71,8 +71,9 @@ class Spark:
 
         if operation in ("encode", "convert"):
             options["into"] = "data"
-        result = getattr(lhs, f"{operation}_headers")("value", *more, format=format, keep=["number"], **options)
-        rows = column.transform(result).orderBy("number").drop("number").collect()
+        function = getattr(lhs, f"{operation}_headers")
+        result = function(column, "value", *more, format=format, keep=["number"], **options)
+        rows = result.orderBy("number").drop("number").collect()
         return [row.asDict(recursive=True) for row in rows]
 
 

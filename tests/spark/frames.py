@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -54,10 +55,11 @@ class Recorder:
     sparkSession = None
 
     def __init__(self, schema: Any) -> None:
-        self.schema = schema
+        self.schema, self.selected = schema, list[str]()
 
     def select(self, *columns: Any) -> Recorder:
-        """Select nothing."""
+        """Keep the names of the columns."""
+        self.selected = [re.findall("'(.*)'", str(column))[0] for column in columns]
         return self
 
     def mapInArrow(self, run: Any, schema: Any) -> tuple[Any, Any]:
@@ -72,9 +74,9 @@ def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     from letterhead.spark.schemas import spark_type
 
     schema = StructType([StructField(field.name, spark_type(field.type)) for field in batch.schema])
-    run, declared = transform(Recorder(schema))
-    crossing = dict.fromkeys([*run.kept, *(column.name for column in transform.inputs), *run.identify])
-    result = list(run(iter([batch.select(list(crossing))])))
+    recorder = Recorder(schema)
+    run, declared = transform(recorder)
+    result = list(run(iter([batch.select(recorder.selected)])))
     assert all(part.schema.names == [field.name for field in declared] for part in result)
     return result
 

@@ -10,6 +10,7 @@ import contextlib
 import faulthandler
 import io
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -43,7 +44,7 @@ def check(spark, samples: Path) -> None:
     expected = Select("kafka", COLUMNS, dialect="spark")(table["headers"].combine_chunks())
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
-    by_batch = orders.transform(lhs.select_headers("headers", COLUMNS, keep=["offset"])).orderBy("offset")
+    by_batch = lhs.select_headers(orders, "headers", COLUMNS, keep=["offset"]).orderBy("offset")
     assert collected(by_batch) == expected
 
     fields = {name: type if isinstance(type, lh.Field) else lh.field(type) for name, type in COLUMNS.items()}
@@ -60,9 +61,9 @@ def check(spark, samples: Path) -> None:
 
     latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     restored = (
-        latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+        lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
         .withColumnRenamed("value", "before")
-        .transform(lhs.encode_headers("headers", "streams-timestamped", into="after", keep=["key", "before"]))
+        .transform(lhs.encode_headers, "headers", "streams-timestamped", into="after", keep=["key", "before"])
     )
     assert restored.count() == latest.count() > 100
     assert restored.where("not (before <=> after)").count() == 0
@@ -70,12 +71,8 @@ def check(spark, samples: Path) -> None:
     check_messages(spark)
 
     bad = latest.limit(1).selectExpr("1L offset", "X'01' value")
-    assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count(
-        "in the row with offset=1 (byte 0)"
-    )
-    assert "unknown column 'valeu': did you mean 'value'?" in raised(
-        lambda: bad.transform(lhs.decode_headers("valeu", "kafka"))
-    )
+    assert raised(lhs.decode_headers(bad, "value", "kafka").collect).count("in the row with offset=1 (byte 0)")
+    assert "unknown column 'valeu': did you mean 'value'?" in raised(lambda: lhs.decode_headers(bad, "valeu", "kafka"))
     text = raised(
         bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect
     )
@@ -84,9 +81,11 @@ def check(spark, samples: Path) -> None:
 
 def check_edits(orders) -> None:
     """Headers that go and come, and what is shown of them."""
-    edits = lhs.edit_headers(drop=lambda key: key.startswith("ce_"), append={"n": ("offset", "int64"), "via": b"spark"})
+    edits = partial(
+        lhs.edit_headers, drop=lambda key: key.startswith("ce_"), append={"n": ("offset", "int64"), "via": b"spark"}
+    )
     edited = orders.transform(edits)
-    many = edited.transform(lhs.edit_headers(set={f"k{number}": b"v" for number in range(24)})).limit(1).first()
+    many = lhs.edit_headers(edited, set={f"k{number}": b"v" for number in range(24)}).limit(1).first()
     assert [header.key for header in many["headers"][-24:]] == [f"k{number}" for number in range(24)]
     assert edited.where(lhs.header("headers", "n", "int64") == edited["offset"]).count() == 3000
     assert edited.where("exists(headers, h -> startswith(h.key, 'ce_'))").count() == 0
@@ -107,11 +106,11 @@ def check_messages(spark) -> None:
     messages = (
         spark.createDataFrame(sets, "part int, value binary")
         .repartition(3)
-        .transform(lhs.explode_batches("value", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
-        .transform(lhs.convert_headers("value", "iggy-message", target="streams", types="text", on_loss="drop", keep=kept))
-        .transform(lhs.decode_headers("value", "streams", keep=kept))
-        .transform(lhs.encode_headers("headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))
-        .transform(lhs.decode_headers("headers", "iggy"))
+        .transform(lhs.explode_batches, "value", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
+        .transform(lhs.convert_headers, "value", "iggy-message", target="streams", types="text", on_loss="drop", keep=kept)
+        .transform(lhs.decode_headers, "value", "streams", keep=kept)
+        .transform(lhs.encode_headers, "headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"])
+        .transform(lhs.decode_headers, "headers", "iggy")
     )  # fmt: skip
     result = collected(
         messages.select(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ def test_record_without_key_raises_and_is_named(orders):
     """Its rows would all become one."""
     log = orders.select("partition", "offset", "timestamp", "key", "value", "headers")
     without = log.withColumn("key", F.expr("if(offset in (41, 42), null, key)"))
-    text = failure(without.where("offset < 42").transform(lhs.changelog_table()))
+    text = failure(without.where("offset < 42").transform(lhs.changelog_table))
     assert "the record at offset 41 of partition 0 has no key" in text
-    kept = without.where("key is not null").transform(lhs.changelog_table()).where("key is null")
+    kept = without.where("key is not null").transform(lhs.changelog_table).where("key is null")
     assert kept.count() == 0
 
 
@@ -94,7 +95,7 @@ def test_table_has_rows_of_store(spark, tmp_path: Path, logged, name):
     ]
     app.write_files(sent, tmp_path / "changelog", 3)
     frame = spark.read.parquet(str(tmp_path / "changelog"))
-    table = frame.transform(lhs.changelog_table(**TABLES[name])).collect()
+    table = lhs.changelog_table(frame, **TABLES[name]).collect()
 
     stored_rows: dict[int, list[tuple[bytes, bytes]]] = {}
     for row in table:
@@ -142,9 +143,9 @@ def test_rows_are_kept_without_retention(spark, tmp_path: Path, logged):
     app.write_files(sent, tmp_path / "changelog", 1)
     frame = spark.read.parquet(str(tmp_path / "changelog"))
     last = {record.key: record.value for record in sent}
-    assert frame.transform(lhs.changelog_table("window")).count() == sum(value is not None for value in last.values())
-    whole = lhs.changelog_table("window", retention=3 * app.MINUTE, segment_interval=7 * app.MINUTE)
-    fine = lhs.changelog_table("window", retention=3 * app.MINUTE, segment_interval=1)
+    assert lhs.changelog_table(frame, "window").count() == sum(value is not None for value in last.values())
+    whole = partial(lhs.changelog_table, store_type="window", retention=3 * app.MINUTE, segment_interval=7 * app.MINUTE)
+    fine = partial(lhs.changelog_table, store_type="window", retention=3 * app.MINUTE, segment_interval=1)
     starts = [{row.window_start for row in frame.transform(table).collect()} for table in (whole, fine)]
     latest = max(window_parts(record.key)[1] for record in sent)
     assert starts[1] < starts[0]
@@ -153,22 +154,22 @@ def test_rows_are_kept_without_retention(spark, tmp_path: Path, logged):
 
 def test_invalid_arguments_are_named(spark, samples, orders):
     with pytest.raises(ValueError, match="unknown store type 'windows': did you mean 'window'"):
-        lhs.changelog_table("windows")  # type: ignore[arg-type]
+        lhs.changelog_table(spark.range(1), "windows")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a versioned store drops late records: pass retention="):
-        lhs.changelog_table("versioned")
+        lhs.changelog_table(spark.range(1), "versioned")
     with pytest.raises(ValueError, match="rows of a key-value store do not expire"):
-        lhs.changelog_table(retention=5)
+        lhs.changelog_table(spark.range(1), retention=5)
     with pytest.raises(ValueError, match="segment_interval= applies to window and session stores"):
-        lhs.changelog_table("window", segment_interval=5)
+        lhs.changelog_table(spark.range(1), "window", segment_interval=5)
     with pytest.raises(TypeError, match="retention must be a number of milliseconds or a timedelta, not str"):
-        lhs.changelog_table("window", retention="1 hour")  # type: ignore[arg-type]
+        lhs.changelog_table(spark.range(1), "window", retention="1 hour")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="retention cannot be negative"):
-        lhs.changelog_table("window", retention=-1)
+        lhs.changelog_table(spark.range(1), "window", retention=-1)
     with pytest.raises(ValueError, match="headers"):
-        orders.drop("headers").transform(lhs.changelog_table())
+        orders.drop("headers").transform(lhs.changelog_table)
     stream = spark.readStream.schema(orders.schema).parquet(str(samples))
     with pytest.raises(ValueError, match=r"the frame is a stream.*use foreachBatch"):
-        stream.transform(lhs.changelog_table())
+        lhs.changelog_table(stream)
 
 
 @pytest.mark.spark_only  # Sail refuses restore_stores, see test_sail.py
@@ -218,7 +219,7 @@ def test_suppress_buffer_becomes_columns(spark, tmp_path: Path):
         app.Input("log", 0, 2, 5, b"gone", None, None),
     ]
     app.write_files(sent, tmp_path / "changelog", 1)
-    (row,) = spark.read.parquet(str(tmp_path / "changelog")).transform(lhs.changelog_table("suppress")).collect()
+    (row,) = spark.read.parquet(str(tmp_path / "changelog")).transform(lhs.changelog_table, "suppress").collect()
     assert (bytes(row.key), row.offset, row.buffer_time, bytes(row.new_payload)) == (b"k", 1, 5000, b"new")
     assert (row.new_timestamp, [(header.key, bytes(header.value)) for header in row.new_headers]) == (
         1000,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from pyspark.sql import functions as F
@@ -35,7 +36,7 @@ def test_kafka_headers_are_written_in_every_format(spark, target):
         # The other keys are no numbers.
         written = [(7, b"x")]
     df = values_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
-        lhs.convert_headers("data", "kafka", target=target, types=types, on_loss="drop")
+        lhs.convert_headers, "data", "kafka", target=target, types=types, on_loss="drop"
     )
     assert df.dtypes == [("number", "bigint"), ("data", "binary")]
     result = collected(df)
@@ -59,7 +60,7 @@ def test_headers_of_every_format_are_written_for_kafka(spark, format):
         ],
     }  # fmt: skip
     df = values_of(spark, [EXAMPLES[format].value]).transform(
-        lhs.convert_headers("data", format, target="kafka", types="text", on_loss="drop", into="block", keep=[])
+        lhs.convert_headers, "data", format, target="kafka", types="text", on_loss="drop", into="block", keep=[]
     )
     (message,) = collected(df)["block"]
     assert headers_of(message, "kafka") == text[EXAMPLES[format].types["headers"]]
@@ -67,8 +68,12 @@ def test_headers_of_every_format_are_written_for_kafka(spark, format):
 
 def test_headers_survive_round_trip_through_iggy(spark):
     messages = [lh.encode(HEADERS, "kafka"), b"", None]
-    there = lhs.convert_headers("data", "kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["data"])
-    restored = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
+    there = partial(
+        lhs.convert_headers, column="data", format="kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["data"]
+    )
+    restored = partial(
+        lhs.convert_headers, column="iggy", format="iggy", target="kafka", types="be", on_loss="report", into="back"
+    )
     df = values_of(spark, messages).transform(there).transform(restored)
     assert df.dtypes == [("data", "binary"), ("back", "binary"), ("losses", LOSSES)]
     result = collected(df)
@@ -85,7 +90,9 @@ def test_headers_survive_round_trip_through_iggy(spark):
 def test_losses_name_the_options_that_restore_the_headers(spark):
     """Iggy to Kafka and back with the types that were reported."""
     message = lh.encode([*WITH_TYPES, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
-    there = lhs.convert_headers("data", "iggy", target="kafka", types="text", on_loss="report", keep=[])
+    there = partial(
+        lhs.convert_headers, column="data", format="iggy", target="kafka", types="text", on_loss="report", keep=[]
+    )
     result = collected(values_of(spark, [message]).transform(there))
     types = {}
     for loss in result["losses"][0]:
@@ -94,25 +101,23 @@ def test_losses_name_the_options_that_restore_the_headers(spark):
         "tenant": ["string"], "retry": ["int32:text", "int8:text"], "7": ["binary"], "big": ["uint128:text"],
         "f": ["float32:text"],
     }  # fmt: skip
-    restored = lhs.convert_headers("data", "kafka", target="iggy", types=types)
+    restored = partial(lhs.convert_headers, column="data", format="kafka", target="iggy", types=types)
     assert collected(values_of(spark, result["data"]).transform(restored))["data"] == [message]
 
 
 def test_real_topic_survives_round_trip(spark, samples):
     """10,000 records of a Kafka broker: through typed headers all are equal, through Iggy those that fit."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset"]))
-    typed = blocks.transform(
-        lhs.convert_headers("block", "kafka", target="kip82-typed", types="binary", into="typed", keep=["block"])
-    ).transform(lhs.convert_headers("typed", "kip82-typed", target="kafka", types="be", into="back"))
+    blocks = lhs.encode_headers(orders, "headers", "kafka", into="block", keep=["offset"])
+    typed = lhs.convert_headers(
+        blocks, "block", "kafka", target="kip82-typed", types="binary", into="typed", keep=["block"]
+    ).transform(lhs.convert_headers, "typed", "kip82-typed", target="kafka", types="be", into="back")
     assert (typed.count(), typed.where("block <=> back").count()) == (10_000, 10_000)
 
-    iggy = blocks.transform(
-        lhs.convert_headers(
-            "block", "kafka", target="iggy", types="binary", on_loss="report", into="iggy", keep=["offset", "block"]
-        )
+    iggy = lhs.convert_headers(
+        blocks, "block", "kafka", target="iggy", types="binary", on_loss="report", into="iggy", keep=["offset", "block"]
     ).transform(
-        lhs.convert_headers("iggy", "iggy", target="kafka", types="be", into="back", keep=["offset", "block", "losses"])
+        lhs.convert_headers, "iggy", "iggy", target="kafka", types="be", into="back", keep=["offset", "block", "losses"]
     )
     results = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
     counts = {(row.fits, row.equal): row["count"] for row in results.count().collect()}
@@ -131,7 +136,7 @@ def test_real_topic_survives_round_trip(spark, samples):
 def test_timestamp_and_payload_map_to_target_fields(spark):
     message = EXAMPLES["streams-timestamped"].value
     df = values_of(spark, [message]).transform(
-        lhs.convert_headers("data", "streams-timestamped", target="kip82-message", types="binary")
+        lhs.convert_headers, "data", "streams-timestamped", target="kip82-message", types="binary"
     )
     read = lh.decode(collected(df)["data"][0], "kip82-message")
     assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
@@ -139,7 +144,7 @@ def test_timestamp_and_payload_map_to_target_fields(spark):
 
 def test_headers_are_sorted_like_iggy(spark):
     df = values_of(spark, [EXAMPLES["iggy-2023"].value]).transform(
-        lhs.convert_headers("data", "iggy-2023", target="iggy", canonical=True)
+        lhs.convert_headers, "data", "iggy-2023", target="iggy", canonical=True
     )
     assert [key for key, _ in lh.decode(collected(df)["data"][0], "iggy")] == ["at", "raw", "retry", "tenant"]
 
@@ -159,9 +164,7 @@ def mixed(spark):
 
 
 def test_errors_and_losses_have_own_columns(mixed):
-    df = mixed.transform(
-        lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
-    )
+    df = lhs.convert_headers(mixed, "data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
     assert df.dtypes == [("number", "bigint"), ("data", "binary"), ("losses", LOSSES), ("error", ERROR)]
     columns = collected(df)
     assert headers_of(columns["data"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
@@ -180,34 +183,38 @@ def test_errors_and_losses_have_own_columns(mixed):
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 def test_unconvertible_value_is_null(mixed, errors):
-    convert = lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
+    convert = partial(
+        lhs.convert_headers, column="data", format="kafka", target="iggy", types="binary", on_loss="drop", errors=errors
+    )
     result = collected(mixed.transform(convert))
     assert [message is None for message in result["data"]] == [False, True, True, False, True]
 
 
 def test_raised_loss_shows_kept_columns(spark):
     df = values_of(spark, [EXAMPLES["kip82-typed"].value])
-    text = failure(df.transform(lhs.convert_headers("data", "kip82-typed", target="kafka", keep=["number"])))
+    text = failure(lhs.convert_headers(df, "data", "kip82-typed", target="kafka", keep=["number"]))
     assert (
         'ConversionError: kafka: kafka carries no types: pass types="be", "le" or "text" (--types be) '
         "to write string values"
     ) in text
     df = values_of(spark, [b"\x01"])
-    text = failure(df.transform(lhs.convert_headers("data", "kafka", target="iggy", keep=["number"])))
+    text = failure(lhs.convert_headers(df, "data", "kafka", target="iggy", keep=["number"]))
     assert "DecodeError: kafka: header count -1 is negative (byte 0)" in text
     df = values_of(spark, [lh.encode(MANY, "kafka")])
-    text = failure(df.transform(lhs.convert_headers("data", "kafka", target="iggy", types="binary", keep=[])))
+    text = failure(lhs.convert_headers(df, "data", "kafka", target="iggy", types="binary", keep=[]))
     assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
 
 
 def test_reader_and_writer_options_are_passed_on(spark):
-    lenient = lhs.convert_headers("data", "kafka", target="kafka", lenient=True, keep=[])
+    lenient = partial(lhs.convert_headers, column="data", format="kafka", target="kafka", lenient=True, keep=[])
     assert collected(values_of(spark, [b"\x01"]).transform(lenient)) == {"data": [b""]}
-    strict = lhs.convert_headers("data", "iggy", target="iggy", strict_types=True)
+    strict = partial(lhs.convert_headers, column="data", format="iggy", target="iggy", strict_types=True)
     assert "value type code 200 is unknown" in failure(values_of(spark, [EXAMPLES["iggy"].value]).transform(strict))
     # Null headers: there is no such field before the later of the message formats.
     old = lh.encode(lh.Message(magic=1, value=b"v", headers=None), "kip82-message")
-    refused = lhs.convert_headers("data", "kip82-message", target="streams", nulls="raise", on_loss="drop")
+    refused = partial(
+        lhs.convert_headers, column="data", format="kip82-message", target="streams", nulls="raise", on_loss="drop"
+    )
     assert 'nulls="raise" refuses that' in failure(values_of(spark, [old]).transform(refused))
 
 
@@ -237,17 +244,17 @@ def test_reader_and_writer_options_are_passed_on(spark):
         ({"target": "kafka", "keep": "data"}, TypeError, "keep must be a list of column names"),
     ],
 )
-def test_wrong_arguments_are_rejected_when_passed(options, error, message):
+def test_wrong_arguments_are_rejected_when_passed(spark, options, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        lhs.convert_headers("data", "kafka", **options)
+        lhs.convert_headers(spark.range(1), "data", "kafka", **options)
 
 
 def test_source_column_is_replaced_unless_into_is_named(spark):
     df = values_of(spark, [b""])
-    assert df.transform(lhs.convert_headers("data", "kafka", target="iggy")).columns == ["number", "data"]
-    both = lhs.convert_headers("data", "kafka", target="iggy", into="iggy", keep=["data"])
+    assert lhs.convert_headers(df, "data", "kafka", target="iggy").columns == ["number", "data"]
+    both = partial(lhs.convert_headers, column="data", format="kafka", target="iggy", into="iggy", keep=["data"])
     assert df.transform(both).columns == ["data", "iggy"]
     with pytest.raises(ValueError, match="column 'data' would be there twice"):
-        df.transform(lhs.convert_headers("data", "kafka", target="iggy", keep=["data"]))
+        lhs.convert_headers(df, "data", "kafka", target="iggy", keep=["data"])
     with pytest.raises(TypeError, match="column 'number' is bigint, and kafka is read from binary"):
-        df.transform(lhs.convert_headers("number", "kafka", target="iggy"))
+        lhs.convert_headers(df, "number", "kafka", target="iggy")

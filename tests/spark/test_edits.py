@@ -9,6 +9,7 @@ import math
 import struct
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -35,7 +36,7 @@ def frame_of(spark, rows, **others):
 
 def edited(df, **edits):
     """Return the headers of every row after edits, as pairs."""
-    rows = df.transform(lhs.edit_headers("headers", **edits)).select("headers").toArrow()["headers"].to_pylist()
+    rows = lhs.edit_headers(df, "headers", **edits).select("headers").toArrow()["headers"].to_pylist()
     return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
 
 
@@ -99,7 +100,7 @@ def test_edits_match_reference(spark, rows, many):
     df = frame_of(spark, rows)
     df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
     for n, edit in enumerate(many):
-        df = df.transform(lhs.edit_headers(f"h{n}", **arguments(edit)))
+        df = lhs.edit_headers(df, f"h{n}", **arguments(edit))
     result = df.toArrow()
     for n, edit in enumerate(many):
         results = [
@@ -190,7 +191,7 @@ def test_header_with_null_key_is_never_matched(spark):
     assert edited(df, drop=["a"], rename={"b": "c"}) == [[(None, b"1")]]
     assert edited(df, only=["a"]) == [[("a", b"2")]]
     assert edited(df, rename=lambda key: F.upper(key)) == [[(None, b"1"), ("A", b"2")]]
-    bad = df.transform(lhs.edit_headers(rename=lambda key: F.nullif(key, F.lit("a"))))
+    bad = lhs.edit_headers(df, rename=lambda key: F.nullif(key, F.lit("a")))
     assert "rename makes the key of a header null (null_key)" in failure(bad)
 
 
@@ -207,7 +208,7 @@ def test_null_column_values_are_null_headers_or_skipped(spark):
 
 def test_other_dataframe_columns_stay(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    same = orders.transform(lhs.edit_headers(append={"x": b"1"})).transform(lhs.edit_headers(drop=["x"]))
+    same = lhs.edit_headers(orders, append={"x": b"1"}).transform(lhs.edit_headers, drop=["x"])
     assert same.schema.simpleString() == orders.schema.simpleString()
     # Only a list that was null has become one without headers.
     before = orders.withColumn("headers", F.coalesce("headers", F.array()))
@@ -218,9 +219,7 @@ def test_other_dataframe_columns_stay(spark, samples):
 def test_column_names_may_have_any_characters(spark):
     df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
     df = df.withColumnRenamed("headers", "h.`s")
-    result = df.transform(
-        lhs.edit_headers("h.`s", append={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
-    )
+    result = lhs.edit_headers(df, "h.`s", append={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
     assert result.columns == ["h.`s", "a.b`c", "inserted_0"]
     assert [(header.key, bytes(header.value)) for header in result.first()[0]] == [
         ("k", b"v"), ("n", b"\5"), ("t", b"mine"),
@@ -230,7 +229,8 @@ def test_column_names_may_have_any_characters(spark):
 @pytest.mark.spark_only
 def test_edits_run_no_python(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    edit = lhs.edit_headers(
+    edit = partial(
+        lhs.edit_headers,
         drop=lambda key: key.startswith("ce_"),
         rename={"retry": "attempt"},
         append={"at": ("timestamp", "timestamp_ms"), "f": (F.lit(1.5), "float64")},
@@ -244,9 +244,7 @@ def test_edits_run_no_python(spark, samples):
 def test_random_values_are_drawn_once(spark):
     """A value is looked at several times while it is written."""
     result = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
-    result = result.transform(
-        lhs.edit_headers(append={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")})
-    )
+    result = lhs.edit_headers(result, append={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")})
     # A sum of parts of different draws would not keep to the range.
     rows = result.select(lhs.header("headers", "f", "float64"), lhs.header("headers", "u", "uuid")).collect()
     assert all(0 <= row.f < 1e6 for row in rows)
@@ -274,7 +272,7 @@ def test_written_messages_are_read_back(spark, types):
             fields = {"k": lh.field(type)}
             columns[type] = Select("kafka", fields, DecodeOptions(errors="null"), dialect="spark")(rows).field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
-        result = df.transform(lhs.edit_headers(append={type: (f"c{n}", type) for n, type in enumerate(types)}))
+        result = lhs.edit_headers(df, append={type: (f"c{n}", type) for n, type in enumerate(types)})
         lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
         restored = Select("kafka", {type: lh.field(type) for type in types}, dialect="spark")(lists)
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
@@ -296,7 +294,7 @@ LIST = "headers array<struct<key:string,value:binary>>"
 def bytes_of_value(spark, value, type, value_type):
     """Return the bytes that one value is written as."""
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {value_type}")
-    (header,) = df.transform(lhs.edit_headers(append={"k": ("v", type)})).first().headers
+    (header,) = lhs.edit_headers(df, append={"k": ("v", type)}).first().headers
     return header.value if header.value is None else bytes(header.value)
 
 
@@ -343,7 +341,7 @@ def test_written_bytes_match_native_types(spark):
     doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
     df = spark.createDataFrame(pa.table({"headers": pa.nulls(len(doubles), HEADERS), "v": pa.array(doubles)}))
     orders = ("be", "le")
-    result = df.transform(lhs.edit_headers(append={order: ("v", f"float64:{order}") for order in orders})).toArrow()
+    result = lhs.edit_headers(df, append={order: ("v", f"float64:{order}") for order in orders}).toArrow()
     for number, row in zip(result["v"].to_pylist(), result["headers"].to_pylist(), strict=True):
         assert [header["value"] for header in row] == [
             lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", types=order), "kafka")["k"] for order in orders
@@ -353,8 +351,8 @@ def test_written_bytes_match_native_types(spark):
 def test_every_type_is_written_from_its_read_type(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
-    df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", columns, keep=["headers"]))
-    result = df.transform(lhs.edit_headers(append={name: (name, name) for name in SELECT_TYPES}))
+    df = frame_of(spark, [[]]).transform(lhs.select_headers, "headers", columns, keep=["headers"])
+    result = lhs.edit_headers(df, append={name: (name, name) for name in SELECT_TYPES})
     assert [(header.key, header.value) for header in result.first().headers] == [(name, None) for name in SELECT_TYPES]
     assert set(VALUE_TYPES) <= set(SELECT_TYPES)
 
@@ -373,14 +371,14 @@ def test_every_type_is_written_from_its_read_type(spark):
 )
 def test_value_out_of_range_fails_query(spark, value, value_type, type, message):
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {value_type}")
-    assert message in failure(df.transform(lhs.edit_headers(append={"k": ("v", type)})))
+    assert message in failure(lhs.edit_headers(df, append={"k": ("v", type)}))
 
 
 @pytest.mark.spark_only
 def test_non_utf8_text_is_not_written(spark):
     """A cast from binary makes such strings."""
     df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))
-    output = failure(df.transform(lhs.edit_headers(append={"k": ("v", "string")})))
+    output = failure(lhs.edit_headers(df, append={"k": ("v", "string")}))
     assert "header k: the value is not UTF-8 (value_not_utf8)" in output
 
 
@@ -415,9 +413,9 @@ def test_non_utf8_text_is_not_written(spark):
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
 )  # fmt: skip
-def test_invalid_arguments_are_rejected_at_once(options, message):
+def test_invalid_arguments_are_rejected_at_once(spark, options, message):
     with pytest.raises((TypeError, ValueError)) as raised:
-        lhs.edit_headers(**options)
+        lhs.edit_headers(spark.range(1), **options)
     assert str(raised.value).startswith(message)
 
 
@@ -443,7 +441,7 @@ def test_unsuitable_dataframe_is_rejected(spark, options, message):
         price=pa.array([Decimal("1.25")], pa.decimal128(9, 2)),
     )  # fmt: skip
     with pytest.raises((TypeError, ValueError)) as raised:
-        df.transform(lhs.edit_headers(**{"drop": ["z"], **options}))
+        lhs.edit_headers(df, **{"drop": ["z"], **options})
     assert str(raised.value).startswith(message)
 
 
@@ -461,7 +459,7 @@ def test_hmac_matches_python(spark, key):
     ]
     # Columns of the frame may have any names.
     named = frame_of(spark, ROWS, inner_0=pa.array([1] * 4), OUTER_0=pa.array([2] * 4))
-    result = named.transform(lhs.edit_headers(replace=masks, append={"n": ("inner_0", "int8")}))
+    result = lhs.edit_headers(named, replace=masks, append={"n": ("inner_0", "int8")})
     assert result.columns == ["headers", "inner_0", "OUTER_0"]
     assert [row.headers[-1].value for row in result.collect()] == [b"\1"] * 4
 
@@ -478,7 +476,7 @@ def spellings(secret: bytes) -> list[str]:
 @pytest.mark.spark_only
 def test_hmac_key_is_in_no_plan(spark):
     inner, outer = (bytes(byte ^ pad for byte in SECRET.ljust(64, b"\0")) for pad in (0x36, 0x5C))
-    transform = lhs.edit_headers(replace={"a": lh.hmac(SECRET)})
+    transform = partial(lhs.edit_headers, replace={"a": lh.hmac(SECRET)})
     df = frame_of(spark, ROWS).transform(transform)
     rows = df.collect()
     query = df._jdf.queryExecution()
@@ -506,7 +504,7 @@ def test_hmac_masks_headers_of_stream(spark, tmp_path):
     source.coalesce(1).write.parquet(str(tmp_path / "source"))
     stream = spark.readStream.schema(source.schema).parquet(str(tmp_path / "source"))
     query = (
-        stream.transform(lhs.edit_headers(replace={"a": lh.hmac(SECRET)}))
+        lhs.edit_headers(stream, replace={"a": lh.hmac(SECRET)})
         .writeStream.format("parquet").option("path", str(tmp_path / "sink"))
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
     )  # fmt: skip
@@ -529,7 +527,7 @@ def test_keys_are_found_in_any_case_on_request(spark):
         expected = [lh.Headers(row or ()).edit(**changes, ignore_case=True).items() for row in rows]
         assert edited(df, **changes, ignore_case=True) == [expected[0], expected[1] or None]
     with pytest.raises(ValueError, match="set= has exact keys"):
-        lhs.edit_headers(set={"a": lh.lit(b"1")}, ignore_case=True)
+        lhs.edit_headers(spark.range(1), set={"a": lh.lit(b"1")}, ignore_case=True)
 
 
 def test_empty_changes_change_nothing(spark):
@@ -547,29 +545,29 @@ def test_masked_headers_are_counted(spark):
     for ignore_case, counts in ((False, {"a": 2, "A": 0, "B": 0}), (True, {"b": 2, "a": 2})):
         observation = Observation("hidden")
         changes = {"drop": ["B"]} if ignore_case else {"drop": ["A", "B"]}
-        edit = lhs.edit_headers(replace={"a": "hash"}, **changes, observe=observation, ignore_case=ignore_case)
+        edit = partial(lhs.edit_headers, replace={"a": "hash"}, **changes, observe=observation, ignore_case=ignore_case)
         df.transform(edit).collect()
         assert observation.get == counts
     with pytest.raises(ValueError, match="observe= counts the keys in drop= and replace="):
-        df.transform(lhs.edit_headers(append={"a": lh.lit(b"1")}, observe="hidden"))
+        lhs.edit_headers(df, append={"a": lh.lit(b"1")}, observe="hidden")
 
 
 @pytest.mark.spark_only
 def test_python_mask_is_rejected(spark):
     mask = F.udf(lambda value: value, "binary")
     with pytest.raises(TypeError, match=r"header 'a': the function of replace runs Python.*lh\.hmac\(key\)"):
-        frame_of(spark, ROWS).transform(lhs.edit_headers(replace={"a": mask}))
+        frame_of(spark, ROWS).transform(lhs.edit_headers, replace={"a": mask})
 
 
 def test_times_are_exact_or_truncated_on_request(spark):
     df = spark.createDataFrame([(None, datetime(2026, 1, 1, 0, 0, 0, 123999, UTC))], f"{LIST}, at timestamp")
     for type, written in (("timestamp_ms", struct.pack(">q", 1767225600123)), ("timestamp:s", b"1767225600")):
         change = {"k": ("at", type)}
-        assert "header k: the time has more decimals than" in failure(df.transform(lhs.edit_headers(append=change)))
+        assert "header k: the time has more decimals than" in failure(lhs.edit_headers(df, append=change))
         assert edited(df, append=change, truncate=True) == [[("k", written)]]
     assert edited(df, set={"k": ("at", "timestamp:iso")}) == [[("k", b"2026-01-01T00:00:00.123999Z")]]
     with pytest.raises(TypeError, match="truncate must be bool"):
-        lhs.edit_headers(drop=["a"], truncate=1)
+        lhs.edit_headers(spark.range(1), drop=["a"], truncate=1)
 
 
 def test_non_binary_column_needs_type(spark):
@@ -578,7 +576,7 @@ def test_non_binary_column_needs_type(spark):
         [("o", b"1"), ("b", b"\0")]
     ]
     with pytest.raises(TypeError) as raised:
-        df.transform(lhs.edit_headers(append={"o": F.col("offset")}))
+        lhs.edit_headers(df, append={"o": F.col("offset")})
     assert str(raised.value) == (
         "header 'o': the column is bigint, which needs a type to be written: pass a pair such as (column, 'int64')"
     )
@@ -588,10 +586,8 @@ def test_selected_columns_become_headers_again(spark, samples):
     """Headers into columns and columns into headers: the same bytes."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("size(headers) > 3")
     types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}
-    typed = orders.transform(lhs.select_headers("headers", types, keep=["offset", "headers"]))
-    again = typed.transform(
-        lhs.edit_headers(drop=list(types), append={key: (key, type) for key, type in types.items()})
-    )
+    typed = lhs.select_headers(orders, "headers", types, keep=["offset", "headers"])
+    again = lhs.edit_headers(typed, drop=list(types), append={key: (key, type) for key, type in types.items()})
     selected_headers = F.filter("headers", lambda h: h.key.isin(*types))
     before = collected(orders.select("offset", F.array_sort(selected_headers).alias("h")).orderBy("offset"))
     after = collected(again.select("offset", F.array_sort(selected_headers).alias("h")).orderBy("offset"))

@@ -1,10 +1,12 @@
-"""The operations as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
+"""The operations on DataFrames: values, errors, and what is checked before a job runs."""
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -67,7 +69,7 @@ def messages(spark):
 
 
 def test_real_topic_headers_are_selected(orders, samples):
-    df = orders.transform(lhs.select_headers("headers", ORDERS, keep=["offset"]))
+    df = lhs.select_headers(orders, "headers", ORDERS, keep=["offset"])
     assert df.columns == ["offset", *ORDERS]
     assert dict(df.dtypes) == {
         "offset": "bigint", "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double",
@@ -83,7 +85,7 @@ def test_real_topic_headers_are_selected(orders, samples):
 
 
 def test_real_state_store_is_decoded_and_written_back(latest, samples):
-    df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+    df = lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
     assert df.columns == ["key", "value", "headers", "timestamp", "payload"]
     table = pq.read_table(samples / "store-latest-0.parquet")
     expected = lha.decode(table["value"].combine_chunks(), "streams-timestamped")
@@ -94,20 +96,16 @@ def test_real_state_store_is_decoded_and_written_back(latest, samples):
     assert len(result["key"]) > 100
     assert None not in result["timestamp"]
 
-    written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(
-        lhs.encode_headers(
-            "headers", "streams-timestamped", fields={"timestamp": "ts_ms"}, into="after", keep=["key", "before"]
-        )
-    )  # fmt: skip
+    written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(lhs.encode_headers, "headers", "streams-timestamped", fields={"timestamp": "ts_ms"}, into="after", keep=["key", "before"])  # fmt: skip
     assert written.columns == ["key", "before", "after"]
     assert written.where("before is distinct from after").count() == 0
     assert written.count() == len(result["key"])
 
 
 def test_encoded_headers_are_written_and_read_back(orders):
-    blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset", "headers"]))
+    blocks = lhs.encode_headers(orders, "headers", "kafka", into="block", keep=["offset", "headers"])
     assert blocks.columns == ["offset", "headers", "block"]
-    restored = blocks.transform(lhs.decode_headers("block", "kafka", into="again"))
+    restored = lhs.decode_headers(blocks, "block", "kafka", into="again")
     assert restored.columns == ["offset", "headers", "again"]
     # Null is written as none, which is read as empty.
     assert restored.where("coalesce(headers, array()) is distinct from again").count() == 0
@@ -116,9 +114,9 @@ def test_encoded_headers_are_written_and_read_back(orders):
 
 def test_bytes_and_lists_select_equally(orders):
     columns = {"tenant": "string", "route": "array<string>"}
-    by_list = orders.transform(lhs.select_headers("headers", columns, keep=[]))
-    blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=[]))
-    by_bytes = blocks.transform(lhs.select_headers("headers", columns))
+    by_list = lhs.select_headers(orders, "headers", columns, keep=[])
+    blocks = lhs.encode_headers(orders, "headers", "kafka", keep=[])
+    by_bytes = lhs.select_headers(blocks, "headers", columns)
     result = collected(by_list)
     assert result == collected(by_bytes)
     assert len(result["tenant"]) == 10_000
@@ -136,25 +134,25 @@ def test_every_type_of_select_arrives(spark):
     columns = {
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
-    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", columns))
+    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers, "headers", columns)
     expected = Select("kafka", columns, dialect="spark")(row)
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
 def test_empty_dataframe_returns_columns(orders):
     empty = orders.where("offset < 0")
-    df = empty.transform(lhs.select_headers("headers", ORDERS, keep=["key"]))
+    df = lhs.select_headers(empty, "headers", ORDERS, keep=["key"])
     assert collected(df) == {name: [] for name in ("key", *ORDERS)}
 
 
 def test_only_new_columns_remain_if_none_are_kept(latest):
-    df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=[]))
+    df = lhs.decode_headers(latest, "value", "streams-timestamped", keep=[])
     assert df.columns == ["headers", "timestamp", "payload"]
     assert df.count() == latest.count()
 
 
 def test_all_other_columns_are_kept_by_default(orders):
-    df = orders.transform(lhs.select_headers("headers", {"tenant": "string"}))
+    df = lhs.select_headers(orders, "headers", {"tenant": "string"})
     assert df.columns == [*(name for name in orders.columns if name != "headers"), "tenant"]
     rest = [name for name in orders.columns if name != "headers"]
     assert df.select(rest).exceptAll(orders.select(rest)).count() == 0
@@ -162,7 +160,7 @@ def test_all_other_columns_are_kept_by_default(orders):
 
 def test_names_with_dots_and_backticks_are_quoted(spark):
     table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
-    df = spark.createDataFrame(table).transform(lhs.select_headers("a.b", {"x.y": lh.field("string", key="k")}))
+    df = spark.createDataFrame(table).transform(lhs.select_headers, "a.b", {"x.y": lh.field("string", key="k")})
     assert collected(df) == {"c`d": [1], "x.y": ["a"]}
 
 
@@ -170,7 +168,7 @@ def test_kept_columns_keep_their_schema(spark):
     frame = spark.range(2).select(
         F.col("id").alias("id", metadata={"from": "here"}), F.lit(None).cast("binary").alias("value")
     )
-    kept = frame.transform(lhs.decode_headers("value", "kafka")).schema["id"]
+    kept = lhs.decode_headers(frame, "value", "kafka").schema["id"]
     assert (kept, kept.nullable, kept.metadata) == (frame.schema["id"], False, {"from": "here"})
 
 
@@ -179,7 +177,7 @@ def test_kept_columns_keep_their_schema(spark):
 
 def test_raised_error_quotes_identifying_columns(messages):
     bad = messages.where("id = 2")
-    text = failure(bad.transform(lhs.decode_headers("value", "kafka", keep=["name"], identify=["id", "name"])))
+    text = failure(lhs.decode_headers(bad, "value", "kafka", keep=["name"], identify=["id", "name"]))
     name = "a" * 40 + "…"
     assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text
     assert ", row " not in text
@@ -200,22 +198,24 @@ def people(spark):
 
 
 TRANSFORMS = {
-    "decode_headers": lambda **names: lhs.decode_headers("key", "kafka", into="decoded", **names),
-    "select_headers of bytes": lambda **names: lhs.select_headers("data", {"k": "int32"}, **names),
-    "select_headers of lists": lambda **names: lhs.select_headers("headers", {"k": "int32"}, **names),
-    "where_headers": lambda **names: lhs.where_headers("headers", lh.col("k", "int32") == 1, **names),
-    "encode_headers": lambda **names: lhs.encode_headers("headers", "kip82-typed", into="bytes", **names),
-    "convert_headers": lambda **names: lhs.convert_headers("data", "kafka", target="iggy", into="bytes", **names),
-    "explode_batches": lambda **names: lhs.explode_batches(
-        "data", "kip82-messages", columns=["headers"], **{"keep": ["email", "topic", "partition"], **names}
+    "decode_headers": lambda df, **names: lhs.decode_headers(df, "key", "kafka", into="decoded", **names),
+    "select_headers of bytes": lambda df, **names: lhs.select_headers(df, "data", {"k": "int32"}, **names),
+    "select_headers of lists": lambda df, **names: lhs.select_headers(df, "headers", {"k": "int32"}, **names),
+    "where_headers": lambda df, **names: lhs.where_headers(df, "headers", lh.col("k", "int32") == 1, **names),
+    "encode_headers": lambda df, **names: lhs.encode_headers(df, "headers", "kip82-typed", into="bytes", **names),
+    "convert_headers": lambda df, **names: lhs.convert_headers(
+        df, "data", "kafka", target="iggy", into="bytes", **names
     ),
-    "decode_by_schema": lambda **names: lhs.decode_by_schema("data", len, "decoded int", **names),
+    "explode_batches": lambda df, **names: lhs.explode_batches(
+        df, "data", "kip82-messages", columns=["headers"], **{"keep": ["email", "topic", "partition"], **names}
+    ),
+    "decode_by_schema": lambda df, **names: lhs.decode_by_schema(df, "data", len, "decoded int", **names),
 }
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_error_quotes_record_position_and_no_other_column(people, transform):
-    text = failure(people.drop("offset").transform(transform()))
+    text = failure(transform(people.drop("offset")))
     assert re.search(
         r"((Decode|Encode|Conversion)Error|USER_RAISED_EXCEPTION\]).+ in the row with topic='orders', partition=3\b",
         text,
@@ -226,7 +226,7 @@ def test_error_quotes_record_position_and_no_other_column(people, transform):
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_identify_columns_are_quoted_without_being_kept(people, transform):
-    df = people.transform(transform(keep=["email"], identify=["key", "offset"]))
+    df = transform(people, keep=["email"], identify=["key", "offset"])
     assert not {"key", "offset", "topic"} & set(df.columns)
     text = failure(df)
     assert "in the row with key='jane', offset=41" in text
@@ -236,7 +236,7 @@ def test_identify_columns_are_quoted_without_being_kept(people, transform):
 @pytest.mark.spark_only
 def test_error_reason_precedes_row_specific_parts(people):
     texts = {
-        engine: failure(people.transform(lhs.select_headers("headers", {"k": "int32"}, keep=["offset"], engine=engine)))
+        engine: failure(lhs.select_headers(people, "headers", {"k": "int32"}, keep=["offset"], engine=engine))
         for engine in ("arrow", "spark")
     }
     reason = "kafka: column k: 1 byte where int32 takes 4"
@@ -246,41 +246,41 @@ def test_error_reason_precedes_row_specific_parts(people):
 
 def test_position_columns_of_wrong_type_are_not_quoted(spark):
     table = pa.table({"topic": pa.array([1]), "offset": ["jane.doe"], "timestamp": ["yesterday"], "value": [b"\x01"]})
-    text = failure(spark.createDataFrame(table).transform(lhs.decode_headers("value", "kafka")))
+    text = failure(spark.createDataFrame(table).transform(lhs.decode_headers, "value", "kafka"))
     assert "header count -1 is negative (byte 0)" in text
 
 
 def test_control_characters_in_quoted_column_are_escaped(spark):
     table = pa.table({"id": ["\x1b[31m"], "key": [b"\xff\x00"], "value": [b"\x01"]})
-    decode = lhs.decode_headers("value", "kafka", identify=["id", "key"])
+    decode = partial(lhs.decode_headers, column="value", format="kafka", identify=["id", "key"])
     assert r"in the row with id='\x1b[31m', key=ff00 (byte 0)" in failure(
         spark.createDataFrame(table).transform(decode)
     )
 
 
-def test_identify_columns_must_exist(people):
+def test_identify_columns_must_exist(spark, people):
     with pytest.raises(ValueError, match="unknown column 'ofset': did you mean 'offset'"):
-        people.transform(lhs.decode_headers("data", "kafka", keep=[], identify=["ofset"]))
+        lhs.decode_headers(people, "data", "kafka", keep=[], identify=["ofset"])
     with pytest.raises(TypeError, match="identify must be a list of column names"):
-        lhs.decode_headers("data", "kafka", identify="offset")
+        lhs.decode_headers(spark.range(1), "data", "kafka", identify="offset")
 
 
 def test_raised_error_without_kept_columns_names_cause(messages):
-    text = failure(messages.where("id = 3").transform(lhs.select_headers("value", {"k": "int32"}, keep=[])))
+    text = failure(messages.where("id = 3").transform(lhs.select_headers, "value", {"k": "int32"}, keep=[]))
     assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
 
 def test_bad_rows_become_null(messages):
-    decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
+    decoded = lhs.decode_headers(messages, "value", "kafka", keep=["id"], errors="null")
     whole, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [whole, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
-    selected = messages.transform(lhs.select_headers("value", columns, keep=[], errors="null"))
+    selected = lhs.select_headers(messages, "value", columns, keep=[], errors="null")
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
 def test_bad_rows_have_errors_in_column(messages):
-    decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
+    decoded = lhs.decode_headers(messages, "value", "kafka", keep=["id"], errors="column", into="all")
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
         "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
@@ -291,7 +291,7 @@ def test_bad_rows_have_errors_in_column(messages):
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
 
-    selected = messages.transform(lhs.select_headers("value", {"k": "int32", "n": "binary"}, keep=[], errors="column"))
+    selected = lhs.select_headers(messages, "value", {"k": "int32", "n": "binary"}, keep=[], errors="column")
     result = collected(selected)
     assert result["k"] == [1, None, None, None, None]
     assert [error and [(detail["code"], detail["byte_offset"], detail["column"]) for detail in error] for error in result["error"]] == [
@@ -303,14 +303,14 @@ def test_message_keeps_fields_that_were_read(spark):
     good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
-    result = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))
+    result = collected(lhs.decode_headers(df, "value", "streams-timestamped", errors="column"))
     assert result["headers"] == [[{"key": "k", "value": b"v"}], None, None]
     assert (result["timestamp"], result["payload"]) == ([5, None, 5], [b"p", None, b"p"])
     assert [error and error[0]["code"] for error in result["error"]] == [None, None, "negative_count"]
 
 
 def test_lenient_reads_what_java_reads(messages):
-    result = collected(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
+    result = collected(messages.where("id = 2").transform(lhs.decode_headers, "value", "kafka", keep=[], lenient=True))
     assert result == {"headers": [[]]}
 
 
@@ -328,24 +328,24 @@ def test_losses_are_raised_dropped_or_reported(spark):
             }
         )
     )
-    text = failure(df.transform(lhs.encode_headers("headers", "streams", keep=["payload"])))
+    text = failure(lhs.encode_headers(df, "headers", "streams", keep=["payload"]))
     assert re.search(r"ConversionError: streams: the payload is null", text)
-    dropped = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop")))
+    dropped = collected(lhs.encode_headers(df, "headers", "streams", on_loss="drop"))
     assert dropped == {"value": [None, None, b"\0p"]}
-    reported = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="report", into="message")))
+    reported = collected(lhs.encode_headers(df, "headers", "streams", on_loss="report", into="message"))
     assert reported["message"] == [None, None, b"\0p"]
     assert [losses and [loss["code"] for loss in losses] for losses in reported["losses"]] == [
         ["null_not_carried"],
         None,
         None,
     ]
-    assert "null" in failure(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop", nulls="raise")))
+    assert "null" in failure(lhs.encode_headers(df, "headers", "streams", on_loss="drop", nulls="raise"))
 
 
 def test_headers_with_text_values_suggest_working_cast(spark):
     df = spark.sql("select array(struct('k' as key, 'v' as value)) as headers")
-    assert df.transform(lhs.encode_headers("headers", "kafka")).count() == 1
-    transform = lhs.edit_headers(drop=["x"])
+    assert lhs.encode_headers(df, "headers", "kafka").count() == 1
+    transform = partial(lhs.edit_headers, drop=["x"])
     with pytest.raises(TypeError, match="makes it one") as raised:
         df.transform(transform)
     [cast] = re.findall(r"transform\(.*\)\)", str(raised.value))
@@ -356,7 +356,7 @@ def test_null_key_is_not_written(spark):
     df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
     assert re.search(
         r"EncodeError: kafka: .*null.* in the row with id=7 \(header 0",
-        failure(df.transform(lhs.encode_headers("headers", "kafka", identify=["id"]))),
+        failure(lhs.encode_headers(df, "headers", "kafka", identify=["id"])),
     )
 
 
@@ -365,7 +365,7 @@ def test_null_key_is_not_written(spark):
 
 @pytest.mark.spark_only
 def test_only_needed_columns_are_sent_to_python(orders):
-    df = orders.transform(lhs.select_headers("headers", {"tenant": "string"}, keep=["offset"], engine="arrow"))
+    df = lhs.select_headers(orders, "headers", {"tenant": "string"}, keep=["offset"], engine="arrow")
     plan = explained(df)
     assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
     assert plan.count("MapInArrow") == 2  # in the tree and in its legend: one pass
@@ -399,8 +399,8 @@ def test_kept_columns_reuse_input_buffers(spark, batch, offset):
     batch = batch.slice(offset)
     keep = ["tags", "id", "message", "name"]
     for transform in (
-        lhs.decode_headers("message", "kafka", keep=keep),
-        lhs.select_headers("message", {"k": "string"}, keep=keep, errors="column"),
+        partial(lhs.decode_headers, column="message", format="kafka", keep=keep),
+        partial(lhs.select_headers, column="message", headers={"k": "string"}, keep=keep, errors="column"),
     ):
         result = run_on(transform, batch)
         for name in keep:
@@ -420,15 +420,17 @@ class _Cut(NamedTuple):
 
 
 def test_batch_is_split_before_column_overflows(spark, batch):
-    decode = lhs.decode_headers("message", "kafka", keep=["id"])
-    cut = replace(decode, step=replace(decode.step, operation=_Cut(decode.step.operation)))
+    def cut(df):
+        run, declared = lhs.decode_headers(df, "message", "kafka", keep=["id"])
+        return replace(run, operation=_Cut(run.operation)), declared
+
     parts = batches_of(cut, batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
 
 
 def test_empty_batch_returns_empty_batch(spark, batch):
-    result = run_on(lhs.decode_headers("message", "kafka", keep=["id"]), batch.slice(0, 0))
+    result = run_on(partial(lhs.decode_headers, column="message", format="kafka", keep=["id"]), batch.slice(0, 0))
     assert (result.num_rows, result.schema.names) == (0, ["id", "headers"])
 
 
@@ -436,7 +438,7 @@ def test_pickled_transform_is_small(spark, batch):
     from pyspark import cloudpickle
 
     schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
-    run, _ = lhs.select_headers("message", ORDERS)(Recorder(schema))
+    run, _ = lhs.select_headers(Recorder(schema), "message", ORDERS)
     assert len(cloudpickle.dumps(run)) < 2_000
     assert pickle.loads(pickle.dumps(run)) == run
 
@@ -452,7 +454,7 @@ def test_pickled_transform_is_small(spark, batch):
 )
 def test_worker_returning_other_columns_raises(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
-    transform = lhs.select_headers("message", {"a": "int64", "b": "int64"}, keep=[])
+    transform = partial(lhs.select_headers, column="message", headers={"a": "int64", "b": "int64"}, keep=[])
     monkeypatch.setattr(Select, "chunks", lambda self, stream: iter([result]))
     with pytest.raises(
         RuntimeError, match=f"Select of kafka returned {message} on this worker where the driver declared"
@@ -460,41 +462,49 @@ def test_worker_returning_other_columns_raises(spark, batch, monkeypatch, result
         run_on(transform, batch)
 
 
-def test_error_column_has_requested_name(messages):
+def test_error_column_has_requested_name(spark, messages):
     transforms = [
-        lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
-        lhs.select_headers("value", {"error": "int8"}, errors="column", error_column="problem"),
-        lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
+        partial(lhs.decode_headers, column="value", format="kafka", errors="column", error_column="problem"),
+        partial(lhs.select_headers, column="value", headers={"error": "int8"}, errors="column", error_column="problem"),
+        partial(
+            lhs.convert_headers,
+            column="value",
+            format="kafka",
+            target="iggy",
+            on_loss="drop",
+            errors="column",
+            error_column="problem",
+        ),
     ]
     for transform in transforms:
         result = messages.transform(transform)
         assert result.columns[-1] == "problem"
         assert "negative_count" in {row.problem[0].code for row in result.collect() if row.problem}
     with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
-        lhs.decode_headers("value", "kafka", error_column="problem")
+        lhs.decode_headers(spark.range(1), "value", "kafka", error_column="problem")
 
 
 def test_column_object_is_read_like_column_name(orders):
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
-    expected = orders.transform(lhs.select_headers("headers", headers, keep=["offset"])).limit(3).collect()
-    result = orders.transform(lhs.select_headers(column, headers, keep=["offset"]))
+    expected = lhs.select_headers(orders, "headers", headers, keep=["offset"]).limit(3).collect()
+    result = lhs.select_headers(orders, column, headers, keep=["offset"])
     assert result.limit(3).collect() == expected
-    encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
+    encoded = lhs.encode_headers(orders, column, "kafka", into="block", keep=["offset"])
     fields = {"payload": F.lit(b"v")}
-    messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="message", keep=[]))
+    messages = lhs.encode_headers(orders, column, "streams", fields=fields, into="message", keep=[])
     assert messages.first().message.endswith(b"v")
-    converted = encoded.limit(3).transform(lhs.convert_headers(F.col("block"), "kafka", target="kafka", into="again"))
+    converted = encoded.limit(3).transform(lhs.convert_headers, F.col("block"), "kafka", target="kafka", into="again")
     assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
-    edited = orders.transform(lhs.edit_headers(column, into="edited", only=["tenant"]))
+    edited = lhs.edit_headers(orders, column, into="edited", only=["tenant"])
     assert edited.columns == [*orders.columns, "edited"]
     assert edited.select(lhs.header(F.col("edited"), "tenant", "string")).first()[0] == expected[0].tenant
     assert lhs.scan_headers(orders.limit(10), column)["tenant"].key == "tenant"
     for needs_a_name in (
-        lambda: lhs.convert_headers(column, "kafka", target="iggy"),
-        lambda: lhs.edit_headers(column, drop=["a"]),
+        lambda df: lhs.convert_headers(df, column, "kafka", target="iggy"),
+        lambda df: lhs.edit_headers(df, column, drop=["a"]),
     ):
         with pytest.raises(ValueError, match="into= names the column that is made"):
-            needs_a_name()
+            needs_a_name(orders)
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------
@@ -503,80 +513,113 @@ def test_column_object_is_read_like_column_name(orders):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: lhs.decode_headers("value", "kafak"), ValueError, "did you mean 'kafka'"),
-        (lambda: lhs.decode_headers("value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
-        (lambda: lhs.decode_headers("value", "kafka", lenient=1), TypeError, "lenient must be bool"),
-        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams returns headers, payload"),
+        (lambda df: lhs.decode_headers(df, "value", "kafak"), ValueError, "did you mean 'kafka'"),
+        (lambda df: lhs.decode_headers(df, "value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
+        (lambda df: lhs.decode_headers(df, "value", "kafka", lenient=1), TypeError, "lenient must be bool"),
         (
-            lambda: lhs.decode_headers("value", "kafka", keep="key"),
+            lambda df: lhs.decode_headers(df, "value", "streams", into="all"),
+            ValueError,
+            "streams returns headers, payload",
+        ),
+        (
+            lambda df: lhs.decode_headers(df, "value", "kafka", keep="key"),
             TypeError,
             "keep must be a list of column names, not str",
         ),
-        (lambda: lhs.decode_headers("value", "kafka", keep=["a", "a"]), ValueError, "keep names 'a' twice"),
-        (lambda: lhs.decode_headers("value", "kafka", keep=[1]), TypeError, "a column of keep must be str, not int"),
-        (lambda: lhs.decode_headers(7, "kafka"), TypeError, "column must be str or a Column, not int"),
-        (lambda: lhs.decode_headers("v", "kafka", into="error", errors="column"), ValueError, "two columns 'error'"),
-        (lambda: lhs.select_headers("value", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
-        (lambda: lhs.select_headers("value", {}), ValueError, "no columns"),
-        (lambda: lhs.select_headers("value", {"error": "int8"}, errors="column"), ValueError, "two columns 'error'"),
+        (lambda df: lhs.decode_headers(df, "value", "kafka", keep=["a", "a"]), ValueError, "keep names 'a' twice"),
         (
-            lambda: lhs.encode_headers("headers", "streams", fields={"paylod": "v"}),
+            lambda df: lhs.decode_headers(df, "value", "kafka", keep=[1]),
+            TypeError,
+            "a column of keep must be str, not int",
+        ),
+        (lambda df: lhs.decode_headers(df, 7, "kafka"), TypeError, "column must be str or a Column, not int"),
+        (
+            lambda df: lhs.decode_headers(df, "v", "kafka", into="error", errors="column"),
+            ValueError,
+            "two columns 'error'",
+        ),
+        (lambda df: lhs.select_headers(df, "value", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
+        (lambda df: lhs.select_headers(df, "value", {}), ValueError, "no columns"),
+        (
+            lambda df: lhs.select_headers(df, "value", {"error": "int8"}, errors="column"),
+            ValueError,
+            "two columns 'error'",
+        ),
+        (
+            lambda df: lhs.encode_headers(df, "headers", "streams", fields={"paylod": "v"}),
             ValueError,
             "did you mean 'payload'",
         ),
         (
-            lambda: lhs.encode_headers("headers", "kafka", fields={"payload": "v"}),
+            lambda df: lhs.encode_headers(df, "headers", "kafka", fields={"payload": "v"}),
             ValueError,
             "no fields but its headers",
         ),
-        (lambda: lhs.encode_headers("headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
-        (lambda: lhs.encode_headers("headers", "kafka", types="big"), ValueError, "types"),
-        (lambda: lhs.encode_headers("headers", "kafka", nulls="drop"), ValueError, "nulls"),
+        (lambda df: lhs.encode_headers(df, "headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
+        (lambda df: lhs.encode_headers(df, "headers", "kafka", types="big"), ValueError, "types"),
+        (lambda df: lhs.encode_headers(df, "headers", "kafka", nulls="drop"), ValueError, "nulls"),
     ],
 )
-def test_wrong_arguments_are_rejected_when_passed(make, error, message):
+def test_wrong_arguments_are_rejected_before_columns(spark, make, error, message):
     with pytest.raises(error, match=message):
-        make()
+        make(spark.range(1))
+
+
+@pytest.mark.parametrize("name", [
+    "changelog_table", "compact", "convert_headers", "decode_by_schema", "decode_headers", "edit_headers", "encode_headers",
+    "explode_batches", "pack_headers", "run_topology", "scan_headers", "select_headers", "show_headers", "where_headers",
+])  # fmt: skip
+def test_column_passed_without_dataframe_is_rejected_with_the_call(name):
+    function = getattr(lhs, name)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty][1:]
+    arguments = {parameter.name: "x" for parameter in required}
+    message = rf"df must be a DataFrame, not str: lhs\.{name}\(df, \.\.\.\) takes it first"
+    with pytest.raises(TypeError, match=message):
+        function("headers", **arguments)
 
 
 @pytest.mark.parametrize(
     ("transform", "error", "message"),
     [
-        (lhs.decode_headers("valeu", "kafka"), ValueError, "unknown column 'valeu': did you mean 'value'?"),
         (
-            lhs.decode_headers("value", "kafka", keep=["offest"]),
+            partial(lhs.decode_headers, column="valeu", format="kafka"),
+            ValueError,
+            "unknown column 'valeu': did you mean 'value'?",
+        ),
+        (
+            partial(lhs.decode_headers, column="value", format="kafka", keep=["offest"]),
             ValueError,
             "unknown column 'offest': did you mean 'offset'?",
         ),
         (
-            lhs.decode_headers("topic", "kafka"),
+            partial(lhs.decode_headers, column="topic", format="kafka"),
             TypeError,
             "column 'topic' is string, and kafka is read from binary: a cast makes it one",
         ),
         (
-            lhs.select_headers("topic", {"a": "string"}),
+            partial(lhs.select_headers, column="topic", headers={"a": "string"}),
             TypeError,
             "column 'topic' is string, and kafka is read from binary or array<struct<key:string,value:binary>>",
         ),
         (
-            lhs.decode_headers("headers", "kafka"),
+            partial(lhs.decode_headers, column="headers", format="kafka"),
             TypeError,
             "column 'headers' is array<struct<key:string,value:binary>>, and kafka is read from binary",
         ),
         (
-            lhs.encode_headers("headers", "streams-timestamped", fields={"payload": "value"}),
+            partial(lhs.encode_headers, column="headers", format="streams-timestamped", fields={"payload": "value"}),
             TypeError,
             "column 'timestamp' is timestamp, and the timestamp of streams-timestamped is written from bigint: "
             "unix_millis makes it one",
         ),
-        (lhs.encode_headers("headers", "streams"), ValueError, "unknown column 'payload'"),
+        (partial(lhs.encode_headers, column="headers", format="streams"), ValueError, "unknown column 'payload'"),
         (
-            lhs.decode_headers("value", "streams-timestamped", keep=["offset", "timestamp"]),
+            partial(lhs.decode_headers, column="value", format="streams-timestamped", keep=["offset", "timestamp"]),
             ValueError,
             "column 'timestamp' would be there twice, kept from the frame as 'timestamp' and made here",
         ),
         (
-            lhs.select_headers("headers", {"Topic": "string"}),
+            partial(lhs.select_headers, column="headers", headers={"Topic": "string"}),
             ValueError,
             "column 'Topic' would be there twice, kept from the frame as 'topic' and made here",
         ),
@@ -589,20 +632,36 @@ def test_unsuitable_dataframe_is_rejected_before_job(orders, transform, error, m
 
 def test_dataframe_with_duplicate_column_names_is_rejected(orders):
     with pytest.raises(ValueError, match="the frame has two columns 'offset'"):
-        orders.select("offset", "offset", "value").transform(lhs.decode_headers("value", "kafka"))
+        orders.select("offset", "offset", "value").transform(lhs.decode_headers, "value", "kafka")
 
 
 @pytest.mark.parametrize(
     "transform",
     [
-        lhs.select_headers("headers", {"tenant": "string", "Tenant": "string"}, keep=[]),
-        lhs.select_headers("headers", {"ERROR": "string"}, errors="column", keep=[]),
-        lhs.decode_headers("value", "streams-timestamped", errors="column", error_column="Payload", keep=[]),
-        lhs.encode_headers("headers", "kafka", into="Losses", on_loss="report", keep=[]),
-        lhs.convert_headers("value", "kafka", target="iggy", into="LOSSES", on_loss="report", types="binary", keep=[]),
-        lhs.explode_batches("value", "kip82-messages", headers={"Offset": "string"}, keep=[]),
-        lhs.decode_by_schema("value", len, "id int, ID int", keep=[]),
-        lhs.decode_by_schema("value", len, "Error int", errors="column", keep=[]),
+        partial(lhs.select_headers, column="headers", headers={"tenant": "string", "Tenant": "string"}, keep=[]),
+        partial(lhs.select_headers, column="headers", headers={"ERROR": "string"}, errors="column", keep=[]),
+        partial(
+            lhs.decode_headers,
+            column="value",
+            format="streams-timestamped",
+            errors="column",
+            error_column="Payload",
+            keep=[],
+        ),
+        partial(lhs.encode_headers, column="headers", format="kafka", into="Losses", on_loss="report", keep=[]),
+        partial(
+            lhs.convert_headers,
+            column="value",
+            format="kafka",
+            target="iggy",
+            into="LOSSES",
+            on_loss="report",
+            types="binary",
+            keep=[],
+        ),
+        partial(lhs.explode_batches, column="value", format="kip82-messages", headers={"Offset": "string"}, keep=[]),
+        partial(lhs.decode_by_schema, column="value", decode=len, schema="id int, ID int", keep=[]),
+        partial(lhs.decode_by_schema, column="value", decode=len, schema="Error int", errors="column", keep=[]),
     ],
 )
 def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
@@ -613,10 +672,17 @@ def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
 @pytest.mark.parametrize(
     "transform",
     [
-        lhs.decode_headers("value", "kafka", into="HEADERS"),
-        lhs.decode_headers("value", "kafka", into="key_", keep=["key", "Key_"]),
-        lhs.explode_batches("value", "kip82-messages", keep=["Key_"], columns=["key"], headers={"KEY_": "string"}),
-        lhs.decode_by_schema("value", len, "Key int"),
+        partial(lhs.decode_headers, column="value", format="kafka", into="HEADERS"),
+        partial(lhs.decode_headers, column="value", format="kafka", into="key_", keep=["key", "Key_"]),
+        partial(
+            lhs.explode_batches,
+            column="value",
+            format="kip82-messages",
+            keep=["Key_"],
+            columns=["key"],
+            headers={"KEY_": "string"},
+        ),
+        partial(lhs.decode_by_schema, column="value", decode=len, schema="Key int"),
     ],
 )
 def test_new_column_differing_from_kept_only_by_case_is_rejected(orders, transform):
@@ -627,16 +693,16 @@ def test_new_column_differing_from_kept_only_by_case_is_rejected(orders, transfo
 def test_edited_headers_differing_only_by_case_are_rejected(orders):
     edit = {"drop": ["retry"]}
     with pytest.raises(ValueError, match="'headers' and 'Headers' would be made"):
-        orders.transform(lhs.edit_headers(into="Headers", **edit))
-    assert orders.transform(lhs.edit_headers(into="edited", **edit)).columns == [*orders.columns, "edited"]
+        lhs.edit_headers(orders, into="Headers", **edit)
+    assert lhs.edit_headers(orders, into="edited", **edit).columns == [*orders.columns, "edited"]
 
 
 def test_names_may_differ_by_case_if_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        df = orders.transform(lhs.select_headers("headers", {"Topic": "string"}, keep=["topic"]))
+        df = lhs.select_headers(orders, "headers", {"Topic": "string"}, keep=["topic"])
         assert df.columns == ["topic", "Topic"]
-        tenants = orders.transform(lhs.select_headers("headers", {"tenant": "string", "Tenant": "string"}, keep=[]))
+        tenants = lhs.select_headers(orders, "headers", {"tenant": "string", "Tenant": "string"}, keep=[])
         assert tenants.select("tenant", "Tenant").where("tenant is not null and Tenant is null").count() > 9_000
     finally:
         spark.conf.unset("spark.sql.caseSensitive")

@@ -34,7 +34,7 @@ def test_struct_has_columns_of_select_headers(orders: Any, engine: Any, errors: 
     struct = lhs.header_columns("headers", COLUMNS, engine=engine, errors=errors).alias("h")
     read = orders.orderBy("offset").select("offset", struct).select("offset", "h.*")
     selected = orders.orderBy("offset").transform(
-        lhs.select_headers("headers", COLUMNS, keep=["offset"], errors=errors)
+        lhs.select_headers, "headers", COLUMNS, keep=["offset"], errors=errors
     )
     assert read.schema.names == selected.schema.names
     assert collected(read) == collected(selected)
@@ -96,7 +96,7 @@ def test_command_prints_select_list_items(orders: Any, capsys: pytest.CaptureFix
     assert len(printed.splitlines()) == 3
     read = orders.sparkSession.sql(f"select offset, {printed} from printed_orders order by offset")
     columns = {"tenant": "string", "cents": lh.field("int64", key="amount_cents")}
-    selected = orders.transform(lhs.select_headers("headers", columns, keep=["offset"], errors="column"))
+    selected = lhs.select_headers(orders, "headers", columns, keep=["offset"], errors="column")
     assert collected(read) == collected(selected.orderBy("offset"))
 
 
@@ -136,7 +136,7 @@ def rows_to_pack(spark: Any) -> Any:
 def test_sql_text_makes_headers_like_pack_headers(spark: Any, nulls: Any) -> None:
     df = rows_to_pack(spark)
     df = df.withColumns({"price": df.price.cast("decimal(9,2)"), "prices": df.prices.cast("array<decimal(9,2)>")})
-    packed = df.transform(lhs.pack_headers(PACKED, nulls=nulls, keep=["n"])).orderBy("n")
+    packed = lhs.pack_headers(df, PACKED, nulls=nulls, keep=["n"]).orderBy("n")
     written = df.selectExpr("n", f"{lhs.sql_pack(PACKED, nulls=nulls)} as headers").orderBy("n")
     assert collected(written) == collected(packed)
     assert written.schema.simpleString() == packed.schema.simpleString()

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -34,7 +35,7 @@ def sent(number: int, **fields) -> bytes:
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
 def test_messages_of_set_become_rows(spark, format):
     example = EXAMPLES[format.replace("messages", "message")]
-    df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(lhs.explode_batches("data", format))
+    df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(lhs.explode_batches, "data", format)
     assert df.dtypes == [("number", "bigint"), *example.types.items()]
     result = collected(df)
     assert result.pop("number") == [0, 0, 3]
@@ -64,7 +65,7 @@ def test_iggy_batch_becomes_rows(spark, captured):
         "retries": lh.field("uint8"), "big": lh.field("uint128"),
     }  # fmt: skip
     df = values_of(spark, [captured["iggy-batch"]]).transform(
-        lhs.explode_batches("data", "iggy-batch", headers=columns, keep=[])
+        lhs.explode_batches, "data", "iggy-batch", headers=columns, keep=[]
     )
     assert df.dtypes == [
         *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
@@ -86,7 +87,7 @@ def test_iggy_batch_becomes_rows(spark, captured):
 
 def test_polled_iggy_messages_become_rows(spark, captured):
     df = values_of(spark, [captured["iggy-polled-2023"]]).transform(
-        lhs.explode_batches("data", "iggy-polled-2023", keep=["number"])
+        lhs.explode_batches, "data", "iggy-polled-2023", keep=["number"]
     )
     assert df.dtypes == [
         ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
@@ -103,7 +104,7 @@ def test_every_batch_matches_kernel(spark, vectors, captured, format):
     """All lines of the vectors in one frame, and some of them cut off."""
     values = [*values_in(vectors, format), captured.get(format)]
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
-    df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
+    df = values_of(spark, values).transform(lhs.explode_batches, "data", format, errors="column")
     result = collected(df)
     expected = ExplodeBatches(format, options=DecodeOptions(errors="column"), dialect="spark")(
         pa.array(values, pa.binary())
@@ -129,7 +130,7 @@ def test_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
     outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
     df = values_of(spark, [lh.encode(outer, "kip82-message")]).transform(
-        lhs.explode_batches("data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
+        lhs.explode_batches, "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}
     )
     assert collected(df) == {"number": [0, 0], "offset": [7, 8], "value": [b"v0", b"v1"], "n": [0, 1]}
 
@@ -143,8 +144,8 @@ def test_kept_columns_repeat_for_every_message(spark):
     tags = pa.array([["x"], [], ["y"], None, ["z", None]], pa.list_(pa.string()))
     nested = pa.array([{"deep": number} for number in range(5)])
     df = values_of(spark, values, name=names, tags=tags, nested=nested).repartition(2)
-    result = df.transform(
-        lhs.explode_batches("data", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "data"])
+    result = lhs.explode_batches(
+        df, "data", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "data"]
     )
     assert result.columns == ["nested", "tags", "name", "data", "offset"]
     repeated = collected(result.orderBy("offset"))
@@ -158,16 +159,22 @@ def test_kept_columns_repeat_for_every_message(spark):
 
 def test_fields_follow_requested_order_and_row_is_optional(spark):
     df = values_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
-    requested = lhs.explode_batches(
-        "data", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
+    requested = partial(
+        lhs.explode_batches,
+        column="data",
+        format="kip82-messages",
+        columns=["value", "row", "offset"],
+        headers={"text": lh.field("string", key="t")},
     )
     assert collected(df.transform(requested)) == {
         "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
     }  # fmt: skip
-    only = lhs.explode_batches("data", "kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[])
+    only = partial(
+        lhs.explode_batches, column="data", format="kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[]
+    )
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
-    assert collected(df.transform(lhs.explode_batches("data", "kip82-messages", columns=[], keep=["number"]))) == {
+    assert collected(lhs.explode_batches(df, "data", "kip82-messages", columns=[], keep=["number"])) == {
         "number": [0, 0, 1]
     }
 
@@ -176,7 +183,7 @@ def test_many_rows_of_many_messages(spark):
     """Over partitions and batches: 5,000 rows of which every third is empty."""
     values = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
     df = values_of(spark, values).transform(
-        lhs.explode_batches("data", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
+        lhs.explode_batches, "data", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"]
     )
     result = collected(df.orderBy("number"))
     rows = [number for number in range(5000) for _ in range(number % 3)]
@@ -187,9 +194,9 @@ def test_nested_explode_reads_messages_of_messages(spark, engines):
     """What is made can be read on: wrappers in values, headers in lists."""
     wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
     df = values_of(spark, [sent(1, value=wrapper) * 2]).transform(
-        lhs.explode_batches("data", "kip82-messages", keep=[])
+        lhs.explode_batches, "data", "kip82-messages", keep=[]
     )
-    inner = df.transform(lhs.decode_headers("value", "kip82-wrapper", into=None, keep=["offset"]))
+    inner = lhs.decode_headers(df, "value", "kip82-wrapper", into=None, keep=["offset"])
     assert collected(inner) == {
         "offset": [1, 1],
         "headers": [[{"key": 7, "value": b"\0\0\0\3"}]] * 2,
@@ -217,10 +224,8 @@ def _crc(message: bytes) -> bytes:
 
 
 def test_bad_message_does_not_hide_neighbours(hurt):
-    df = hurt.transform(
-        lhs.explode_batches(
-            "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
-        )
+    df = lhs.explode_batches(
+        hurt, "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
     )
     assert dict(df.dtypes)["error"] == ERROR
     result = collected(df)
@@ -235,31 +240,41 @@ def test_bad_message_does_not_hide_neighbours(hurt):
 
 def test_error_quotes_identifying_columns_of_its_row(hurt):
     for identify, where in ((["number"], " in the row with number=0"), ([], "")):
-        explode = lhs.explode_batches("data", "kip82-messages", keep=["number"], identify=identify)
+        explode = partial(
+            lhs.explode_batches, column="data", format="kip82-messages", keep=["number"], identify=identify
+        )
         text = failure(hurt.where("number = 0").transform(explode))
         assert re.search(
             rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(header 1, byte \d+\)", text
         )
         assert ", row " not in text
     text = failure(
-        hurt.where("number > 0").transform(lhs.explode_batches("data", "kip82-messages", identify=["number"]))
+        hurt.where("number > 0").transform(lhs.explode_batches, "data", "kip82-messages", identify=["number"])
     )
     assert "in the row with number=1 (byte" in text
 
 
 def test_lenient_drops_truncated_message(hurt):
     df = hurt.where("number > 0").transform(
-        lhs.explode_batches("data", "kip82-messages", columns=["offset"], lenient=True)
+        lhs.explode_batches, "data", "kip82-messages", columns=["offset"], lenient=True
     )
     assert collected(df) == {"number": [1, 2], "offset": [3, 5]}
-    nulls = hurt.transform(lhs.explode_batches("data", "kip82-messages", columns=["offset"], errors="null", keep=[]))
+    nulls = lhs.explode_batches(hurt, "data", "kip82-messages", columns=["offset"], errors="null", keep=[])
     # Of the one with a bad header the offset was read.
     assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
 
 
 def test_typed_keys_are_read_as_text_on_request(spark, captured):
     df = values_of(spark, [captured["iggy-batch"]])
-    text = lhs.explode_batches("data", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
+    text = partial(
+        lhs.explode_batches,
+        column="data",
+        format="iggy-batch",
+        columns=["headers"],
+        keep=[],
+        text_keys=True,
+        errors="column",
+    )
     result = df.transform(text)
     assert dict(result.dtypes)["headers"] == TYPED
     values_read = collected(result)
@@ -281,7 +296,10 @@ def batch():
 def test_values_are_read_few_at_a_time(spark, batch, monkeypatch):
     """What comes out of a value can be many times as large."""
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
-    parts = batches_of(lhs.explode_batches("data", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
+    parts = batches_of(
+        partial(lhs.explode_batches, column="data", format="kip82-messages", columns=["row", "offset"], keep=["name"]),
+        batch,
+    )
     assert [result.num_rows for result in parts] == [3, 0, 1, 4]
     # The row counts over them all.
     assert pa.Table.from_batches(parts).to_pydict() == {
@@ -293,16 +311,22 @@ def test_error_names_its_row_in_any_part(spark, batch, monkeypatch):
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
     bad = pa.record_batch({"name": batch["name"], "data": pa.array([*batch["data"].to_pylist()[:3], b"\1"])})
     with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
-        batches_of(lhs.explode_batches("data", "kip82-messages", keep=[], identify=["name"]), bad)
+        batches_of(
+            partial(lhs.explode_batches, column="data", format="kip82-messages", keep=[], identify=["name"]), bad
+        )
 
 
 def test_repeated_columns_are_split_at_byte_limit(spark, batch, monkeypatch):
     """A large value may be kept beside each of its many messages."""
-    whole = batches_of(lhs.explode_batches("data", "kip82-messages", keep=["data", "name"]), batch)
+    whole = batches_of(
+        partial(lhs.explode_batches, column="data", format="kip82-messages", keep=["data", "name"]), batch
+    )
     assert [result.num_rows for result in whole] == [8]
     for limit in (1, 300, 2000):
         monkeypatch.setattr("letterhead.spark.runner._BYTES_KEPT", limit)
-        parts = batches_of(lhs.explode_batches("data", "kip82-messages", keep=["data", "name"]), batch)
+        parts = batches_of(
+            partial(lhs.explode_batches, column="data", format="kip82-messages", keep=["data", "name"]), batch
+        )
         assert len(parts) > 1
         assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
         assert all(
@@ -320,8 +344,10 @@ def heartbeats(count: int, records: int) -> pa.Array:
 def test_every_returned_batch_is_bounded(spark):
     batch = pa.record_batch({"data": heartbeats(3, 1000)})
     columns, limits = ["row", "value"], lh.Limits(arrow_batch_bytes=100_000)
-    whole = batches_of(lhs.explode_batches("data", "record-batch", columns=columns), batch)
-    parts = batches_of(lhs.explode_batches("data", "record-batch", columns=columns, limits=limits), batch)
+    whole = batches_of(partial(lhs.explode_batches, column="data", format="record-batch", columns=columns), batch)
+    parts = batches_of(
+        partial(lhs.explode_batches, column="data", format="record-batch", columns=columns, limits=limits), batch
+    )
     assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
     assert len(parts) > 30
     assert all(part.nbytes <= 100_000 for part in parts)
@@ -331,14 +357,14 @@ def test_every_returned_batch_is_bounded(spark):
 def test_batches_expanding_to_gigabytes_do_not_end_jvm(spark):
     data = heartbeats(1, 1000)[0].as_py()
     rows = spark.range(0, 1900, 1, 1).select(F.lit(bytearray(data)).alias("data"))
-    result = rows.transform(lhs.explode_batches("data", "record-batch", columns=["offset", "value"]))
+    result = lhs.explode_batches(rows, "data", "record-batch", columns=["offset", "value"])
     assert result.agg(F.count("*"), F.sum(F.length("value"))).first() == (1_900_000, 1_900_000_000)
 
 
 def test_no_messages_give_no_rows(spark, batch):
     empty = pa.record_batch({"name": ["a", "b"], "data": pa.array([None, b""], pa.binary())})
     for rows in (empty, batch.slice(0, 0)):
-        parts = batches_of(lhs.explode_batches("data", "kip82-messages"), rows)
+        parts = batches_of(partial(lhs.explode_batches, column="data", format="kip82-messages"), rows)
         assert sum(result.num_rows for result in parts) == 0
 
 
@@ -365,16 +391,16 @@ def test_no_messages_give_no_rows(spark, batch):
         ("kip82-messages", {"keep": "number"}, TypeError, "keep must be a list"),
     ],
 )
-def test_wrong_arguments_are_rejected_when_passed(format, options, error, message):
+def test_wrong_arguments_are_rejected_when_passed(spark, format, options, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        lhs.explode_batches("data", format, **options)
+        lhs.explode_batches(spark.range(1), "data", format, **options)
 
 
 def test_unsuitable_dataframe_is_rejected_before_job(spark):
     df = values_of(spark, [b""], offset=pa.array([1]))
     with pytest.raises(ValueError, match="column 'offset' would be there twice"):
-        df.transform(lhs.explode_batches("data", "kip82-messages"))
+        lhs.explode_batches(df, "data", "kip82-messages")
     with pytest.raises(TypeError, match="column 'number' is bigint, and kip82-messages is read from binary"):
-        df.transform(lhs.explode_batches("number", "kip82-messages", keep=[]))
+        lhs.explode_batches(df, "number", "kip82-messages", keep=[])
     with pytest.raises(ValueError, match="no columns would be left"):
-        df.transform(lhs.explode_batches("data", "kip82-messages", columns=[], keep=[]))
+        lhs.explode_batches(df, "data", "kip82-messages", columns=[], keep=[])

@@ -1,17 +1,21 @@
-"""The options of the transforms: those that Arrow has, documented alike, and handed on. No job runs."""
+"""The options of the functions of DataFrames: those that Arrow has, documented alike, and handed on. No job runs."""
 
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 
 import pytest
+from pyspark.sql.types import DataType, StructType
 
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import operations
 from letterhead import spark as lhs
+from letterhead.spark.schemas import header_lists
 from letterhead.spark.sources import options as sources
+from tests.spark.frames import Recorder
 
 OPERATIONS = {
     "decode": lhs.decode_headers,
@@ -44,7 +48,7 @@ def test_options_match_arrow(operation):
     """With the same defaults. `where_headers` filters the rows of columns of messages, and Arrow data has one engine."""
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
-    own = {"keep", "identify", "into", "fields", "engine"}
+    own = {"df", "keep", "identify", "into", "fields", "engine"}
     other = {"threads", "views"} | ({"where"} if operation != "messages" else set())
     assert set(of_spark) - own == set(of_arrow) - other
     for name in set(of_spark) - own - {"column"}:
@@ -90,24 +94,26 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_option_reaches_operation(operation):
+def test_every_option_reaches_operation(spark, operation):
     function = OPERATIONS[operation]
-    own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
+    own = {"df", "column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
     format, options, expected = EXPECTED[operation]
     assert set(options) == set(inspect.signature(function).parameters) - own
-    assert function("value", format=format, **options).step.operation == expected
+    column = header_lists(format)[0] if operation == "encode" else "binary"
+    run, _ = function(Recorder(StructType().add("value", DataType.fromDDL(column))), "value", format=format, **options)
+    assert run.operation == expected
+    assert pickle.loads(pickle.dumps(run)) == run
 
 
-def test_transforms_can_be_pickled():
-    import pickle
-
+def test_runner_can_be_pickled(spark):
     types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
-    transform = lhs.convert_headers("value", "kafka", target="iggy", types=types)
-    pickled = pickle.dumps(transform)
-    assert pickle.loads(pickled) == transform
+    frame = Recorder(StructType().add("value", "binary"))
+    run, _ = lhs.convert_headers(frame, "value", "kafka", target="iggy", types=types)
+    pickled = pickle.dumps(run)
+    assert pickle.loads(pickled) == run
     # The mapping belongs to the caller.
     types["k"] = "int8"
-    assert pickle.dumps(transform) == pickled
+    assert pickle.dumps(run) == pickled
 
 
 def test_every_limit_is_source_option():

@@ -43,7 +43,7 @@ def test_sail_page_runs(spark, monkeypatch):
 
 def test_edited_headers_can_be_filtered(orders):
     """Sail has no lambdas in filters that it moves into the Parquet reader."""
-    edited = orders.transform(lhs.edit_headers(drop=["tenant"], append={"source": ("offset", "int64")}))
+    edited = lhs.edit_headers(orders, drop=["tenant"], append={"source": ("offset", "int64")})
     assert edited.where(lhs.header("headers", "source", "int64") == F.col("offset")).count() == 10_000
     assert edited.where(lhs.header("headers", "tenant", "string").isNotNull()).count() == 0
 
@@ -56,7 +56,7 @@ def test_spark_expressions_are_rejected(spark):
 def test_streams_are_rejected(spark):
     stream = spark.readStream.format("rate").load().withColumn("value", F.lit(b""))
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
-        stream.transform(lhs.decode_headers("value", "kafka"))
+        lhs.decode_headers(stream, "value", "kafka")
 
 
 def test_functions_reject_source_read_as_stream(spark, samples):
@@ -64,7 +64,7 @@ def test_functions_reject_source_read_as_stream(spark, samples):
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.isStreaming
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
-        stream.transform(lhs.select_headers("headers", {"tenant": "string"}))
+        lhs.select_headers(stream, "headers", {"tenant": "string"})
 
 
 def test_source_read_as_stream_is_read_once(spark, samples):
@@ -85,7 +85,7 @@ def test_restoring_stores_is_rejected(spark, tmp_path):
 def test_window_stores_are_rejected(spark):
     records = spark.createDataFrame([], KAFKA)
     with pytest.raises(ValueError, match="changelog_table of a window store does not run on Sail"):
-        records.transform(lhs.changelog_table(store_type="window", retention=1))
+        lhs.changelog_table(records, store_type="window", retention=1)
 
 
 def test_topologies_are_rejected(spark):
@@ -95,4 +95,4 @@ def test_topologies_are_rejected(spark):
 
     topology = Topology().add_source("in", "a").add_processor("copy", Copy, "in").add_sink("out", "b", "copy")
     with pytest.raises(ValueError, match="run_topology does not run on Sail"):
-        spark.createDataFrame([], KAFKA).transform(lhs.run_topology(topology, application_id="app"))
+        spark.createDataFrame([], KAFKA).transform(lhs.run_topology, topology, application_id="app")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def frame(spark: Any, rows: list[Any]) -> Any:
 
 
 def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
-    return df.transform(lhs.select_headers("headers", columns, engine=engine, **options))
+    return lhs.select_headers(df, "headers", columns, engine=engine, **options)
 
 
 @pytest.mark.full
@@ -300,7 +301,9 @@ def test_unnamed_column_is_read(spark: Any) -> None:
     from pyspark.sql import functions as F
 
     df = frame(spark, [[{"key": "k", "value": b"v"}]])
-    transform = lhs.select_headers(F.slice("headers", 1, 1), {"k": "string"}, keep=[], engine="spark")
+    transform = partial(
+        lhs.select_headers, column=F.slice("headers", 1, 1), headers={"k": "string"}, keep=[], engine="spark"
+    )
     assert df.transform(transform).collect() == [("v",)]
     assert df.select(lhs.header(F.slice("headers", 1, 1), "k", "string")).collect() == [("v",)]
     array = lhs.header(F.slice("headers", 1, 1), "k", "array<string>", split=",")
@@ -311,15 +314,15 @@ def test_unnamed_column_is_read(spark: Any) -> None:
     ("options", "text"),
     [({"lenient": True}, "apply to binary columns"), ({"identify": ["row"]}, "needs engine='arrow'")],
 )
-def test_options_that_need_arrow_are_named(options: dict[str, Any], text: str) -> None:
+def test_options_that_need_arrow_are_named(spark, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        lhs.select_headers("headers", {"k": "string"}, engine="spark", **options)
+        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, engine="spark", **options)
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
-        lhs.select_headers("headers", {"k": "int64:varlen"}, engine="spark")
+        lhs.select_headers(spark.range(1), "headers", {"k": "int64:varlen"}, engine="spark")
     with pytest.raises(ValueError, match="and kip82-typed has others: omit engine="):
-        lhs.select_headers("headers", {"k": "string"}, format="kip82-typed", engine="spark", errors="column")
+        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, "kip82-typed", engine="spark", errors="column")
     with pytest.raises(ValueError, match="engine"):
-        lhs.select_headers("headers", {"k": "string"}, engine="spork")
+        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, engine="spork")
 
 
 def test_bytes_need_arrow(spark: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,9 +31,9 @@ def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
 def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     assert rows.schema["headers"].dataType.simpleString() == type
-    selected = rows.transform(lhs.select_headers("headers", COLUMNS)).orderBy("id").collect()
+    selected = lhs.select_headers(rows, "headers", COLUMNS).orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    kept = rows.transform(lhs.where_headers("headers", "tenant = 'acme'"))
+    kept = lhs.where_headers(rows, "headers", "tenant = 'acme'")
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
     assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
@@ -42,9 +43,11 @@ def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
 @pytest.mark.parametrize("type", SHAPES)
 def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
-    selected = rows.transform(lhs.select_headers("headers", COLUMNS, engine="spark")).orderBy("id").collect()
+    selected = lhs.select_headers(rows, "headers", COLUMNS, engine="spark").orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    select = lhs.select_headers("headers", {"tenant": "string"}, engine="spark", keep=["headers"])
+    select = partial(
+        lhs.select_headers, column="headers", headers={"tenant": "string"}, engine="spark", keep=["headers"]
+    )
     [kept] = rows.transform(select).filter("tenant is not null").collect()
     assert rows.filter("id = 1").first().headers == kept.headers
 
@@ -53,7 +56,7 @@ def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
 def test_spark_expressions_read_struct_field(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}, engine="spark"))
+    selected = lhs.select_headers(rows, "redpanda.headers", {"tenant": "string"}, engine="spark")
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
 
@@ -61,18 +64,18 @@ def test_spark_expressions_read_struct_field(spark: Any) -> None:
 def test_struct_field_is_read_by_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = rows.transform(lhs.select_headers("redpanda.headers", {"tenant": "string"}))
+    selected = lhs.select_headers(rows, "redpanda.headers", {"tenant": "string"})
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
-    kept = rows.transform(lhs.where_headers("redpanda.headers", "tenant = 'acme'"))
+    kept = lhs.where_headers(rows, "redpanda.headers", "tenant = 'acme'")
     assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
     with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
-        rows.transform(lhs.select_headers("redpanda.header", {"tenant": "string"}))
+        lhs.select_headers(rows, "redpanda.header", {"tenant": "string"})
 
 
 @pytest.mark.parametrize("type", SHAPES)
 def test_expression_suggested_by_error_fixes_column(spark: Any, type: str) -> None:
-    rows, edit = rows_of(spark, SHAPES[type]), lhs.edit_headers("headers", drop=["other"])
+    rows, edit = rows_of(spark, SHAPES[type]), partial(lhs.edit_headers, column="headers", drop=["other"])
     with pytest.raises(TypeError, match=re.escape(f"column 'headers' is {type}, and ")) as refused:
         rows.transform(edit)
     expression = str(refused.value).rpartition(">>: ")[2].removesuffix(" makes it one")
@@ -85,15 +88,15 @@ def test_non_text_keys_raise(spark: Any) -> None:
     rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
     for engine in ("arrow", "spark"):
         with pytest.raises(Exception, match=r"not UTF-8|INVALID_UTF8_STRING"):
-            rows.transform(lhs.select_headers("headers", {"a": "string"}, engine=engine)).collect()
+            lhs.select_headers(rows, "headers", {"a": "string"}, engine=engine).collect()
 
 
 def test_no_field_losing_expression_is_suggested(spark: Any) -> None:
     rows = rows_of(spark, "array(struct('a' as key, cast('b' as binary) as value, 1 as n))")
     with pytest.raises(TypeError) as refused:
-        rows.transform(lhs.edit_headers("headers", drop=["other"]))
+        lhs.edit_headers(rows, "headers", drop=["other"])
     assert "makes it one" not in str(refused.value)
-    assert rows.transform(lhs.select_headers("headers", {"a": "string"})).orderBy("id").first().a == "b"
+    assert lhs.select_headers(rows, "headers", {"a": "string"}).orderBy("id").first().a == "b"
 
 
 @pytest.mark.spark_only

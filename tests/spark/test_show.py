@@ -107,16 +107,14 @@ def test_typed_headers_are_shown(spark, capsys):
     iggy = lh.encode([("tenant", lh.String("acme")), (lh.Int32(3), lh.UInt8(7))], "iggy")
     ints = lh.encode([(-7, b"v")], "kip82-int")
     values = spark.createDataFrame([(iggy, ints)], "iggy binary, ints binary")
-    typed = values.transform(lhs.decode_headers("iggy", "iggy", keep=[]))
+    typed = lhs.decode_headers(values, "iggy", "iggy", keep=[])
     assert shown(capsys, typed) == [
         "header  key type  key          type    value   bytes",
         "──────  ────────  ───────────  ──────  ──────  ─────",
         '0       string    tenant       string  "acme"  4',
         "1       int32     00 00 00 03  uint8   07      1",
     ]
-    assert (
-        shown(capsys, values.transform(lhs.decode_headers("ints", "kip82-int", keep=[])))[2] == '0       -7   "v"    1'
-    )
+    assert shown(capsys, lhs.decode_headers(values, "ints", "kip82-int", keep=[]))[2] == '0       -7   "v"    1'
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -35,7 +36,7 @@ def orders(spark):
 def test_headers_are_selected(orders):
     rows = orders.orderBy("offset").collect()
     columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
-    df = orders.transform(lhs.select_headers("headers", columns, keep=["offset"]))
+    df = lhs.select_headers(orders, "headers", columns, keep=["offset"])
     assert df.columns == ["offset", *columns]
     selected = df.orderBy("offset").collect()
     assert len(selected) == 500
@@ -51,9 +52,9 @@ def test_headers_are_selected(orders):
 
 def test_rows_are_selected_by_their_headers(orders):
     condition = (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
-    selected = orders.transform(lhs.where_headers("headers", condition))
+    selected = lhs.where_headers(orders, "headers", condition)
     assert selected.columns == orders.columns
-    typed = orders.transform(lhs.select_headers("headers", {"tenant": "string", "retry": "int32"}, keep=["offset"]))
+    typed = lhs.select_headers(orders, "headers", {"tenant": "string", "retry": "int32"}, keep=["offset"])
     expected = sorted(row.offset for row in typed.where("tenant = 'acme' and retry > 0").collect())
     assert sorted(row.offset for row in selected.select("offset").collect()) == expected
     assert 0 < len(expected) < 500
@@ -61,10 +62,10 @@ def test_rows_are_selected_by_their_headers(orders):
 
 def test_state_is_decoded_and_written_back(spark):
     latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet")).limit(300)
-    read = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+    read = lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
     assert read.columns == ["key", "value", "headers", "timestamp", "payload"]
     written = read.withColumnRenamed("value", "before").transform(
-        lhs.encode_headers("headers", "streams-timestamped", into="after", keep=["key", "before"])
+        lhs.encode_headers, "headers", "streams-timestamped", into="after", keep=["key", "before"]
     )
     assert written.count() == 300
     assert written.where("not (before <=> after)").count() == 0
@@ -80,15 +81,17 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     df = spark.createDataFrame(
         [(0, wrapped[0] + wrapped[1]), (1, None), (2, wrapped[2])], "part int, value binary"
     ).repartition(1)
-    messages = df.transform(
-        lhs.explode_batches("value", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
-    )
+    messages = lhs.explode_batches(df, "value", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
     assert messages.columns == ["part", "value", "offset", "n"]
     assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
 
-    decoded = messages.transform(lhs.decode_headers("value", "iggy", keep=["offset"]))
-    selection = lhs.select_headers(
-        "headers", {"big": lh.field("uint64", key=lh.Int32(3))}, format="iggy", keep=["offset", "headers"]
+    decoded = lhs.decode_headers(messages, "value", "iggy", keep=["offset"])
+    selection = partial(
+        lhs.select_headers,
+        column="headers",
+        headers={"big": lh.field("uint64", key=lh.Int32(3))},
+        format="iggy",
+        keep=["offset", "headers"],
     )
     for row in (
         decoded.transform(selection)
@@ -100,15 +103,24 @@ def test_messages_are_converted_and_their_headers_selected(spark):
         .collect()
     ):
         assert (row.big, row.n, row.again) == (2**64 - 1, 7, 2**64 - 1)
-    typed = df.transform(lhs.explode_batches("value", "kip82-messages", columns=["headers"], keep=[]))
+    typed = lhs.explode_batches(df, "value", "kip82-messages", columns=["headers"], keep=[])
     with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
         typed.select(lhs.header("headers", "n", "int8")).collect()
 
     types = {"n": "int8:text", "3": "uint64:text"}
-    there = lhs.convert_headers(
-        "value", "iggy", target="kafka", types="text", on_loss="drop", into="kafka", keep=["value"]
+    there = partial(
+        lhs.convert_headers,
+        column="value",
+        format="iggy",
+        target="kafka",
+        types="text",
+        on_loss="drop",
+        into="kafka",
+        keep=["value"],
     )
-    restored = lhs.convert_headers("kafka", "kafka", target="iggy", types=types, into="iggy", keep=[])
+    restored = partial(
+        lhs.convert_headers, column="kafka", format="kafka", target="iggy", types=types, into="iggy", keep=[]
+    )
     encoded = {bytes(row.iggy) for row in messages.transform(there).transform(restored).collect()}
     assert [lh.decode(data, "iggy") for data in encoded] == [lh.Headers([headers[0], ("3", headers[1][1])])]
 
@@ -116,12 +128,12 @@ def test_messages_are_converted_and_their_headers_selected(spark):
 def test_errors_follow_the_policy(spark):
     encoded = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
     df = spark.createDataFrame(encoded, "id int, value binary").repartition(1)
-    nulls = df.transform(lhs.select_headers("value", {"k": "int32"}, errors="null"))
+    nulls = lhs.select_headers(df, "value", {"k": "int32"}, errors="null")
     assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
-    reported = df.transform(lhs.decode_headers("value", "kafka", errors="column")).collect()
+    reported = lhs.decode_headers(df, "value", "kafka", errors="column").collect()
     assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
     with pytest.raises(Exception, match=r"DecodeError: kafka: .* in the row with id=3 \(byte 0\)"):
-        df.transform(lhs.decode_headers("value", "kafka", identify=["id"])).collect()
+        lhs.decode_headers(df, "value", "kafka", identify=["id"]).collect()
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -149,8 +161,8 @@ def test_header_is_an_expression(spark, orders, ansi):
             for at in range(6)
         ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
-        expected = df.transform(
-            lhs.select_headers("headers", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null")
+        expected = lhs.select_headers(
+            df, "headers", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null"
         )
         for start in range(0, len(types_of_mode), 8):
             types = types_of_mode[start : start + 8]
@@ -167,7 +179,8 @@ def test_header_is_an_expression(spark, orders, ansi):
 
 def test_headers_are_edited(orders):
     """All steps, keys by name and by function, and a value from a column for each of the ways to write one."""
-    edits = lhs.edit_headers(
+    edits = partial(
+        lhs.edit_headers,
         only=lambda key: ~key.startswith("ce_"),
         drop=["blob"],
         rename={"retry": "attempt"},
@@ -190,7 +203,7 @@ def test_headers_are_edited(orders):
         ]
         assert [tuple(header) for header in row.headers] == stay + new
     with pytest.raises(Exception, match=r"header n: .* \(out_of_range\)"):
-        orders.transform(lhs.edit_headers(append={"n": ("offset", "int8")})).collect()
+        lhs.edit_headers(orders, append={"n": ("offset", "int8")}).collect()
 
 
 def test_headers_are_shown(orders, capsys):
@@ -266,7 +279,7 @@ def copies():
             self.context.forward(record)
 
     topology = Topology().add_source("in", "orders").add_processor("copy", Copy, "in").add_sink("out", "b", "copy")
-    return lhs.run_topology(topology, application_id="app")
+    return partial(lhs.run_topology, topology=topology, application_id="app")
 
 
 @needs(4, 1)

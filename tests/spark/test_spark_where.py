@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,15 +131,17 @@ def test_partially_applied_filters_are_returned_to_spark() -> None:
 
 def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None:
     frame = spark.read.parquet(str(samples / "orders-0.parquet"))
-    transform = lhs.where_headers("headers", (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0))
+    transform = partial(
+        lhs.where_headers, column="headers", where=(lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
+    )
     selected = frame.transform(transform)
     assert selected.columns == frame.columns
-    typed = frame.transform(lhs.select_headers("headers", HEADERS, keep=["offset"]))
+    typed = lhs.select_headers(frame, "headers", HEADERS, keep=["offset"])
     expected = typed.where("tenant = 'acme' and retry > 0")
     assert sorted(row.offset for row in selected.select("offset").collect()) == sorted(
         row.offset for row in expected.select("offset").collect()
     )
-    bad = frame.transform(lhs.where_headers("headers", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column"))
+    bad = lhs.where_headers(frame, "headers", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column")
     assert bad.columns == ["offset", "error"]
     assert bad.where("error is null").count() == 0
 
@@ -148,7 +151,7 @@ def test_exploded_batches_have_messages_selected_by_condition(spark: Any) -> Non
     frame = spark.createDataFrame([("a", bytearray(lh.batch(messages, "record-batch")))], "name string, data binary")
     condition = (lh.col("n") == 1) & (lh.col("offset") > 1)
     options: Any = {"columns": ["offset"], "headers": {"n": "int32"}, "keep": ["name"]}
-    rows = frame.transform(lhs.explode_batches("data", "record-batch", where=condition, **options)).collect()
+    rows = lhs.explode_batches(frame, "data", "record-batch", where=condition, **options).collect()
     assert sorted(map(tuple, rows)) == [("a", 4, 1), ("a", 7, 1)]
 
 

@@ -77,7 +77,7 @@ def test_sql_function_makes_headers(topic: Any) -> None:
         (2, null, null, null, null, null, null, null, null) as t(n, tenant, retry, rate, route, at, day, price, bytes)"""
     df = topic.sql(f"select * from {rows}")
     names = ["tenant", "retry", "rate", "route", "at", "day", "price", "bytes"]
-    packed = df.transform(lhs.pack_headers(names, keep=["n"])).orderBy("n").collect()
+    packed = lhs.pack_headers(df, names, keep=["n"]).orderBy("n").collect()
     fields = f"struct({', '.join(names)})"
     made = topic.sql(f"select n, header_pack({fields}) as headers from {rows} order by n")
     assert made.collect() == packed

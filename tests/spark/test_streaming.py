@@ -50,7 +50,7 @@ def test_stream_equals_batch_over_restart(spark, inbox, tmp_path):
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
     assert stream.isStreaming
-    typed = stream.transform(lhs.select_headers("headers", COLUMNS, keep=["offset"], errors="column"))
+    typed = lhs.select_headers(stream, "headers", COLUMNS, keep=["offset"], errors="column")
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
 
     assert run(spark, typed, out, checkpoint) == [1000, 1000, 1000]
@@ -59,7 +59,7 @@ def test_stream_equals_batch_over_restart(spark, inbox, tmp_path):
     assert run(spark, typed, out, checkpoint) == [1000]
 
     batch = spark.read.parquet(str(directory)).transform(
-        lhs.select_headers("headers", COLUMNS, keep=["offset"], errors="column")
+        lhs.select_headers, "headers", COLUMNS, keep=["offset"], errors="column"
     )
     expected = collected(batch.orderBy("offset"))
     assert collected(spark.read.parquet(str(out)).orderBy("offset")) == expected
@@ -71,9 +71,9 @@ def test_stream_is_written_and_read_back(spark, inbox, tmp_path):
     arrive(0, 500)
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).where("value is not null")
-    restored = stream.transform(
-        lhs.encode_headers("headers", "streams", fields={"payload": "value"}, into="value", keep=["offset"])
-    ).transform(lhs.decode_headers("value", "streams"))
+    restored = lhs.encode_headers(
+        stream, "headers", "streams", fields={"payload": "value"}, into="value", keep=["offset"]
+    ).transform(lhs.decode_headers, "value", "streams")
     run(spark, restored, tmp_path / "out", tmp_path / "checkpoint")
     result = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     table = pq.read_table(directory)
@@ -99,9 +99,9 @@ def test_stream_messages_are_converted(spark, tmp_path):
     schema = spark.read.parquet(str(inbox)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
     result = (
-        stream.transform(lhs.explode_batches("value", "kip82-messages", columns=["offset", "headers"]))
-        .transform(lhs.encode_headers("headers", "kip82-typed", keep=["row", "offset"]))
-        .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", types="text", keep=["row", "offset"]))
+        lhs.explode_batches(stream, "value", "kip82-messages", columns=["offset", "headers"])
+        .transform(lhs.encode_headers, "headers", "kip82-typed", keep=["row", "offset"])
+        .transform(lhs.convert_headers, "headers", "kip82-typed", target="kafka", types="text", keep=["row", "offset"])
     )
     assert result.isStreaming
     assert run(spark, result, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]
@@ -120,7 +120,7 @@ def test_watermark_stays_on_kept_column(spark, inbox, tmp_path):
     arrive(0, 4000)
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).withWatermark("timestamp", "1 second")
-    typed = stream.transform(lhs.select_headers("headers", {"retry": "int32"}, keep=["timestamp"]))
+    typed = lhs.select_headers(stream, "headers", {"retry": "int32"}, keep=["timestamp"])
     windows = typed.groupBy(F.window("timestamp", "10 seconds")).count()
     run(spark, windows, tmp_path / "out", tmp_path / "checkpoint")
     counts = collected(spark.read.parquet(str(tmp_path / "out")).select("count"))["count"]

@@ -44,7 +44,7 @@ def test_expressions_read_what_native_module_reads(spark: Any, ansi: bool) -> No
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(row) for row in ROWS], HEADERS)}))
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        by_arrow = collected(df.transform(lhs.select_headers("headers", COLUMNS, errors="null")))
+        by_arrow = collected(lhs.select_headers(df, "headers", COLUMNS, errors="null"))
         for engine in ("spark", "arrow"):
             columns = [
                 lhs.header("headers", field.key or name, f"array<{field.type}>" if field.split else field.type,
@@ -73,7 +73,7 @@ def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
 @pytest.mark.spark_only
 def test_stored_string_is_read_and_number_is_not(spark: Any) -> None:
     typed = lh.encode([("at", lh.String("2026-01-31T08:30:00Z")), ("n", lh.Int32(5))], "iggy")
-    df = spark.createDataFrame([(typed,)], "data binary").transform(lhs.decode_headers("data", "iggy", text_keys=True))
+    df = spark.createDataFrame([(typed,)], "data binary").transform(lhs.decode_headers, "data", "iggy", text_keys=True)
     at = lhs.header("headers", "at", "timestamp:iso", format="iggy-2023", engine="spark").cast("long").alias("at")
     assert df.select(at).first().at == 1769848200
     with pytest.raises(Exception, match="the value is int32 and timestamp:iso was requested"):
@@ -83,8 +83,8 @@ def test_stored_string_is_read_and_number_is_not(spark: Any) -> None:
 def test_columns_of_these_types_are_packed(spark: Any) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(ROWS[0])], HEADERS)}))
     columns = {name: COLUMNS[name] for name in ("at", "day", "price", "token", "tags")}
-    typed = df.transform(lhs.select_headers("headers", columns))
-    [row] = typed.transform(lhs.pack_headers(columns)).collect()
+    typed = lhs.select_headers(df, "headers", columns)
+    [row] = lhs.pack_headers(typed, columns).collect()
     assert [(header.key, bytes(header.value)) for header in row.headers] == [
         ("at", b"2026-01-31T08:30:00.123456Z"), ("day", b"1969-12-31"), ("price", b"-1.25"), ("token", b"+/8="),
         ("tags", b"a,b,,c"),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,7 @@ def test_batch_dataframe_runs_once_from_beginning(rocksdb, tmp_path):
     records = app.inputs(60)
     app.write_files(records, tmp_path / "in", 2)
     frame = rocksdb.read.parquet(str(tmp_path / "in"))
-    result = frame.transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
+    result = lhs.run_topology(frame, app.topology("partition"), application_id=app.APPLICATION)
     assert result.dtypes == [
         ("topic", "string"),
         ("partition", "int"),
@@ -210,7 +211,7 @@ def test_batch_dataframe_runs_once_from_beginning(rocksdb, tmp_path):
     ]
     written, _ = app.expected("partition", records)
     assert result.where("changelog").count() == sum(output.changelog for out in written.values() for output in out)
-    bare = frame.drop("headers").transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
+    bare = frame.drop("headers").transform(lhs.run_topology, app.topology("partition"), application_id=app.APPLICATION)
     assert [bare.count(), bare.where("size(headers) <> 0").count()] == [result.count(), 0]
     assert {row.topic for row in result.select("topic").collect()} == {
         output.topic for out in written.values() for output in out
@@ -219,7 +220,7 @@ def test_batch_dataframe_runs_once_from_beginning(rocksdb, tmp_path):
 
 def test_invalid_dataframes_are_named(rocksdb, samples):
     orders = rocksdb.read.parquet(str(samples / "orders-0.parquet"))
-    run = lhs.run_topology(Topology().add_source("in", "in"), application_id="app")
+    run = partial(lhs.run_topology, topology=Topology().add_source("in", "in"), application_id="app")
     with pytest.raises(ValueError, match="offset"):
         orders.drop("offset").transform(run)
     with pytest.raises(TypeError, match="column 'timestamp' is string, and records have timestamp"):

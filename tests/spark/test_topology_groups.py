@@ -524,12 +524,12 @@ def test_punctuation_that_cannot_be_restored_is_rejected(late, type, message):
         run()
 
 
-def test_processors_of_different_scopes_are_named():
+def test_processors_of_different_scopes_are_named(spark):
     result = simple(put).add_processor("other", simple(put, scope="partition").nodes["made"].make, "in")  # type: ignore[union-attr]
     with pytest.raises(TopologyError, match="the same scope: 'key' has made; 'partition' has other"):
-        lhs.run_topology(result, application_id="app")
+        lhs.run_topology(spark.range(1), result, application_id="app")
     with pytest.raises(TopologyError, match="scope 'row': set it to 'key' or 'partition'"):
-        lhs.run_topology(simple(put, scope="row"), application_id="app")
+        lhs.run_topology(spark.range(1), simple(put, scope="row"), application_id="app")
 
 
 @pytest.mark.parametrize(
@@ -542,10 +542,10 @@ def test_processors_of_different_scopes_are_named():
         ({"topology": simple(put, builder=window_builder(retain_duplicates=True))}, TopologyError, "keeps duplicates"),
     ],
 )
-def test_invalid_arguments_are_named(source, error, message):
+def test_invalid_arguments_are_named(spark, source, error, message):
     arguments = {"topology": simple(put), "application_id": "app", **source}
     with pytest.raises(error, match=message):
-        lhs.run_topology(arguments.pop("topology"), **arguments)
+        lhs.run_topology(spark.range(1), arguments.pop("topology"), **arguments)
 
 
 def test_missing_protobuf_names_package_to_install(monkeypatch):

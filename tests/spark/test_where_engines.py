@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -155,7 +156,7 @@ def test_engines_select_same_rows(spark: Any, zone: str, ansi: bool, errors: str
     with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
         for condition in CONDITIONS:
             by_spark, by_arrow = (
-                df.transform(lhs.where_headers("headers", condition, keep=["row"], errors=errors, engine=engine))
+                lhs.where_headers(df, "headers", condition, keep=["row"], errors=errors, engine=engine)
                 for engine in ("spark", "arrow")
             )
             assert by_spark.schema == by_arrow.schema
@@ -168,14 +169,11 @@ def test_engines_raise_same_errors(spark: Any) -> None:
     rows = random_rows(11)[:600]
     for condition in CONDITIONS:
         df = frame(spark, rows)
-        errors = collected(
-            df.transform(lhs.where_headers("headers", condition, errors="column", engine="arrow", keep=["row"]))
-        )
+        errors = collected(lhs.where_headers(df, "headers", condition, errors="column", engine="arrow", keep=["row"]))
         bad = {row for row, error in zip(errors["row"], errors["error"], strict=True) if error}
         whole = frame(spark, [row for index, row in enumerate(rows) if index not in bad])
         by_spark, by_arrow = (
-            collected(whole.transform(lhs.where_headers("headers", condition, engine=engine)))
-            for engine in ("spark", "arrow")
+            collected(lhs.where_headers(whole, "headers", condition, engine=engine)) for engine in ("spark", "arrow")
         )
         assert by_spark == by_arrow
         texts = {}
@@ -183,7 +181,7 @@ def test_engines_raise_same_errors(spark: Any) -> None:
             for engine in ("spark", "arrow"):
                 one = frame(spark, [rows[index]]).selectExpr("cast(7 as bigint) offset", "headers")
                 with pytest.raises(PySparkException) as raised:
-                    one.transform(lhs.where_headers("headers", condition, engine=engine)).collect()
+                    lhs.where_headers(one, "headers", condition, engine=engine).collect()
                 [text] = [line for line in str(raised.value).splitlines() if "kafka: " in line][-1:]
                 texts[engine] = text.partition("kafka: ")[2]
             text = texts["arrow"].partition(" in the row with offset=7")[0]
@@ -198,9 +196,7 @@ def test_later_conditions_are_pushed_to_table(spark: Any, tmp_path: Any, errors:
     rows.write.partitionBy("day").parquet(str(tmp_path / "table"))
     table = spark.read.parquet(str(tmp_path / "table"))
     filtered = {
-        engine: table.transform(
-            lhs.where_headers("headers", lh.col("k", "string") == "v", errors=errors, engine=engine)
-        )
+        engine: lhs.where_headers(table, "headers", lh.col("k", "string") == "v", errors=errors, engine=engine)
         .where("day = '2' and n > 1")
         .select("n")
         for engine in ("spark", "arrow")
@@ -224,7 +220,7 @@ def test_plans_grow_with_condition(spark: Any) -> None:
         condition = lh.col("k0", "timestamp:iso") > "2026-01-31T08:00:00Z"
         for number in range(1, count):
             condition = condition & (lh.col(f"k{number}", "decimal(20,3):text") > number)
-        selected = df.transform(lhs.where_headers("headers", condition, engine="spark"))
+        selected = lhs.where_headers(df, "headers", condition, engine="spark")
         sizes[count] = len(selected._jdf.queryExecution().optimizedPlan().toJSON())
         assert selected.collect() == []
     assert sizes[10] < 6 * sizes[2] < 6 * 500_000
@@ -242,9 +238,11 @@ def test_plans_grow_with_condition(spark: Any) -> None:
         (lh.col("k") == "v", {"format": "kip82-typed"}, "and kip82-typed has others: omit engine="),
     ],
 )
-def test_options_that_need_arrow_are_named(condition: Any, options: dict[str, Any], text: str) -> None:
+def test_options_that_need_arrow_are_named(spark, condition: Any, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        lhs.where_headers(**{"column": "headers", "format": "kafka", "where": condition, "engine": "spark", **options})
+        lhs.where_headers(
+            spark.range(1), **{"column": "headers", "format": "kafka", "where": condition, "engine": "spark", **options}
+        )
 
 
 def test_condition_may_be_long(spark: Any) -> None:
@@ -252,7 +250,7 @@ def test_condition_may_be_long(spark: Any) -> None:
     condition = lh.col("k", "int32") == 5
     for number in range(1500):
         condition = condition & (lh.col("k", "int32") != number * 10 + 7)
-    assert df.transform(lhs.where_headers("headers", condition, engine="spark")).count() == 1
+    assert lhs.where_headers(df, "headers", condition, engine="spark").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -271,7 +269,10 @@ def test_default_engine_is_faster_one(spark: Any, type: str, count: int, is_read
     for key in list(columns)[1:]:
         condition = condition & lh.col(key, type).is_null()
     df = spark.createDataFrame([], "headers array<struct<key:string,value:binary>>, bytes binary")
-    for transform in (lhs.select_headers("headers", columns), lhs.where_headers("headers", condition)):
+    for transform in (
+        partial(lhs.select_headers, column="headers", headers=columns),
+        partial(lhs.where_headers, column="headers", where=condition),
+    ):
         assert ("MapInArrow" not in explained(df.transform(transform))) == is_read_by_spark
-    assert "MapInArrow" in explained(df.transform(lhs.select_headers("bytes", {"k": "string"})))
-    assert "MapInArrow" in explained(df.transform(lhs.where_headers("headers", condition, identify=["bytes"])))
+    assert "MapInArrow" in explained(lhs.select_headers(df, "bytes", {"k": "string"}))
+    assert "MapInArrow" in explained(lhs.where_headers(df, "headers", condition, identify=["bytes"]))

@@ -313,7 +313,7 @@ def start(spark: Any, scope: str, directory: Path) -> Any:
     schema = spark.read.parquet(str(directory / "in")).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "in"))
     return (
-        stream.transform(lhs.run_topology(topology(scope), application_id=APPLICATION))
+        lhs.run_topology(stream, topology(scope), application_id=APPLICATION)
         .writeStream.format("parquet")
         .option("path", str(directory / "out"))
         .option("checkpointLocation", str(directory / "checkpoint"))

@@ -15,13 +15,10 @@ Surface: TypeAlias = Literal["spark", "arrow", "python"]
 _SPARK = "from letterhead import spark as lhs"
 _ARROW = "from letterhead import arrow as lha"
 _CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
-    ("spark", False): (_SPARK, 'df.transform(lhs.select_headers({column}, columns{option}, errors="column"))'),
+    ("spark", False): (_SPARK, 'lhs.select_headers(df, {column}, columns{option}, errors="column")'),
     ("arrow", False): (_ARROW, 'lha.select(column, columns{option}, errors="column")'),
     ("python", False): ("", "lh.select(data, columns{option})"),
-    ("spark", True): (
-        _SPARK,
-        'df.transform(lhs.explode_batches({column}, {format}, headers=columns, errors="column"))',
-    ),
+    ("spark", True): (_SPARK, 'lhs.explode_batches(df, {column}, {format}, headers=columns, errors="column")'),
     ("arrow", True): (_ARROW, 'lha.messages(column, {format}, headers=columns, errors="column")'),
     ("python", True): (f"import pyarrow as pa\n{_ARROW}", "lha.messages(pa.array([data]), {format}, headers=columns)"),
 }

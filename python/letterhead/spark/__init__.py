@@ -1,9 +1,9 @@
-"""Read, write and edit message headers in Spark: functions for ``df.transform``, and one header as a column.
+"""Read, write and edit message headers in Spark: functions of a DataFrame, and one header as a column.
 
 Examples
 --------
 >>> from letterhead import spark as lhs
->>> orders.transform(lhs.select_headers("headers", {"tenant": "string"}, keep=["offset"]))
+>>> lhs.select_headers(orders, "headers", {"tenant": "string"}, keep=["offset"])
 DataFrame[offset: bigint, tenant: string]
 >>> orders.where(lhs.header("headers", "tenant", "string") == "acme").count()
 1390

@@ -14,31 +14,34 @@ from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead.errors import DecodeError, copy_error
 from letterhead.offsets.output_columns import KAFKA_HEADERS
-from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_frame, check_types, fields_of
 from letterhead.spark.header_functions import encode_headers
 from letterhead.spark.sail import not_on_sail
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.storage.segments import segment_interval
 from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
 
-__all__ = ["ChangelogTable", "changelog_table"]
+__all__ = ["changelog_table"]
 
 ChangelogType: TypeAlias = Literal["key-value", "window", "session", "versioned", "suppress"]
 
 
 def changelog_table(
+    df: DataFrame,
     store_type: ChangelogType = "key-value",
     *,
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
-) -> ChangelogTable:
+) -> DataFrame:
     """Turn the changelog topic of a store with headers into the table of the store's current values.
 
-    The DataFrame has the columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``, ``key``, ``value``
-    and ``headers``. A key has the value of its last record in its partition, and no row if that is a tombstone.
+    A key has the value of its last record in its partition, and no row if that is a tombstone.
 
     Parameters
     ----------
+    df : DataFrame
+        All records of the topic, with these columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``,
+        ``key``, ``value`` and ``headers``.
     store_type : {"key-value", "window", "session", "versioned", "suppress"}, default "key-value"
         Type of the store. For a versioned store the table has the version of each key with the largest timestamp.
         ``"suppress"`` is the buffer of ``suppress()``.
@@ -51,8 +54,8 @@ def changelog_table(
 
     Returns
     -------
-    ChangelogTable
-        A function from DataFrame to DataFrame, for ``df.transform``. The result has the columns
+    DataFrame
+        A table with the columns
 
         ``partition``, ``key``
             the key without the times that follow it in windows and sessions;
@@ -72,19 +75,20 @@ def changelog_table(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the DataFrame lacks a column or is a stream. A record without a key ends
+        If an argument is not valid, or if the DataFrame lacks a column or is a stream. A record without a key ends
         the query.
 
     Examples
     --------
     >>> from letterhead import spark as lhs
     >>> changelog = orders.select("partition", "offset", "timestamp", "key", "value", "headers")
-    >>> table = changelog.transform(lhs.changelog_table())
+    >>> table = lhs.changelog_table(changelog)
     >>> table  # doctest: +ELLIPSIS
     DataFrame[partition: int, key: binary, offset: bigint, timestamp: timestamp, headers: array<...>, payload: binary, ...]
     >>> table.count() <= changelog.select("key").distinct().count()
     True
     """
+    check_frame(df, changelog_table)
     check_name("store type", store_type, get_args(ChangelogType))
     kept_ms = None if retention is None else milliseconds("retention", retention)
     interval = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
@@ -94,21 +98,18 @@ def changelog_table(
         raise ValueError(f"rows of a {store_type} store do not expire: leave out retention=")
     if interval is not None and (store_type not in ("window", "session") or kept_ms is None or interval < 1):
         raise ValueError("segment_interval= applies to window and session stores with retention=, and is at least 1 ms")
-    return ChangelogTable(store_type, kept_ms, interval)
+    return _ChangelogTable(store_type, kept_ms, interval).of_records(df)
 
 
 @dataclass(frozen=True)
-class ChangelogTable:
-    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
-
-    The attributes are the arguments of :func:`changelog_table`, in milliseconds.
-    """
+class _ChangelogTable:
+    """The table of a store, by the arguments of :func:`changelog_table`, in milliseconds."""
 
     store_type: ChangelogType
     retention: int | None
     segment_interval: int | None
 
-    def __call__(self, df: DataFrame) -> DataFrame:
+    def of_records(self, df: DataFrame) -> DataFrame:
         """Return the table of a changelog topic, of which the DataFrame must contain all records from the first."""
         if df.isStreaming:
             raise ValueError(
@@ -136,7 +137,7 @@ class ChangelogTable:
         rows = rows.withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
         format, fields = _STORED_FIELDS[self.store_type]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
-        stored = rows.transform(encode_headers("headers", format, fields=fields, into="stored", keep=kept))
+        stored = encode_headers(rows, "headers", format, fields=fields, into="stored", keep=kept)
         stored_key, value = F.col("key"), F.col("stored")
         if versioned:
             stored_key = F.concat(F.unhex(F.lit("FF" * 8)), stored_key)

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructField
 
 from letterhead._names import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
-from letterhead.spark.frame import Input, check_names, choose_kept_names, find_unused_name, quoted_column
-from letterhead.spark.transform import Transform
+from letterhead.spark.frame import Input, check_frame, check_names, choose_kept_names, find_unused_name, quoted_column
+from letterhead.spark.transform import run_step
 
 __all__ = ["compact"]
 
@@ -24,21 +24,23 @@ _TYPES = {
 
 
 def compact(
+    df: DataFrame,
     *,
     by: Sequence[str] = (),
     now: int | None = None,
     delete_retention_ms: int = DELETE_RETENTION_MS,
     keyless: Keyless = "keep",
-) -> Transform:
+) -> DataFrame:
     """Keep the last message of every key, and deletes for their retention time.
 
     The rule is the same as for :meth:`letterhead.kip82.MessageLog.compact`
-    (``letterhead.kip82.compaction.should_retain``). The DataFrame is the result of :func:`explode_batches` of
-    ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``. It must not be streaming, because the last
-    message of a key is known only at the end. No Python runs on executors.
+    (``letterhead.kip82.compaction.should_retain``). No Python runs on executors.
 
     Parameters
     ----------
+    df : DataFrame
+        Messages, as :func:`explode_batches` returns them for ``kip82-messages``, ``kip82-messages-int`` or
+        ``kip82-messages-wrapper``. It must not be a stream, because the last message of a key is known only at the end.
     by : sequence of str, optional
         Columns that identify the log of a message, such as topic and partition, if the DataFrame has several.
     now : int, optional
@@ -50,32 +52,33 @@ def compact(
 
     Returns
     -------
-    Transform
-        A function from DataFrame to DataFrame, for ``df.transform``. Columns are unchanged; the order of rows may change.
+    DataFrame
+        The kept messages, with all columns. The order of rows may change.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the DataFrame lacks one of the columns ``key``, ``offset``,
+        If an argument is not valid, or if the DataFrame lacks one of the columns ``key``, ``offset``,
         ``timestamp`` (milliseconds), ``headers``, ``value`` and ``tombstone``, or a column of ``by``.
 
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> sent = fetched.transform(lhs.explode_batches("batch", "kip82-messages"))
+    >>> sent = lhs.explode_batches(fetched, "batch", "kip82-messages")
     >>> sent.selectExpr("offset", "string(key) as key").collect()
     [Row(offset=0, key='k'), Row(offset=1, key='k'), Row(offset=2, key='k')]
-    >>> sent.transform(lhs.compact()).selectExpr("offset", "string(key) as key").collect()
+    >>> lhs.compact(sent).selectExpr("offset", "string(key) as key").collect()
     [Row(offset=2, key='k')]
-    >>> sent.transform(lhs.compact(by=["partition"])).select("partition", "offset").orderBy("partition").collect()
+    >>> lhs.compact(sent, by=["partition"]).select("partition", "offset").orderBy("partition").collect()
     [Row(partition=0, offset=1), Row(partition=1, offset=2)]
     """
+    check_frame(df, compact)
     by = check_names("by", by) or ()
     check_name("keyless value", keyless, ("keep", "drop"))
-    delete_horizon(now, delete_retention_ms)  # rejects bad arguments now, rather than when a DataFrame is passed
+    delete_horizon(now, delete_retention_ms)  # rejects bad arguments
 
     inputs = tuple(Input(name, "compaction reads", types, field=name) for name, types in _TYPES.items())
-    return Transform(inputs, _CompactionStep(by, now, delete_retention_ms, keyless))
+    return run_step(df, inputs, _CompactionStep(by, now, delete_retention_ms, keyless))
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,16 @@ from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import Field
 from letterhead.limits import Limits
 from letterhead.operations import DecodeOptions, Select
-from letterhead.spark.frame import Input, check_column, check_names, check_str
+from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str
 from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_schema, spark_type
-from letterhead.spark.transform import ArrowStep, Transform
+from letterhead.spark.transform import ArrowStep, run_step
 
 __all__ = ["decode_by_schema"]
 
 
 @documented
 def decode_by_schema(
+    df: DataFrame,
     column: str | Column,
     decode: SchemaDecoder | ColumnsDecoder,
     schema: str | StructType | None = None,
@@ -39,7 +40,7 @@ def decode_by_schema(
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     limits: Limits | None = None,
-) -> Transform:
+) -> DataFrame:
     """Decode serialized values with a decoder that gets the values of one schema at a time.
 
     The id of the schema is in a header or before the value, as Confluent's and Apicurio's serializers write it. Spark's own
@@ -47,6 +48,8 @@ def decode_by_schema(
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         The values, or the keys: binary.
     decode : callable or AvroDecoder
@@ -67,23 +70,24 @@ def decode_by_schema(
 
     Returns
     -------
-    Transform
-        A function from DataFrame to DataFrame, for ``df.transform``; batch and streaming.
+    DataFrame
+        The kept columns, then the decoded ones.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the DataFrame lacks a column or a column has the wrong type.
+        If an argument is not valid, the DataFrame lacks a column, or a column has the wrong type.
 
     Examples
     --------
     >>> from letterhead import spark as lhs
     >>> def decode(group):
     ...     return [{"schema": str(group.schema_id), "bytes": len(value)} for value in group.values.to_pylist()]
-    >>> read = lhs.decode_by_schema("value", decode, "schema string, bytes int", headers="headers", keep=["offset"], errors="null")
-    >>> orders.transform(read).where("offset = 1").first()
+    >>> read = lhs.decode_by_schema(orders, "value", decode, "schema string, bytes int", headers="headers", errors="null")
+    >>> read.where("offset = 1").select("offset", "schema", "bytes").first()
     Row(offset=1, schema='17', bytes=52)
     """
+    check_frame(df, decode_by_schema)
     check_column("column", column)
     inputs = [Input(column, "serialized values are", ("binary",), field="value")]
     if headers is not None:
@@ -108,7 +112,7 @@ def decode_by_schema(
         check_names("keep", keep),
         check_names("identify", identify) or (),
     )
-    return Transform(tuple(inputs), step)
+    return run_step(df, inputs, step)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from letterhead.spark.checks import case_when, raise_expression, value_unless_fa
 from letterhead.spark.frame import (
     HEADERS,
     Input,
+    check_frame,
     check_replaced,
     check_str,
     find_unused_name,
@@ -33,7 +34,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import block_pushdown, is_sail, not_on_sail, write_values
 from letterhead.spark.schemas import ddl
-from letterhead.spark.transform import Transform
+from letterhead.spark.transform import run_step
 from letterhead.spark.writing import GIVE_ZONE, writer, written_from
 from letterhead.types import is_only_read, split_type, type_name
 from letterhead.values import Value
@@ -51,6 +52,7 @@ __all__ = ["edit_headers"]
 
 @documented
 def edit_headers(
+    df: DataFrame,
     column: str | Column = "headers",
     *,
     into: str | None = None,
@@ -64,7 +66,7 @@ def edit_headers(
     nulls: Literal["keep", "skip"] = "keep",
     truncate: bool = False,
     observe: str | Observation | None = None,
-) -> Transform:
+) -> DataFrame:
     """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
     Use it to mask confidential values before messages leave a system, and for what Connect's transforms DropHeaders,
@@ -75,6 +77,8 @@ def edit_headers(
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column, default "headers"
         The column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source returns it with
         ``includeHeaders``, and as its sink accepts it.
@@ -110,8 +114,8 @@ def edit_headers(
 
     Returns
     -------
-    Transform
-        A function from DataFrame to DataFrame, for ``df.transform``. The column of headers keeps its position. Null
+    DataFrame
+        The DataFrame with edited headers. A replaced column of headers keeps its position. Null
         headers, as the Kafka source returns them for a message without headers, stay null unless something is appended.
 
     Raises
@@ -130,19 +134,19 @@ def edit_headers(
     >>> import letterhead as lh
     >>> from pyspark.sql import functions as F
     >>> from letterhead import spark as lhs
-    >>> edited = orders.transform(
-    ...     lhs.edit_headers(
-    ...         drop=lambda key: key.startswith("ce_"),
-    ...         rename={"retry": "attempt"},
-    ...         replace={"tenant": lambda value: F.sha2(value, 256)},
-    ...         append={"source_offset": ("offset", "int64"), "via": lh.lit("spark")},
-    ...     )
+    >>> edited = lhs.edit_headers(
+    ...     orders,
+    ...     drop=lambda key: key.startswith("ce_"),
+    ...     rename={"retry": "attempt"},
+    ...     replace={"tenant": lambda value: F.sha2(value, 256)},
+    ...     append={"source_offset": ("offset", "int64"), "via": lh.lit("spark")},
     ... )
     >>> edited.selectExpr("transform(headers, h -> h.key) as keys").first().keys
     ['traceparent', 'tracestate', '__value_schema_id', 'tenant', 'attempt', 'amount_cents', 'weight_kg', 'source_offset', 'via']
     >>> edited.where(lhs.header("headers", "source_offset", "int64") == F.col("offset")).count()
     10000
     """
+    check_frame(df, edit_headers)
     result_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("keep", "skip"))
     if not isinstance(truncate, bool):
@@ -172,7 +176,7 @@ def edit_headers(
         truncate,
         observe,
     )
-    return Transform((Input(column, "headers are edited in", (HEADERS,)),), step)
+    return run_step(df, (Input(column, "headers are edited in", (HEADERS,)),), step)
 
 
 @dataclass(frozen=True)

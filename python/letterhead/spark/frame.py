@@ -20,6 +20,7 @@ __all__ = [
     "VALUES_AS_BYTES",
     "Input",
     "check_column",
+    "check_frame",
     "check_names",
     "check_no_collision",
     "check_replaced",
@@ -77,17 +78,25 @@ def check_str(name: str, argument: object) -> None:
         raise TypeError(f"{name} must be str, not {argument.__class__.__name__}")
 
 
-_TAKES_COLUMNS = (
-    ': name its column, as in df.transform(lhs.select_headers("headers", columns)) '
-    'and df.select(lhs.header("headers", key, type))'
-)
+def check_frame(argument: object, function: Callable[..., object]) -> None:
+    """Raise ``TypeError`` unless the first argument of a function is a DataFrame."""
+    # Up to Spark 3.5, DataFrames of Connect have their own class.
+    if not hasattr(argument, "mapInArrow"):
+        name = function.__name__
+        raise TypeError(
+            f"df must be a DataFrame, not {argument.__class__.__name__}: "
+            f"lhs.{name}(df, ...) takes it first, as does df.transform(lhs.{name}, ...)"
+        )
 
 
 def check_column(name: str, argument: object) -> None:
     """Raise ``TypeError`` unless an argument is a column name or a Column."""
     if not isinstance(argument, str) and not is_column(argument):
-        remedy = _TAKES_COLUMNS if argument.__class__.__name__ == "DataFrame" else ""
+        remedy = _NAMES_COLUMN if argument.__class__.__name__ == "DataFrame" else ""
         raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}{remedy}")
+
+
+_NAMES_COLUMN = ': name its column, as in df.select(lhs.header("headers", key, type))'
 
 
 def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -1,13 +1,12 @@
-"""Decode, select, encode and convert the headers of a DataFrame: functions from DataFrame to DataFrame."""
+"""Decode, select, encode and convert the headers of a DataFrame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 
 from letterhead import operations
 from letterhead._formats import format_table
@@ -27,10 +26,10 @@ from letterhead.operations import (
     WriteOptions,
 )
 from letterhead.results import Types, to_native_types
-from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
+from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str, name_of_result
 from letterhead.spark.schemas import ddl, header_lists, message_fields, output_schema, spark_type
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
-from letterhead.spark.transform import ArrowStep, Transform, control_column_count
+from letterhead.spark.transform import ArrowStep, control_column_count, run_step
 from letterhead.where.conditions import Where
 from letterhead.where.program import filter_of
 
@@ -41,6 +40,7 @@ __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batch
 
 @documented
 def decode_headers(
+    df: DataFrame,
     column: str | Column,
     format: str = "kafka",
     *,
@@ -53,13 +53,15 @@ def decode_headers(
     strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
-) -> Transform:
+) -> DataFrame:
     """Decode a binary column into headers.
 
     A headers format becomes one column ``headers``; a message format becomes one column for each of its fields.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         The binary column.
     format : str, default "kafka"
@@ -70,20 +72,21 @@ def decode_headers(
 
     Returns
     -------
-    Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
+    DataFrame
+        The kept columns, then those of the message.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the DataFrame lacks a column or a column has the wrong type.
+        If an argument is not valid, the DataFrame lacks a column, or a column has the wrong type.
 
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
+    >>> lhs.decode_headers(state, "value", "streams-timestamped", keep=["key"])
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
+    check_frame(df, decode_headers)
     source = _bytes_input(column, format)
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
@@ -97,11 +100,12 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
     result_name = ("headers" if into is None else into) if len(fields) == 1 else None
-    return _transform(Decode(format, options), source, keep, identify, result_name)
+    return _run(df, Decode(format, options), source, keep, identify, result_name)
 
 
 @documented
 def select_headers(
+    df: DataFrame,
     column: str | Column,
     headers: Columns,
     format: str = "kafka",
@@ -114,13 +118,15 @@ def select_headers(
     strict_types: bool = False,
     limits: Limits | None = None,
     engine: Literal["spark", "arrow"] | None = None,
-) -> Transform:
+) -> DataFrame:
     """Read some headers of every message into typed columns.
 
     Where the format stores a type with each value, a value of another type than the one requested is an error.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         A binary column, or a column of headers as returned by :func:`decode_headers` and by Spark's Kafka source with
         ``includeHeaders``.
@@ -142,14 +148,15 @@ def select_headers(
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
-    >>> orders.transform(lhs.select_headers("headers", columns, keep=["offset"]))
+    >>> lhs.select_headers(orders, "headers", columns, keep=["offset"])
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
 
     A view by expressions of Spark, which lets conditions on other columns through:
 
-    >>> orders.transform(lhs.select_headers("headers", columns, engine="spark")).where("offset = 1").count()
+    >>> lhs.select_headers(orders, "headers", columns, engine="spark").where("offset = 1").count()
     1
     """
+    check_frame(df, select_headers)
     check_column("column", column)
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
@@ -163,11 +170,12 @@ def select_headers(
         specs = tuple(normalise(headers, sql=True))
         return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
 
-    return _by_engine(engine, select, column, keep, identify, normalise(headers, sql=True), by_expressions)
+    return _run_by_engine(df, engine, select, column, keep, identify, normalise(headers, sql=True), by_expressions)
 
 
 @documented
 def encode_headers(
+    df: DataFrame,
     column: str | Column,
     format: str = "kafka",
     *,
@@ -179,11 +187,13 @@ def encode_headers(
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
-) -> Transform:
+) -> DataFrame:
     """Encode a column of headers, with the other fields of a message format, into a binary column.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         The column of headers, as :func:`decode_headers` returns it for the format. Typed keys may also be text. The
         field ``type`` may be absent, and may be present where the format stores no types.
@@ -202,9 +212,10 @@ def encode_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> fields = {"timestamp": "ts_ms", "payload": "value"}
-    >>> frame.transform(lhs.encode_headers("headers", "streams-timestamped", fields=fields))
+    >>> lhs.encode_headers(frame, "headers", "streams-timestamped", fields=fields)
     DataFrame[key: binary, value: binary]
     """
+    check_frame(df, encode_headers)
     check_column("column", column)
     options = _write_options(on_loss, types, nulls, canonical)
     inputs, null_fields = _field_inputs(column, format, fields)
@@ -212,11 +223,12 @@ def encode_headers(
     into = ("value" if is_message else "headers") if into is None else into
     check_str("into", into)
     step = _step(Encode(format, options), keep, identify, into, null_fields if is_message else None)
-    return Transform(inputs, step)
+    return run_step(df, inputs, step)
 
 
 @documented
 def convert_headers(
+    df: DataFrame,
     column: str | Column,
     format: str,
     target: str,
@@ -233,11 +245,13 @@ def convert_headers(
     lenient: bool = False,
     strict_types: bool = False,
     limits: Limits | None = None,
-) -> Transform:
+) -> DataFrame:
     """Convert a column of messages from one format to another.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         The binary column.
     format, target : str
@@ -251,22 +265,24 @@ def convert_headers(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> encoded = orders.transform(lhs.encode_headers("headers", "kafka", keep=["offset"]))
-    >>> encoded.transform(lhs.convert_headers("headers", "kafka", "iggy", types="binary", on_loss="report"))
+    >>> encoded = lhs.encode_headers(orders, "headers", "kafka", keep=["offset"])
+    >>> lhs.convert_headers(encoded, "headers", "kafka", "iggy", types="binary", on_loss="report")
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
+    check_frame(df, convert_headers)
     source = _bytes_input(column, format)
     writing = _write_options(on_loss, types, nulls, canonical)
     reading = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     convert = Convert(format, target, reading, writing)
-    return _transform(convert, source, keep, identify, name_of_result(column, into))
+    return _run(df, convert, source, keep, identify, name_of_result(column, into))
 
 
 @documented
 def explode_batches(
+    df: DataFrame,
     column: str | Column,
     format: str,
     *,
@@ -281,13 +297,15 @@ def explode_batches(
     text_keys: bool = False,
     limits: Limits | None = None,
     where: Where | None = None,
-) -> Transform:
+) -> DataFrame:
     """Read a column of batches into one row for each message.
 
     Kept columns are repeated for every message of their row. Rows with a null or empty batch are dropped.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         The binary column.
     format : str
@@ -304,9 +322,10 @@ def explode_batches(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> fetched.transform(lhs.explode_batches("batch", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
+    >>> lhs.explode_batches(fetched, "batch", "kip82-messages", columns=["offset"], headers={"n": "int8"}).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
+    check_frame(df, explode_batches)
     source = _bytes_input(column, format)
     fields = check_names("columns", columns)
     if fields is None:
@@ -318,11 +337,12 @@ def explode_batches(
     headers = None if headers is None else _mapping("headers", headers)
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
     explode = ExplodeBatches(format, ("row", *fields), headers, options, where, dialect="spark")
-    return _transform(explode, source, keep, identify)
+    return _run(df, explode, source, keep, identify)
 
 
 @documented
 def where_headers(
+    df: DataFrame,
     column: str | Column,
     where: Where,
     format: str = "kafka",
@@ -335,11 +355,13 @@ def where_headers(
     strict_types: bool = False,
     limits: Limits | None = None,
     engine: Literal["spark", "arrow"] | None = None,
-) -> Transform:
+) -> DataFrame:
     """Keep the rows whose headers a condition selects.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     column : str or Column
         A binary column, or a column of headers, as in :func:`select_headers`.
     where : Condition or str
@@ -361,9 +383,10 @@ def where_headers(
     --------
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
-    >>> orders.transform(lhs.where_headers("headers", lh.col("tenant") == "acme", keep=["offset"])).count()
+    >>> lhs.where_headers(orders, "headers", lh.col("tenant") == "acme", keep=["offset"]).count()
     1390
     """
+    check_frame(df, where_headers)
     check_column("column", column)
     options = DecodeOptions(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
@@ -379,21 +402,23 @@ def where_headers(
         error_type = ddl(output_schema(errors_of_rows).spark[-1].dataType)
         return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
 
-    return _by_engine(engine, operation, column, keep, identify, condition_filter.headers, by_expressions)
+    return _run_by_engine(df, engine, operation, column, keep, identify, condition_filter.headers, by_expressions)
 
 
-def _transform(
+def _run(
+    df: DataFrame,
     operation: ColumnOperation,
     source: Input,
     keep: Sequence[str] | None,
     identify: Sequence[str],
     result_name: str | None = None,
-) -> Transform:
-    """Return the transform that runs an operation on a column."""
-    return Transform((source,), _step(operation, keep, identify, result_name))
+) -> DataFrame:
+    """Run an operation on a column."""
+    return run_step(df, (source,), _step(operation, keep, identify, result_name))
 
 
-def _by_engine(
+def _run_by_engine(
+    df: DataFrame,
     engine: Literal["spark", "arrow"] | None,
     operation: ColumnOperation,
     column: str | Column,
@@ -401,13 +426,14 @@ def _by_engine(
     identify: Sequence[str],
     specs: Sequence[ColumnSpec],
     by_expressions: Callable[[], Any],
-) -> Transform:
-    """Return the transform of an engine; by default, Spark's expressions if they are fast and the column is a list."""
+) -> DataFrame:
+    """Run an operation on an engine; by default, on Spark's expressions if they are fast and the column is a list."""
     if engine == "spark":
-        return Transform((_lists_input(column, operation.format),), by_expressions())
-    transform = _transform(operation, _headers_input(column, operation.format), keep, identify)
+        return run_step(df, (_lists_input(column, operation.format),), by_expressions())
     is_fast = engine is None and not identify and reads_fast(specs)
-    return replace(transform, by_default=_if_possible(by_expressions)) if is_fast else transform
+    by_default = _if_possible(by_expressions) if is_fast else None
+    source = _headers_input(column, operation.format)
+    return run_step(df, (source,), _step(operation, keep, identify), by_default)
 
 
 def _step(

@@ -15,9 +15,9 @@ from letterhead._table_batches import empty_batch
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
 from letterhead.operations.pack import HEADERS
-from letterhead.spark.frame import Input, check_names, check_str, is_column
+from letterhead.spark.frame import Input, check_frame, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
-from letterhead.spark.transform import ArrowStep, Transform
+from letterhead.spark.transform import ArrowStep, run_step
 from letterhead.spark.writing import GIVE_ZONE
 
 __all__ = ["pack_headers"]
@@ -25,6 +25,7 @@ __all__ = ["pack_headers"]
 
 @documented
 def pack_headers(
+    df: DataFrame,
     columns: Columns | Sequence[str],
     format: str = "kafka",
     *,
@@ -33,13 +34,15 @@ def pack_headers(
     identify: Sequence[str] = (),
     nulls: Literal["keep", "skip"] = "skip",
     truncate: bool = False,
-) -> Transform:
+) -> DataFrame:
     """Make a column of headers from columns: the inverse of :func:`select_headers`.
 
     Spark's Kafka sink takes the column with ``includeHeaders``; :func:`encode_headers` writes it as bytes.
 
     Parameters
     ----------
+    df : DataFrame
+        The DataFrame, a batch or a stream.
     columns : mapping of str to type or Field, or sequence of str
         The type to write, or a :func:`letterhead.field` with another key, by column, in the order
         of the headers. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
@@ -55,32 +58,33 @@ def pack_headers(
 
     Returns
     -------
-    Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
+    DataFrame
+        The kept columns, then the headers.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the DataFrame lacks a column, or a type cannot be written from its column.
+        If an argument is not valid, or if the DataFrame lacks a column, or a type cannot be written from its column.
         A ``timestamp_ntz`` is rejected, because it is not a point in time.
 
     Examples
     --------
     >>> from letterhead import spark as lhs
     >>> types = {"tenant": "string", "retry": "int"}
-    >>> typed = orders.transform(lhs.select_headers("headers", types, keep=["offset"]))
-    >>> packed = typed.transform(lhs.pack_headers(types))
+    >>> typed = lhs.select_headers(orders, "headers", types, keep=["offset"])
+    >>> packed = lhs.pack_headers(typed, types)
     >>> packed
     DataFrame[offset: bigint, headers: array<struct<key:string,value:binary>>]
     >>> packed.where(lhs.header("headers", "tenant", "string") == "acme").count()
     1390
     """
+    check_frame(df, pack_headers)
     check_str("into", into)
     for name in columns if isinstance(columns, Sequence) and not isinstance(columns, str) else ():
         if is_column(name):
             raise TypeError("columns are named by str: add a Column to the frame first, with withColumn")
     pack = Pack(format, columns, nulls, truncate)
-    return Transform((), _PackStep(pack, into, check_names("keep", keep), check_names("identify", identify) or ()))
+    return run_step(df, (), _PackStep(pack, into, check_names("keep", keep), check_names("identify", identify) or ()))
 
 
 @dataclass(frozen=True)

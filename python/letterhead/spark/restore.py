@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_frame, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
 from letterhead.state.durations import Milliseconds
 from letterhead.state.restoring.restore import PersistentStoreType, Restored, StoreLayout, plan_of, restore
@@ -75,6 +75,7 @@ def restore_stores(
     >>> done.records == changelog.count(), done.directories[0].name
     (True, 'latest')
     """
+    check_frame(df, restore_stores)
     not_on_sail(df.sparkSession, "restore_stores", "its tasks were not tested there; run it on Spark")
     if df.isStreaming:
         raise ValueError("the frame is a stream: read the changelog as a batch")

@@ -18,6 +18,7 @@ from letterhead.limits import Limits
 from letterhead.spark.frame import (
     Input,
     check_column,
+    check_frame,
     check_types,
     core_reads,
     fields_of,
@@ -91,6 +92,7 @@ def scan_headers(
         "traceparent": "string",  # strong; lhs.traceparent reads its parts
     ...
     """
+    check_frame(df, scan_headers)
     # The scan imports pyarrow.compute, which workers of other functions do not need.
     from letterhead.scan import Scan
     from letterhead.scan.statistics import Statistics

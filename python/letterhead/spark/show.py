@@ -17,6 +17,7 @@ from letterhead.spark.frame import (
     HEADERS,
     Input,
     check_column,
+    check_frame,
     choose_kept_names,
     fields_of,
     quoted_column,
@@ -76,6 +77,7 @@ def show_headers(
             8       amount_cents       00 00 00 00 00 03 4a 85   8
             9       weight_kg          40 31 3f 3b 64 5a 1c ac   8
     """
+    check_frame(df, show_headers)
     _check_count("n", n)
     if width is not None:
         _check_count("width", width)

@@ -1,8 +1,8 @@
-"""Functions from DataFrame to DataFrame: :class:`Transform` checks a DataFrame, and runs a :class:`TransformStep`."""
+"""Work on the columns of a DataFrame: :func:`run_step` checks the DataFrame, and applies a :class:`TransformStep`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -33,7 +33,7 @@ from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared, ddl, header_lists
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions
 
-__all__ = ["ArrowStep", "TransformStep", "Transform", "control_column_count"]
+__all__ = ["ArrowStep", "TransformStep", "control_column_count", "run_step"]
 
 
 class TransformStep(Protocol):
@@ -47,41 +47,43 @@ class TransformStep(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Transform:
-    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
+def run_step(
+    df: DataFrame,
+    inputs: Sequence[Input],
+    step: TransformStep,
+    by_default: SelectByExpressions | FilterByExpressions | None = None,
+) -> DataFrame:
+    """Check the columns that a step reads, and return its result.
 
-    Attributes
+    Parameters
     ----------
-    inputs : tuple of Input
+    df : DataFrame
+        A batch or a stream, of classic Spark or of Connect.
+    inputs : sequence of Input
         The columns that are read.
     step : TransformStep
-        The work on them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
-        on batch and streaming DataFrames, of classic Spark and Connect.
+        An operation that runs as ``mapInArrow``, or expressions of Spark SQL.
     by_default : SelectByExpressions or FilterByExpressions, optional
         A step by expressions of Spark, which replaces the other where the column is a list of headers of its format.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or would be there twice.
+    TypeError
+        If a column has the wrong type.
     """
-
-    inputs: tuple[Input, ...]
-    step: TransformStep
-    by_default: SelectByExpressions | FilterByExpressions | None = None
-
-    def __call__(self, df: DataFrame) -> DataFrame:
-        """Return the transformed DataFrame.
-
-        Raises ``ValueError`` if a column is missing or would be duplicated, ``TypeError`` if one has the wrong type.
-        """
-        fields = fields_of(df)
-        df, inputs = with_inputs(df, self.inputs)
-        if self.by_default is not None and _has_lists(df, inputs[0].name, self.by_default.format):
-            return self.by_default.apply(df, fields, tuple(inputs))
-        if isinstance(self.step, ArrowStep):
-            reads = partial(core_reads, drops_fields=isinstance(self.step.operation, Select | Where))
-            inputs = with_shapes(fields_of(df), inputs, reads)
-        elif isinstance(self.step, SelectByExpressions | FilterByExpressions):
-            inputs = with_shapes(fields_of(df), inputs, spark_reads)
-        check_types(fields_of(df), inputs)
-        return self.step.apply(df, fields, tuple(inputs))
+    fields = fields_of(df)
+    df, inputs = with_inputs(df, inputs)
+    if by_default is not None and _has_lists(df, inputs[0].name, by_default.format):
+        return by_default.apply(df, fields, tuple(inputs))
+    if isinstance(step, ArrowStep):
+        reads = partial(core_reads, drops_fields=isinstance(step.operation, Select | Where))
+        inputs = with_shapes(fields_of(df), inputs, reads)
+    elif isinstance(step, SelectByExpressions | FilterByExpressions):
+        inputs = with_shapes(fields_of(df), inputs, spark_reads)
+    check_types(fields_of(df), inputs)
+    return step.apply(df, fields, tuple(inputs))
 
 
 def _has_lists(df: DataFrame, name: str, format: str) -> bool:

@@ -29,7 +29,7 @@ from letterhead.state.topology import Topology
 from letterhead.state.values import LazyHeaders
 
 if TYPE_CHECKING:
-    from letterhead.spark.topology.plan import TopologyTransform
+    from letterhead.spark.topology.plan import TopologyPlan
 
 __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "sort_records"]
 
@@ -140,8 +140,8 @@ class GroupTask:
 class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
     """Stateful processor of Spark that runs a topology."""
 
-    def __init__(self, transform: TopologyTransform) -> None:
-        self._transform = transform
+    def __init__(self, plan: TopologyPlan) -> None:
+        self._plan = plan
         self._task: GroupTask | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -151,19 +151,14 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: Any) -> None:
         """Declare the state; processors are initialised with the first records."""
-        self._state = (KeyState if self._transform.scope == "key" else PartitionState)(handle)
+        self._state = (KeyState if self._plan.scope == "key" else PartitionState)(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run the records of a group."""
         if self._task is None:
-            transform = self._transform
+            plan = self._plan
             self._task = GroupTask(
-                transform.topology,
-                transform.application_id,
-                transform.scope,
-                self._state,
-                transform.key_serde,
-                transform.value_serde,
+                plan.topology, plan.application_id, plan.scope, self._state, plan.key_serde, plan.value_serde
             )
         return iter(self._task.run(key[0], rows))
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from letterhead._invariants import instance
 from letterhead.errors import TopologyError
-from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_frame, check_str, check_types, fields_of
 from letterhead.spark.header_functions import decode_headers, encode_headers
 from letterhead.spark.sail import not_on_sail
 
@@ -19,22 +19,20 @@ if TYPE_CHECKING:
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
-__all__ = ["TopologyTransform", "run_topology"]
+__all__ = ["TopologyPlan", "run_topology"]
 
 # Every Spark worker imports this module, so the large package of stores is imported only to run a topology.
 
 
 def run_topology(
+    df: DataFrame,
     topology: Topology,
     *,
     application_id: str,
     key_serde: Serde[Any] | None = None,
     value_serde: Serde[Any] | None = None,
-) -> TopologyTransform:
+) -> DataFrame:
     """Run a topology over the records of topics, with its stores in Spark's state.
-
-    The DataFrame has the columns of Spark's Kafka source: ``topic``, ``partition``, ``offset``, ``timestamp``, ``key``,
-    ``value`` and, with ``includeHeaders``, ``headers``. Each of its topics must have a source in the topology.
 
     The :attr:`~letterhead.state.Processor.scope` of the processors determines the rows of a store. With ``"key"`` records
     are grouped by their key, stores have the rows of that key, and keys run in parallel. With ``"partition"`` records
@@ -42,6 +40,9 @@ def run_topology(
 
     Parameters
     ----------
+    df : DataFrame
+        Records, with these columns of Spark's Kafka source: ``topic``, ``partition``, ``offset``, ``timestamp``, ``key``,
+        ``value`` and, with ``includeHeaders``, ``headers``. Each of their topics must have a source in the topology.
     topology : Topology
         The topology; it is pickled for the workers with its processors.
     application_id : str
@@ -51,10 +52,9 @@ def run_topology(
 
     Returns
     -------
-    TopologyTransform
-        A function from DataFrame to DataFrame, for ``df.transform``. The result has the columns ``topic``,
-        ``partition``, ``key``, ``value``, ``headers``, ``timestamp`` and ``changelog``, which is true for changes of
-        stores. These have the partition of their task; records of a sink have none, so that the key determines it.
+    DataFrame
+        The records that the topology writes, with the columns ``topic``, ``partition``, ``key``, ``value``, ``headers``,
+        ``timestamp`` and ``changelog``, which is true for changes of stores. These have the partition of their task; records of a sink have none, so that the key determines it.
 
     Raises
     ------
@@ -63,9 +63,9 @@ def run_topology(
     TopologyError
         If processors differ in scope, or a store is not supported on Spark.
     ValueError
-        When called, if a column is missing, Spark is older than 4.1, or its state is not in RocksDB.
+        If a column is missing, Spark is older than 4.1, or its state is not in RocksDB.
     ModuleNotFoundError
-        When called, if protobuf is not installed, which Spark's workers use to access state.
+        If protobuf is not installed, which Spark's workers use to access state.
 
     Examples
     --------
@@ -75,9 +75,10 @@ def run_topology(
     ...     def process(self, record):
     ...         self.context.forward(record)
     >>> topology = Topology().add_source("in", "orders").add_processor("copy", Copy, "in").add_sink("out", "copies", "copy")
-    >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
+    >>> lhs.run_topology(orders, topology, application_id="app")  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
+    check_frame(df, run_topology)
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
@@ -90,15 +91,12 @@ def run_topology(
     if not topology.source_topics():
         raise TopologyError("the topology has no source: add one")
     _check_stores(topology)
-    return TopologyTransform(topology, application_id, _scope_of(topology), key_serde, value_serde)
+    return TopologyPlan(topology, application_id, _scope_of(topology), key_serde, value_serde).run(df)
 
 
 @dataclass(frozen=True)
-class TopologyTransform:
-    """Function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
-
-    The attributes are the arguments of :func:`run_topology`, and the scope of the processors.
-    """
+class TopologyPlan:
+    """Topology with the arguments of :func:`run_topology`, and the scope of its processors."""
 
     topology: Topology
     application_id: str
@@ -106,7 +104,7 @@ class TopologyTransform:
     key_serde: Serde[Any] | None
     value_serde: Serde[Any] | None
 
-    def __call__(self, df: DataFrame) -> DataFrame:
+    def run(self, df: DataFrame) -> DataFrame:
         """Return the records that the topology writes for a DataFrame with the columns of Spark's Kafka source."""
         not_on_sail(df.sparkSession, "run_topology", "it has no transformWithState; run it on Spark")
         if "headers" not in fields_of(df):
@@ -124,13 +122,13 @@ class TopologyTransform:
         _check_provider(df)
         records = records.withColumn("timestamp", F.unix_millis("timestamp"))
         # Encoded, because each element of a list would become an object on the workers, used or not.
-        packed = records.transform(encode_headers("headers", "kafka")).select(*KAFKA_COLUMNS)
+        packed = encode_headers(records, "headers", "kafka").select(*KAFKA_COLUMNS)
         if not df.isStreaming:
             # Listing the queries makes Spark start the state coordinator, which a batch query does not start.
             list(df.sparkSession.streams.active)
         written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (
-            written.transform(decode_headers("headers", "kafka"))
+            decode_headers(written, "headers", "kafka")
             .withColumn("timestamp", F.timestamp_millis("timestamp"))
             .select("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
         )
