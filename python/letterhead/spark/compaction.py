@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 from letterhead._names import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
 from letterhead.spark.frame import Input, check_frame, check_names, choose_kept_names, find_unused_name, quoted_column
-from letterhead.spark.transform import run_step
+from letterhead.spark.steps import run_step
 
 __all__ = ["compact"]
 

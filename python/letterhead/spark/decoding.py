@@ -19,7 +19,7 @@ from letterhead.limits import Limits
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str
 from letterhead.spark.schemas import Declared, arrow_schema, header_lists, spark_schema, spark_type
-from letterhead.spark.transform import ArrowStep, run_step
+from letterhead.spark.steps import ArrowStep, run_step
 
 __all__ = ["decode_by_schema"]
 

@@ -34,7 +34,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import block_pushdown, is_sail, not_on_sail, write_values
 from letterhead.spark.schemas import ddl
-from letterhead.spark.transform import run_step
+from letterhead.spark.steps import run_step
 from letterhead.spark.writing import GIVE_ZONE, writer, written_from
 from letterhead.types import is_only_read, split_type, type_name
 from letterhead.values import Value

@@ -29,7 +29,7 @@ from letterhead.results import Types, to_native_types
 from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str, name_of_result
 from letterhead.spark.schemas import ddl, header_lists, message_fields, output_schema, spark_type
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
-from letterhead.spark.transform import ArrowStep, control_column_count, run_step
+from letterhead.spark.steps import ArrowStep, control_column_count, run_step
 from letterhead.where.conditions import Where
 from letterhead.where.program import filter_of
 

@@ -17,7 +17,7 @@ from letterhead.operations import Pack
 from letterhead.operations.pack import HEADERS
 from letterhead.spark.frame import Input, check_frame, check_names, check_str, is_column
 from letterhead.spark.schemas import Declared, arrow_schema, spark_type
-from letterhead.spark.transform import ArrowStep, run_step
+from letterhead.spark.steps import ArrowStep, run_step
 from letterhead.spark.writing import GIVE_ZONE
 
 __all__ = ["pack_headers"]

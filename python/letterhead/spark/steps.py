@@ -1,4 +1,4 @@
-"""Work on the columns of a DataFrame: :func:`run_step` checks the DataFrame, and applies a :class:`TransformStep`."""
+"""Work on the columns of a DataFrame: :func:`run_step` checks the DataFrame, and applies a :class:`Step`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared, ddl, header_lists
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions
 
-__all__ = ["ArrowStep", "TransformStep", "control_column_count", "run_step"]
+__all__ = ["ArrowStep", "Step", "control_column_count", "run_step"]
 
 
-class TransformStep(Protocol):
+class Step(Protocol):
     """Work of a transform on the columns that it reads."""
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
@@ -50,7 +50,7 @@ class TransformStep(Protocol):
 def run_step(
     df: DataFrame,
     inputs: Sequence[Input],
-    step: TransformStep,
+    step: Step,
     by_default: SelectByExpressions | FilterByExpressions | None = None,
 ) -> DataFrame:
     """Check the columns that a step reads, and return its result.
@@ -61,7 +61,7 @@ def run_step(
         A batch or a stream, of classic Spark or of Connect.
     inputs : sequence of Input
         The columns that are read.
-    step : TransformStep
+    step : Step
         An operation that runs as ``mapInArrow``, or expressions of Spark SQL.
     by_default : SelectByExpressions or FilterByExpressions, optional
         A step by expressions of Spark, which replaces the other where the column is a list of headers of its format.
