@@ -71,7 +71,7 @@ def named_sides(family: Family) -> dict[str, sides.Job]:
 
     names = ("letterhead header", "Spark SQL", "Java UDF", *SLOW)
     return {
-        OURS: lambda df: lhs.select_headers(df, "headers", data.COLUMNS),
+        OURS: lambda df: lhs.select_headers(df, data.COLUMNS),
         "letterhead, Arrow": family.sides[OURS],
         "checked Java UDF": sides.java_udf("SelectFromListChecked", "headers"),
         **{name: family.sides[name] for name in names},

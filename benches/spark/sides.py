@@ -153,7 +153,7 @@ def values_selected() -> dict[str, Job]:
     from letterhead import spark as lhs
 
     return {
-        OURS: lambda df: lhs.select_headers(df, "value", data.COLUMNS, format="streams-timestamped"),
+        OURS: lambda df: lhs.select_headers(df, data.COLUMNS, "value", format="streams-timestamped"),
         EMPTY: without_kernel("select-values", select_values(data.store_values(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_values_natively, "value", SELECTED),
         "Java UDF": java_udf("SelectFromValue", "value"),
@@ -174,7 +174,7 @@ def lists_selected() -> dict[str, Job]:
         "amount_cents": number.format(last.format("amount_cents"), "bigint"),
     }
     return {
-        OURS: lambda df: lhs.select_headers(df, "headers", data.COLUMNS, engine="arrow"),
+        OURS: lambda df: lhs.select_headers(df, data.COLUMNS, engine="arrow"),
         EMPTY: without_kernel("select-lists", select_lists(data.orders_headers(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_lists_natively, "headers", SELECTED),
         "letterhead header": lambda df: df.select(*(lhs.header("headers", *column) for column in data.COLUMNS.items())),

@@ -39,7 +39,7 @@ class Steps:
         records, headers = self.topic.agg(f.count("*"), f.sum(size)).collect()[0]
         with self.report.timed("topic: list of headers to typed columns", headers):
             kept = ["offset", "key", "timestamp"]
-            typed = lhs.select_headers(self.topic, "headers", COLUMNS, keep=kept, errors="column")
+            typed = lhs.select_headers(self.topic, COLUMNS, keep=kept, errors="column")
             typed = self.write(typed, "topic-typed")
         sample = typed.where("size(route) = 1").limit(1).union(typed.where("size(route) > 1").limit(2))
         sample = sample.union(typed.where("tenant rlike '[^ -~]'").limit(1)).union(
@@ -65,7 +65,7 @@ class Steps:
         headers = pc.sum(pc.list_value_length(whole)).as_py()
         store = self.spark.read.parquet(str(self.report.out / "store-damaged.parquet"))
         with self.report.timed("store: bytes to typed columns and quarantine", headers):
-            typed = lhs.select_headers(store, "value", COLUMNS, FORMAT, keep=["key", "value"], errors="column")
+            typed = lhs.select_headers(store, COLUMNS, "value", FORMAT, keep=["key", "value"], errors="column")
             typed.persist()  # decoded once for both tables
             good = self.write(typed.where("error is null").drop("value", "error"), "store-typed")
             aside = self.write(typed.where("error is not null").select("key", "value", "error"), "quarantine")

@@ -143,7 +143,7 @@ def test_code_prints_code_that_reads_the_column(run, written, surface):
 def test_code_for_spark_selects_the_scanned_column(run, written):
     result = run("scan", written(rows_of(100)), "--code", "spark")
     assert result.out.startswith("import letterhead as lh\nfrom letterhead import spark as lhs\n\ncolumns = {\n")
-    assert 'lhs.select_headers(df, "headers", columns, errors="column")' in result.out
+    assert 'lhs.select_headers(df, columns, errors="column")' in result.out
 
 
 @pytest.mark.parametrize("columns", [80, 160])

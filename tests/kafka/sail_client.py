@@ -29,7 +29,7 @@ def main(address: str, broker: str, topic: str, samples: str, scratch: str | Non
     options |= lhs.options(columns=["partition", "offset"], headers=COLUMNS)
     read = spark.read.format("letterhead-kafka").options(**options).load()
     orders = spark.read.parquet(f"{samples}/orders-0.parquet").repartition(TASKS)
-    selected = lhs.select_headers(orders, "headers", COLUMNS, keep=["offset"])
+    selected = lhs.select_headers(orders, COLUMNS, keep=["offset"])
     answers = {
         "topic": read.orderBy("partition", "offset").toArrow().to_pylist(),
         "tenants": selected.groupBy("tenant").count().orderBy("tenant").toArrow().to_pylist(),

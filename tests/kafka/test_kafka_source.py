@@ -209,7 +209,7 @@ def test_headers_become_columns_without_building_other_columns(broker, written, 
     ours = spark.read.format(OURS).options(**where, **options).load()
     own = spark.read.format(OWN).options(**where, includeHeaders="true").load()
     columns = {"tenant": "string", "retry": "int32", "route": "array<string>"}
-    expected = lhs.select_headers(own, "headers", columns, keep=["partition", "offset"])
+    expected = lhs.select_headers(own, columns, keep=["partition", "offset"])
     order = lambda row: (row.partition, row.offset)  # noqa: E731
     rows = sorted(ours.collect(), key=order)
     known = [row.asDict() for row in sorted(expected.collect(), key=order)]

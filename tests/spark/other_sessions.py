@@ -44,7 +44,7 @@ def check(spark, samples: Path) -> None:
     expected = Select("kafka", COLUMNS, dialect="spark")(table["headers"].combine_chunks())
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
-    by_batch = lhs.select_headers(orders, "headers", COLUMNS, keep=["offset"]).orderBy("offset")
+    by_batch = lhs.select_headers(orders, COLUMNS, keep=["offset"]).orderBy("offset")
     assert collected(by_batch) == expected
 
     fields = {name: type if isinstance(type, lh.Field) else lh.field(type) for name, type in COLUMNS.items()}

@@ -351,7 +351,7 @@ def test_written_bytes_match_native_types(spark):
 def test_every_type_is_written_from_its_read_type(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
-    df = frame_of(spark, [[]]).transform(lhs.select_headers, "headers", columns, keep=["headers"])
+    df = frame_of(spark, [[]]).transform(lhs.select_headers, columns, keep=["headers"])
     result = lhs.edit_headers(df, append={name: (name, name) for name in SELECT_TYPES})
     assert [(header.key, header.value) for header in result.first().headers] == [(name, None) for name in SELECT_TYPES]
     assert set(VALUE_TYPES) <= set(SELECT_TYPES)
@@ -586,7 +586,7 @@ def test_selected_columns_become_headers_again(spark, samples):
     """Headers into columns and columns into headers: the same bytes."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("size(headers) > 3")
     types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}
-    typed = lhs.select_headers(orders, "headers", types, keep=["offset", "headers"])
+    typed = lhs.select_headers(orders, types, keep=["offset", "headers"])
     again = lhs.edit_headers(typed, drop=list(types), append={key: (key, type) for key, type in types.items()})
     selected_headers = F.filter("headers", lambda h: h.key.isin(*types))
     before = collected(orders.select("offset", F.array_sort(selected_headers).alias("h")).orderBy("offset"))

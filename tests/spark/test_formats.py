@@ -42,7 +42,7 @@ def test_message_is_decoded_and_rewritten(spark, format):
 def test_headers_are_selected_from_bytes_and_lists(spark, format):
     example = EXAMPLES[format]
     by_bytes = values_of(spark, [example.value, None]).transform(
-        lhs.select_headers, "data", example.columns, format=format, keep=[]
+        lhs.select_headers, example.columns, "data", format=format, keep=[]
     )
     expected = {name: [value, None] for name, value in example.selected.items()}
     assert collected(by_bytes) == expected
@@ -50,7 +50,7 @@ def test_headers_are_selected_from_bytes_and_lists(spark, format):
     read = lha.decode(pa.array([example.value], pa.binary()), format)
     headers = read if format in BLOCKS else read.field("headers")
     by_list = spark.createDataFrame(pa.table({"headers": headers})).transform(
-        lhs.select_headers, "headers", example.columns, format=format
+        lhs.select_headers, example.columns, format=format
     )
     assert by_list.dtypes == by_bytes.dtypes
     assert collected(by_list) == {name: [value] for name, value in example.selected.items()}
@@ -85,7 +85,7 @@ def test_values_of_every_type_arrive(spark, format):
     assert len(types) == (10 if format == "kip82-typed" else 15)
     data = lh.encode([(type, VALUES[type][0]) for type in types], format)
     df = values_of(spark, [data]).transform(
-        lhs.select_headers, "data", {type: type for type in types}, format=format, keep=[]
+        lhs.select_headers, {type: type for type in types}, "data", format=format, keep=[]
     )
     assert df.dtypes == [(type, VALUES[type][1]) for type in types]
     assert collected(df) == {type: [VALUES[type][2]] for type in types}
@@ -94,7 +94,7 @@ def test_values_of_every_type_arrive(spark, format):
 def test_number_over_decimal_range_is_error_of_its_column(spark):
     rows = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
     df = values_of(spark, rows).transform(
-        lhs.select_headers, "data", {"a": "uint128", "b": "uint128"}, format="iggy", keep=[], errors="column"
+        lhs.select_headers, {"a": "uint128", "b": "uint128"}, "data", format="iggy", keep=[], errors="column"
     )
     result = collected(df)
     assert (result["a"], result["b"]) == ([None], [Decimal(1)])
@@ -107,9 +107,9 @@ def test_value_of_wrong_type_is_error(spark, format):
     first = next(name for name, type in EXAMPLES[format].columns.items() if type == "string")
     columns = {"wrong": lh.field("int32", key=first), first: "string"}
     df = values_of(spark, [EXAMPLES[format].value])
-    text = failure(lhs.select_headers(df, "data", columns, format=format, keep=["number"]))
+    text = failure(lhs.select_headers(df, columns, "data", format=format, keep=["number"]))
     assert "column wrong: the value is string and int32 was requested" in text
-    result = collected(lhs.select_headers(df, "data", columns, format=format, keep=[], errors="column"))
+    result = collected(lhs.select_headers(df, columns, "data", format=format, keep=[], errors="column"))
     assert (result["wrong"], result[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in result["error"][0]] == [
         ("wrong_type", first, "wrong")
@@ -228,7 +228,7 @@ def test_batch_is_rejected_where_message_is_expected(spark, format):
     for make in (
         lambda df: lhs.decode_headers(df, "data", format),
         lambda df: lhs.select_headers(
-            df, "data", {"k": lh.field("string", key=7 if "kip82" in format else "k")}, format
+            df, {"k": lh.field("string", key=7 if "kip82" in format else "k")}, "data", format
         ),
         lambda df: lhs.encode_headers(df, "headers", format),
         lambda _: lhs.header("headers", "k", "string", format=format),

@@ -521,7 +521,7 @@ def test_required_list_is_null_if_header_is_absent(spark, engines):
         column = lhs.header("headers", "k", "array<string>", required=True, errors="null", engine=engine)
         assert [row.k for row in df.select(column).collect()] == [["v"], None, None]
     columns = {"k": lh.field("array<string>", required=True)}
-    selected = lhs.select_headers(df, "headers", columns, errors="null")
+    selected = lhs.select_headers(df, columns, errors="null")
     assert [row.k for row in selected.collect()] == [["v"], None, None]
 
 

@@ -69,7 +69,7 @@ def messages(spark):
 
 
 def test_real_topic_headers_are_selected(orders, samples):
-    df = lhs.select_headers(orders, "headers", ORDERS, keep=["offset"])
+    df = lhs.select_headers(orders, ORDERS, keep=["offset"])
     assert df.columns == ["offset", *ORDERS]
     assert dict(df.dtypes) == {
         "offset": "bigint", "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double",
@@ -114,9 +114,9 @@ def test_encoded_headers_are_written_and_read_back(orders):
 
 def test_bytes_and_lists_select_equally(orders):
     columns = {"tenant": "string", "route": "array<string>"}
-    by_list = lhs.select_headers(orders, "headers", columns, keep=[])
+    by_list = lhs.select_headers(orders, columns, keep=[])
     blocks = lhs.encode_headers(orders, "headers", "kafka", keep=[])
-    by_bytes = lhs.select_headers(blocks, "headers", columns)
+    by_bytes = lhs.select_headers(blocks, columns)
     result = collected(by_list)
     assert result == collected(by_bytes)
     assert len(result["tenant"]) == 10_000
@@ -134,14 +134,14 @@ def test_every_type_of_select_arrives(spark):
     columns = {
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
-    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers, "headers", columns)
+    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers, columns)
     expected = Select("kafka", columns, dialect="spark")(row)
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
 def test_empty_dataframe_returns_columns(orders):
     empty = orders.where("offset < 0")
-    df = lhs.select_headers(empty, "headers", ORDERS, keep=["key"])
+    df = lhs.select_headers(empty, ORDERS, keep=["key"])
     assert collected(df) == {name: [] for name in ("key", *ORDERS)}
 
 
@@ -152,7 +152,7 @@ def test_only_new_columns_remain_if_none_are_kept(latest):
 
 
 def test_all_other_columns_are_kept_by_default(orders):
-    df = lhs.select_headers(orders, "headers", {"tenant": "string"})
+    df = lhs.select_headers(orders, {"tenant": "string"})
     assert df.columns == [*(name for name in orders.columns if name != "headers"), "tenant"]
     rest = [name for name in orders.columns if name != "headers"]
     assert df.select(rest).exceptAll(orders.select(rest)).count() == 0
@@ -160,7 +160,7 @@ def test_all_other_columns_are_kept_by_default(orders):
 
 def test_names_with_dots_and_backticks_are_quoted(spark):
     table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
-    df = spark.createDataFrame(table).transform(lhs.select_headers, "a.b", {"x.y": lh.field("string", key="k")})
+    df = spark.createDataFrame(table).transform(lhs.select_headers, {"x.y": lh.field("string", key="k")}, "a.b")
     assert collected(df) == {"c`d": [1], "x.y": ["a"]}
 
 
@@ -199,9 +199,9 @@ def people(spark):
 
 TRANSFORMS = {
     "decode_headers": lambda df, **names: lhs.decode_headers(df, "key", "kafka", into="decoded", **names),
-    "select_headers of bytes": lambda df, **names: lhs.select_headers(df, "data", {"k": "int32"}, **names),
-    "select_headers of lists": lambda df, **names: lhs.select_headers(df, "headers", {"k": "int32"}, **names),
-    "where_headers": lambda df, **names: lhs.where_headers(df, "headers", lh.col("k", "int32") == 1, **names),
+    "select_headers of bytes": lambda df, **names: lhs.select_headers(df, {"k": "int32"}, "data", **names),
+    "select_headers of lists": lambda df, **names: lhs.select_headers(df, {"k": "int32"}, **names),
+    "where_headers": lambda df, **names: lhs.where_headers(df, lh.col("k", "int32") == 1, **names),
     "encode_headers": lambda df, **names: lhs.encode_headers(df, "headers", "kip82-typed", into="bytes", **names),
     "convert_headers": lambda df, **names: lhs.convert_headers(
         df, "data", "kafka", target="iggy", into="bytes", **names
@@ -236,7 +236,7 @@ def test_identify_columns_are_quoted_without_being_kept(people, transform):
 @pytest.mark.spark_only
 def test_error_reason_precedes_row_specific_parts(people):
     texts = {
-        engine: failure(lhs.select_headers(people, "headers", {"k": "int32"}, keep=["offset"], engine=engine))
+        engine: failure(lhs.select_headers(people, {"k": "int32"}, keep=["offset"], engine=engine))
         for engine in ("arrow", "spark")
     }
     reason = "kafka: column k: 1 byte where int32 takes 4"
@@ -266,7 +266,7 @@ def test_identify_columns_must_exist(spark, people):
 
 
 def test_raised_error_without_kept_columns_names_cause(messages):
-    text = failure(messages.where("id = 3").transform(lhs.select_headers, "value", {"k": "int32"}, keep=[]))
+    text = failure(messages.where("id = 3").transform(lhs.select_headers, {"k": "int32"}, "value", keep=[]))
     assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
 
@@ -275,7 +275,7 @@ def test_bad_rows_become_null(messages):
     whole, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [whole, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
-    selected = lhs.select_headers(messages, "value", columns, keep=[], errors="null")
+    selected = lhs.select_headers(messages, columns, "value", keep=[], errors="null")
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
@@ -291,7 +291,7 @@ def test_bad_rows_have_errors_in_column(messages):
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
 
-    selected = lhs.select_headers(messages, "value", {"k": "int32", "n": "binary"}, keep=[], errors="column")
+    selected = lhs.select_headers(messages, {"k": "int32", "n": "binary"}, "value", keep=[], errors="column")
     result = collected(selected)
     assert result["k"] == [1, None, None, None, None]
     assert [error and [(detail["code"], detail["byte_offset"], detail["column"]) for detail in error] for error in result["error"]] == [
@@ -365,7 +365,7 @@ def test_null_key_is_not_written(spark):
 
 @pytest.mark.spark_only
 def test_only_needed_columns_are_sent_to_python(orders):
-    df = lhs.select_headers(orders, "headers", {"tenant": "string"}, keep=["offset"], engine="arrow")
+    df = lhs.select_headers(orders, {"tenant": "string"}, keep=["offset"], engine="arrow")
     plan = explained(df)
     assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
     assert plan.count("MapInArrow") == 2  # in the tree and in its legend: one pass
@@ -438,7 +438,7 @@ def test_pickled_transform_is_small(spark, batch):
     from pyspark import cloudpickle
 
     schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
-    run, _ = lhs.select_headers(Recorder(schema), "message", ORDERS)
+    run, _ = lhs.select_headers(Recorder(schema), ORDERS, "message")
     assert len(cloudpickle.dumps(run)) < 2_000
     assert pickle.loads(pickle.dumps(run)) == run
 
@@ -486,8 +486,8 @@ def test_error_column_has_requested_name(spark, messages):
 
 def test_column_object_is_read_like_column_name(orders):
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
-    expected = lhs.select_headers(orders, "headers", headers, keep=["offset"]).limit(3).collect()
-    result = lhs.select_headers(orders, column, headers, keep=["offset"])
+    expected = lhs.select_headers(orders, headers, keep=["offset"]).limit(3).collect()
+    result = lhs.select_headers(orders, headers, column, keep=["offset"])
     assert result.limit(3).collect() == expected
     encoded = lhs.encode_headers(orders, column, "kafka", into="block", keep=["offset"])
     fields = {"payload": F.lit(b"v")}
@@ -538,10 +538,10 @@ def test_column_object_is_read_like_column_name(orders):
             ValueError,
             "two columns 'error'",
         ),
-        (lambda df: lhs.select_headers(df, "value", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
-        (lambda df: lhs.select_headers(df, "value", {}), ValueError, "no columns"),
+        (lambda df: lhs.select_headers(df, {"a": "itn64"}, "value"), ValueError, "did you mean 'int64'"),
+        (lambda df: lhs.select_headers(df, {}, "value"), ValueError, "no columns"),
         (
-            lambda df: lhs.select_headers(df, "value", {"error": "int8"}, errors="column"),
+            lambda df: lhs.select_headers(df, {"error": "int8"}, "value", errors="column"),
             ValueError,
             "two columns 'error'",
         ),
@@ -700,9 +700,9 @@ def test_edited_headers_differing_only_by_case_are_rejected(orders):
 def test_names_may_differ_by_case_if_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        df = lhs.select_headers(orders, "headers", {"Topic": "string"}, keep=["topic"])
+        df = lhs.select_headers(orders, {"Topic": "string"}, keep=["topic"])
         assert df.columns == ["topic", "Topic"]
-        tenants = lhs.select_headers(orders, "headers", {"tenant": "string", "Tenant": "string"}, keep=[])
+        tenants = lhs.select_headers(orders, {"tenant": "string", "Tenant": "string"}, keep=[])
         assert tenants.select("tenant", "Tenant").where("tenant is not null and Tenant is null").count() > 9_000
     finally:
         spark.conf.unset("spark.sql.caseSensitive")

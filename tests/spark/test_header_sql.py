@@ -33,9 +33,7 @@ def orders(spark: Any, samples: Any) -> Any:
 def test_struct_has_columns_of_select_headers(orders: Any, engine: Any, errors: Any) -> None:
     struct = lhs.header_columns("headers", COLUMNS, engine=engine, errors=errors).alias("h")
     read = orders.orderBy("offset").select("offset", struct).select("offset", "h.*")
-    selected = orders.orderBy("offset").transform(
-        lhs.select_headers, "headers", COLUMNS, keep=["offset"], errors=errors
-    )
+    selected = orders.orderBy("offset").transform(lhs.select_headers, COLUMNS, keep=["offset"], errors=errors)
     assert read.schema.names == selected.schema.names
     assert collected(read) == collected(selected)
 
@@ -96,7 +94,7 @@ def test_command_prints_select_list_items(orders: Any, capsys: pytest.CaptureFix
     assert len(printed.splitlines()) == 3
     read = orders.sparkSession.sql(f"select offset, {printed} from printed_orders order by offset")
     columns = {"tenant": "string", "cents": lh.field("int64", key="amount_cents")}
-    selected = lhs.select_headers(orders, "headers", columns, keep=["offset"], errors="column")
+    selected = lhs.select_headers(orders, columns, keep=["offset"], errors="column")
     assert collected(read) == collected(selected.orderBy("offset"))
 
 

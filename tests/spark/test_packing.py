@@ -16,10 +16,10 @@ TYPES = {
 
 def test_selected_columns_become_headers_again(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    typed = lhs.select_headers(orders, "headers", TYPES, keep=["offset"])
+    typed = lhs.select_headers(orders, TYPES, keep=["offset"])
     packed = lhs.pack_headers(typed, TYPES)
     assert packed.columns == ["offset", "headers"]
-    again = lhs.select_headers(packed, "headers", TYPES, keep=["offset"])
+    again = lhs.select_headers(packed, TYPES, keep=["offset"])
     assert collected(again.orderBy("offset")) == collected(typed.orderBy("offset"))
 
 

@@ -21,10 +21,10 @@ MOMENT = datetime.datetime(2023, 11, 14, 22, 13, 20, 123000)
 def test_every_profile_works_in_select_headers(spark):
     frame = spark.createDataFrame([([("x", b"1")],), (None,)], f"headers {HEADERS}")
     for name in PROFILES:
-        selected = lhs.select_headers(frame, "headers", lh.profile(name))
+        selected = lhs.select_headers(frame, lh.profile(name))
         assert selected.columns == list(lh.profile(name))
     # The types of one in which there are several.
-    selected = lhs.select_headers(frame, "headers", lh.profile("spring-dlt"))
+    selected = lhs.select_headers(frame, lh.profile("spring-dlt"))
     assert dict(selected.dtypes)["original_offset"] == "bigint"
     assert dict(selected.dtypes)["original_timestamp"] == "timestamp"
     assert selected.count() == 2
@@ -37,7 +37,7 @@ def test_iot_hub_properties_are_read(spark):
         ("mine", b"plain text"),
     ]
     frame = spark.createDataFrame([(1, headers), (2, [])], f"offset int, headers {HEADERS}")
-    selected = lhs.select_headers(frame, "headers", lh.profile("eventhubs"), keep=["offset"])
+    selected = lhs.select_headers(frame, lh.profile("eventhubs"), keep=["offset"])
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     first, second = selected.orderBy("offset").select("device_id", F.col("enqueued_time").cast("string")).collect()
     assert tuple(first) == ("device1", str(MOMENT)[:-3])

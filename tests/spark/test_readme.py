@@ -112,14 +112,14 @@ def test_data_sources_page_reads_partition_and_store(spark, samples: Path) -> No
     orders = names["orders"]
     assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
     topic = spark.read.parquet(str(samples / "orders-0.parquet"))
-    expected = lhs.select_headers(topic, "headers", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
+    expected = lhs.select_headers(topic, {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
     same = orders.select("offset", "tenant", "amount_cents")
     assert (same.count(), same.exceptAll(expected.select(same.columns)).count()) == (10_000, 0)
 
     latest = names["latest"]
     assert latest.count() == 6_643
     stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    expected = lhs.select_headers(stored, "value", {"tenant": "string"}, format="streams-timestamped", keep=["key"])
+    expected = lhs.select_headers(stored, {"tenant": "string"}, "value", format="streams-timestamped", keep=["key"])
     tenants = latest.select("key", lhs.header("headers", "tenant", "string"))
     assert tenants.exceptAll(expected.select("key", "tenant")).count() == 0
 

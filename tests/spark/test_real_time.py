@@ -48,9 +48,9 @@ def start(df: DataFrame, path: Path) -> Any:
 
 def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     stream, df = source(spark)
-    found = lhs.where_headers(df, "headers", lh.col("tenant") == "acme", engine="spark")
+    found = lhs.where_headers(df, lh.col("tenant") == "acme", engine="spark")
     edited = lhs.edit_headers(found, drop=["other"], append={"source": ("value", "string")})
-    selected = lhs.select_headers(edited, "headers", {"tenant": "string", "traceparent": "string"}, keep=["headers"], engine="spark", errors="column",)  # fmt: skip
+    selected = lhs.select_headers(edited, {"tenant": "string", "traceparent": "string"}, keep=["headers"], engine="spark", errors="column",)  # fmt: skip
     read = selected.select(
         "tenant",
         "error",
@@ -76,7 +76,7 @@ def test_expressions_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
 
 def test_python_does_not_run_in_real_time_mode(spark: Any, tmp_path: Path) -> None:
     _, df = source(spark)
-    query = start(lhs.select_headers(df, "headers", {"tenant": "string"}, engine="arrow"), tmp_path)
+    query = start(lhs.select_headers(df, {"tenant": "string"}, engine="arrow"), tmp_path)
     try:
         with pytest.raises(PySparkException, match="OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"):
             query.awaitTermination(60)

@@ -64,7 +64,7 @@ def test_functions_reject_source_read_as_stream(spark, samples):
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.isStreaming
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
-        lhs.select_headers(stream, "headers", {"tenant": "string"})
+        lhs.select_headers(stream, {"tenant": "string"})
 
 
 def test_source_read_as_stream_is_read_once(spark, samples):

@@ -43,7 +43,7 @@ def test_message_bytes_and_damaged_values_are_scanned(spark, samples):
     assert report.statistics.bad_rows == len(damaged[::10]) > 0
     assert report.to_dict() == {**lha.scan(pa.array(damaged, pa.binary()), "streams-timestamped").to_dict(),
                                "code": report.code()}  # fmt: skip
-    assert 'select_headers(df, "value", columns, format="streams-timestamped"' in report.code()
+    assert 'select_headers(df, columns, "value", format="streams-timestamped"' in report.code()
     assert lhs.scan_headers(state, "value", "streams-timestamped").statistics.bad_rows == 0
 
 

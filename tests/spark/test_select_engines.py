@@ -51,7 +51,7 @@ def frame(spark: Any, rows: list[Any]) -> Any:
 
 
 def by(engine: str, df: Any, columns: Any, **options: Any) -> Any:
-    return lhs.select_headers(df, "headers", columns, engine=engine, **options)
+    return lhs.select_headers(df, columns, engine=engine, **options)
 
 
 @pytest.mark.full
@@ -316,13 +316,13 @@ def test_unnamed_column_is_read(spark: Any) -> None:
 )
 def test_options_that_need_arrow_are_named(spark, options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, engine="spark", **options)
+        lhs.select_headers(spark.range(1), {"k": "string"}, engine="spark", **options)
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
-        lhs.select_headers(spark.range(1), "headers", {"k": "int64:varlen"}, engine="spark")
+        lhs.select_headers(spark.range(1), {"k": "int64:varlen"}, engine="spark")
     with pytest.raises(ValueError, match="and kip82-typed has others: omit engine="):
-        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, "kip82-typed", engine="spark", errors="column")
+        lhs.select_headers(spark.range(1), {"k": "string"}, "headers", "kip82-typed", engine="spark", errors="column")
     with pytest.raises(ValueError, match="engine"):
-        lhs.select_headers(spark.range(1), "headers", {"k": "string"}, engine="spork")
+        lhs.select_headers(spark.range(1), {"k": "string"}, engine="spork")
 
 
 def test_bytes_need_arrow(spark: Any) -> None:

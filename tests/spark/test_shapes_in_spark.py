@@ -31,9 +31,9 @@ def rows_of(spark: Any, expression: str, name: str = "headers") -> Any:
 def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     assert rows.schema["headers"].dataType.simpleString() == type
-    selected = lhs.select_headers(rows, "headers", COLUMNS).orderBy("id").collect()
+    selected = lhs.select_headers(rows, COLUMNS).orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    kept = lhs.where_headers(rows, "headers", "tenant = 'acme'")
+    kept = lhs.where_headers(rows, "tenant = 'acme'")
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
     assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
@@ -43,7 +43,7 @@ def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
 @pytest.mark.parametrize("type", SHAPES)
 def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
-    selected = lhs.select_headers(rows, "headers", COLUMNS, engine="spark").orderBy("id").collect()
+    selected = lhs.select_headers(rows, COLUMNS, engine="spark").orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
     select = partial(
         lhs.select_headers, column="headers", headers={"tenant": "string"}, engine="spark", keep=["headers"]
@@ -56,7 +56,7 @@ def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
 def test_spark_expressions_read_struct_field(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = lhs.select_headers(rows, "redpanda.headers", {"tenant": "string"}, engine="spark")
+    selected = lhs.select_headers(rows, {"tenant": "string"}, "redpanda.headers", engine="spark")
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
 
@@ -64,13 +64,13 @@ def test_spark_expressions_read_struct_field(spark: Any) -> None:
 def test_struct_field_is_read_by_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = lhs.select_headers(rows, "redpanda.headers", {"tenant": "string"})
+    selected = lhs.select_headers(rows, {"tenant": "string"}, "redpanda.headers")
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
-    kept = lhs.where_headers(rows, "redpanda.headers", "tenant = 'acme'")
+    kept = lhs.where_headers(rows, "tenant = 'acme'", "redpanda.headers")
     assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
     with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
-        lhs.select_headers(rows, "redpanda.header", {"tenant": "string"})
+        lhs.select_headers(rows, {"tenant": "string"}, "redpanda.header")
 
 
 @pytest.mark.parametrize("type", SHAPES)
@@ -88,7 +88,7 @@ def test_non_text_keys_raise(spark: Any) -> None:
     rows = rows_of(spark, "map(cast(x'ff' as binary), cast('b' as binary))")
     for engine in ("arrow", "spark"):
         with pytest.raises(Exception, match=r"not UTF-8|INVALID_UTF8_STRING"):
-            lhs.select_headers(rows, "headers", {"a": "string"}, engine=engine).collect()
+            lhs.select_headers(rows, {"a": "string"}, engine=engine).collect()
 
 
 def test_no_field_losing_expression_is_suggested(spark: Any) -> None:
@@ -96,7 +96,7 @@ def test_no_field_losing_expression_is_suggested(spark: Any) -> None:
     with pytest.raises(TypeError) as refused:
         lhs.edit_headers(rows, "headers", drop=["other"])
     assert "makes it one" not in str(refused.value)
-    assert lhs.select_headers(rows, "headers", {"a": "string"}).orderBy("id").first().a == "b"
+    assert lhs.select_headers(rows, {"a": "string"}).orderBy("id").first().a == "b"
 
 
 @pytest.mark.spark_only

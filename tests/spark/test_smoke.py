@@ -36,7 +36,7 @@ def orders(spark):
 def test_headers_are_selected(orders):
     rows = orders.orderBy("offset").collect()
     columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
-    df = lhs.select_headers(orders, "headers", columns, keep=["offset"])
+    df = lhs.select_headers(orders, columns, keep=["offset"])
     assert df.columns == ["offset", *columns]
     selected = df.orderBy("offset").collect()
     assert len(selected) == 500
@@ -52,9 +52,9 @@ def test_headers_are_selected(orders):
 
 def test_rows_are_selected_by_their_headers(orders):
     condition = (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
-    selected = lhs.where_headers(orders, "headers", condition)
+    selected = lhs.where_headers(orders, condition)
     assert selected.columns == orders.columns
-    typed = lhs.select_headers(orders, "headers", {"tenant": "string", "retry": "int32"}, keep=["offset"])
+    typed = lhs.select_headers(orders, {"tenant": "string", "retry": "int32"}, keep=["offset"])
     expected = sorted(row.offset for row in typed.where("tenant = 'acme' and retry > 0").collect())
     assert sorted(row.offset for row in selected.select("offset").collect()) == expected
     assert 0 < len(expected) < 500
@@ -128,7 +128,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
 def test_errors_follow_the_policy(spark):
     encoded = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
     df = spark.createDataFrame(encoded, "id int, value binary").repartition(1)
-    nulls = lhs.select_headers(df, "value", {"k": "int32"}, errors="null")
+    nulls = lhs.select_headers(df, {"k": "int32"}, "value", errors="null")
     assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
     reported = lhs.decode_headers(df, "value", "kafka", errors="column").collect()
     assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
@@ -161,9 +161,7 @@ def test_header_is_an_expression(spark, orders, ansi):
             for at in range(6)
         ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
-        expected = lhs.select_headers(
-            df, "headers", {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null"
-        )
+        expected = lhs.select_headers(df, {type: lh.field(type) for type in types_of_mode}, keep=[], errors="null")
         for start in range(0, len(types_of_mode), 8):
             types = types_of_mode[start : start + 8]
             result = df.select(*[lhs.header("headers", type, type, errors="null", engine="spark") for type in types])

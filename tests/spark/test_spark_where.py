@@ -136,12 +136,12 @@ def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None
     )
     selected = frame.transform(transform)
     assert selected.columns == frame.columns
-    typed = lhs.select_headers(frame, "headers", HEADERS, keep=["offset"])
+    typed = lhs.select_headers(frame, HEADERS, keep=["offset"])
     expected = typed.where("tenant = 'acme' and retry > 0")
     assert sorted(row.offset for row in selected.select("offset").collect()) == sorted(
         row.offset for row in expected.select("offset").collect()
     )
-    bad = lhs.where_headers(frame, "headers", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column")
+    bad = lhs.where_headers(frame, lh.col("tenant", "int16") > 0, keep=["offset"], errors="column")
     assert bad.columns == ["offset", "error"]
     assert bad.where("error is null").count() == 0
 

@@ -50,7 +50,7 @@ def test_stream_equals_batch_over_restart(spark, inbox, tmp_path):
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
     assert stream.isStreaming
-    typed = lhs.select_headers(stream, "headers", COLUMNS, keep=["offset"], errors="column")
+    typed = lhs.select_headers(stream, COLUMNS, keep=["offset"], errors="column")
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
 
     assert run(spark, typed, out, checkpoint) == [1000, 1000, 1000]
@@ -58,9 +58,7 @@ def test_stream_equals_batch_over_restart(spark, inbox, tmp_path):
     arrive(3000, 4000)
     assert run(spark, typed, out, checkpoint) == [1000]
 
-    batch = spark.read.parquet(str(directory)).transform(
-        lhs.select_headers, "headers", COLUMNS, keep=["offset"], errors="column"
-    )
+    batch = spark.read.parquet(str(directory)).transform(lhs.select_headers, COLUMNS, keep=["offset"], errors="column")
     expected = collected(batch.orderBy("offset"))
     assert collected(spark.read.parquet(str(out)).orderBy("offset")) == expected
     assert expected["offset"] == list(range(4000))
@@ -120,7 +118,7 @@ def test_watermark_stays_on_kept_column(spark, inbox, tmp_path):
     arrive(0, 4000)
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).withWatermark("timestamp", "1 second")
-    typed = lhs.select_headers(stream, "headers", {"retry": "int32"}, keep=["timestamp"])
+    typed = lhs.select_headers(stream, {"retry": "int32"}, keep=["timestamp"])
     windows = typed.groupBy(F.window("timestamp", "10 seconds")).count()
     run(spark, windows, tmp_path / "out", tmp_path / "checkpoint")
     counts = collected(spark.read.parquet(str(tmp_path / "out")).select("count"))["count"]

@@ -44,7 +44,7 @@ def test_expressions_read_what_native_module_reads(spark: Any, ansi: bool) -> No
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(row) for row in ROWS], HEADERS)}))
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        by_arrow = collected(lhs.select_headers(df, "headers", COLUMNS, errors="null"))
+        by_arrow = collected(lhs.select_headers(df, COLUMNS, errors="null"))
         for engine in ("spark", "arrow"):
             columns = [
                 lhs.header("headers", field.key or name, f"array<{field.type}>" if field.split else field.type,
@@ -83,7 +83,7 @@ def test_stored_string_is_read_and_number_is_not(spark: Any) -> None:
 def test_columns_of_these_types_are_packed(spark: Any) -> None:
     df = spark.createDataFrame(pa.table({"headers": pa.array([headers_of(ROWS[0])], HEADERS)}))
     columns = {name: COLUMNS[name] for name in ("at", "day", "price", "token", "tags")}
-    typed = lhs.select_headers(df, "headers", columns)
+    typed = lhs.select_headers(df, columns)
     [row] = lhs.pack_headers(typed, columns).collect()
     assert [(header.key, bytes(header.value)) for header in row.headers] == [
         ("at", b"2026-01-31T08:30:00.123456Z"), ("day", b"1969-12-31"), ("price", b"-1.25"), ("token", b"+/8="),

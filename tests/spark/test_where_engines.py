@@ -156,7 +156,7 @@ def test_engines_select_same_rows(spark: Any, zone: str, ansi: bool, errors: str
     with configured(spark, **{"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
         for condition in CONDITIONS:
             by_spark, by_arrow = (
-                lhs.where_headers(df, "headers", condition, keep=["row"], errors=errors, engine=engine)
+                lhs.where_headers(df, condition, keep=["row"], errors=errors, engine=engine)
                 for engine in ("spark", "arrow")
             )
             assert by_spark.schema == by_arrow.schema
@@ -169,11 +169,11 @@ def test_engines_raise_same_errors(spark: Any) -> None:
     rows = random_rows(11)[:600]
     for condition in CONDITIONS:
         df = frame(spark, rows)
-        errors = collected(lhs.where_headers(df, "headers", condition, errors="column", engine="arrow", keep=["row"]))
+        errors = collected(lhs.where_headers(df, condition, errors="column", engine="arrow", keep=["row"]))
         bad = {row for row, error in zip(errors["row"], errors["error"], strict=True) if error}
         whole = frame(spark, [row for index, row in enumerate(rows) if index not in bad])
         by_spark, by_arrow = (
-            collected(lhs.where_headers(whole, "headers", condition, engine=engine)) for engine in ("spark", "arrow")
+            collected(lhs.where_headers(whole, condition, engine=engine)) for engine in ("spark", "arrow")
         )
         assert by_spark == by_arrow
         texts = {}
@@ -181,7 +181,7 @@ def test_engines_raise_same_errors(spark: Any) -> None:
             for engine in ("spark", "arrow"):
                 one = frame(spark, [rows[index]]).selectExpr("cast(7 as bigint) offset", "headers")
                 with pytest.raises(PySparkException) as raised:
-                    lhs.where_headers(one, "headers", condition, engine=engine).collect()
+                    lhs.where_headers(one, condition, engine=engine).collect()
                 [text] = [line for line in str(raised.value).splitlines() if "kafka: " in line][-1:]
                 texts[engine] = text.partition("kafka: ")[2]
             text = texts["arrow"].partition(" in the row with offset=7")[0]
@@ -196,7 +196,7 @@ def test_later_conditions_are_pushed_to_table(spark: Any, tmp_path: Any, errors:
     rows.write.partitionBy("day").parquet(str(tmp_path / "table"))
     table = spark.read.parquet(str(tmp_path / "table"))
     filtered = {
-        engine: lhs.where_headers(table, "headers", lh.col("k", "string") == "v", errors=errors, engine=engine)
+        engine: lhs.where_headers(table, lh.col("k", "string") == "v", errors=errors, engine=engine)
         .where("day = '2' and n > 1")
         .select("n")
         for engine in ("spark", "arrow")
@@ -220,7 +220,7 @@ def test_plans_grow_with_condition(spark: Any) -> None:
         condition = lh.col("k0", "timestamp:iso") > "2026-01-31T08:00:00Z"
         for number in range(1, count):
             condition = condition & (lh.col(f"k{number}", "decimal(20,3):text") > number)
-        selected = lhs.where_headers(df, "headers", condition, engine="spark")
+        selected = lhs.where_headers(df, condition, engine="spark")
         sizes[count] = len(selected._jdf.queryExecution().optimizedPlan().toJSON())
         assert selected.collect() == []
     assert sizes[10] < 6 * sizes[2] < 6 * 500_000
@@ -250,7 +250,7 @@ def test_condition_may_be_long(spark: Any) -> None:
     condition = lh.col("k", "int32") == 5
     for number in range(1500):
         condition = condition & (lh.col("k", "int32") != number * 10 + 7)
-    assert lhs.where_headers(df, "headers", condition, engine="spark").count() == 1
+    assert lhs.where_headers(df, condition, engine="spark").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ def test_default_engine_is_faster_one(spark: Any, type: str, count: int, is_read
         partial(lhs.where_headers, column="headers", where=condition),
     ):
         assert ("MapInArrow" not in explained(df.transform(transform))) == is_read_by_spark
-    assert "MapInArrow" in explained(lhs.select_headers(df, "bytes", {"k": "string"}))
-    assert "MapInArrow" in explained(lhs.where_headers(df, "headers", condition, identify=["bytes"]))
+    assert "MapInArrow" in explained(lhs.select_headers(df, {"k": "string"}, "bytes"))
+    assert "MapInArrow" in explained(lhs.where_headers(df, condition, identify=["bytes"]))

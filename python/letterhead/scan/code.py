@@ -15,7 +15,7 @@ Surface: TypeAlias = Literal["spark", "arrow", "python"]
 _SPARK = "from letterhead import spark as lhs"
 _ARROW = "from letterhead import arrow as lha"
 _CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
-    ("spark", False): (_SPARK, 'lhs.select_headers(df, {column}, columns{option}, errors="column")'),
+    ("spark", False): (_SPARK, 'lhs.select_headers(df, columns{position}{option}, errors="column")'),
     ("arrow", False): (_ARROW, 'lha.select(column, columns{option}, errors="column")'),
     ("python", False): ("", "lh.select(data, columns{option})"),
     ("spark", True): (_SPARK, 'lhs.explode_batches(df, {column}, {format}, headers=columns, errors="column")'),
@@ -44,9 +44,10 @@ def select_code(
     body = "\n".join(["columns = {", *lines, "}"])
     imports, call = _CODE[surface, is_batch]
     imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
-    # Default of the functions that read headers.
+    # Defaults of the functions that read headers.
     option = "" if format == "kafka" else f", format={literal(format)}"
-    call = call.format(column=literal(column), format=literal(format), option=option)
+    position = "" if column == "headers" else f", {literal(column)}"
+    call = call.format(column=literal(column), format=literal(format), option=option, position=position)
     return f"{imports}\n\n{body}\nheaders = {call}\n"
 
 

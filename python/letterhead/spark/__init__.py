@@ -3,7 +3,7 @@
 Examples
 --------
 >>> from letterhead import spark as lhs
->>> lhs.select_headers(orders, "headers", {"tenant": "string"}, keep=["offset"])
+>>> lhs.select_headers(orders, {"tenant": "string"}, keep=["offset"])
 DataFrame[offset: bigint, tenant: string]
 >>> orders.where(lhs.header("headers", "tenant", "string") == "acme").count()
 1390

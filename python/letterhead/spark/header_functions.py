@@ -106,8 +106,8 @@ def decode_headers(
 @documented
 def select_headers(
     df: DataFrame,
-    column: str | Column,
     headers: Columns,
+    column: str | Column = "headers",
     format: str = "kafka",
     *,
     keep: Sequence[str] | None = None,
@@ -127,11 +127,11 @@ def select_headers(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        A binary column, or a column of headers as returned by :func:`decode_headers` and by Spark's Kafka source with
-        ``includeHeaders``.
     headers : mapping of str to str or Field
         A type such as ``"int64"`` or ``"array<string>"``, or a :func:`letterhead.field`, by output column.
+    column : str or Column, default "headers"
+        A column of headers as returned by Spark's Kafka source with ``includeHeaders`` and by :func:`decode_headers`, or a
+        binary column.
     format : str, default "kafka"
         Name of the format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
@@ -148,12 +148,12 @@ def select_headers(
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
-    >>> lhs.select_headers(orders, "headers", columns, keep=["offset"])
+    >>> lhs.select_headers(orders, columns, keep=["offset"])
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
 
     A view by expressions of Spark, which lets conditions on other columns through:
 
-    >>> lhs.select_headers(orders, "headers", columns, engine="spark").where("offset = 1").count()
+    >>> lhs.select_headers(orders, columns, engine="spark").where("offset = 1").count()
     1
     """
     check_frame(df, select_headers)
@@ -343,8 +343,8 @@ def explode_batches(
 @documented
 def where_headers(
     df: DataFrame,
-    column: str | Column,
     where: Where,
+    column: str | Column = "headers",
     format: str = "kafka",
     *,
     keep: Sequence[str] | None = None,
@@ -362,11 +362,11 @@ def where_headers(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        A binary column, or a column of headers, as in :func:`select_headers`.
     where : Condition or str
         The condition on headers, and for a message format on its fields: :func:`letterhead.col` and operators, or SQL
         text.
+    column : str or Column, default "headers"
+        A column of headers, or a binary column, as in :func:`select_headers`.
     format : str, default "kafka"
         Name of the format.
     keep : sequence of str, optional
@@ -383,7 +383,7 @@ def where_headers(
     --------
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
-    >>> lhs.where_headers(orders, "headers", lh.col("tenant") == "acme", keep=["offset"]).count()
+    >>> lhs.where_headers(orders, lh.col("tenant") == "acme", keep=["offset"]).count()
     1390
     """
     check_frame(df, where_headers)

@@ -71,7 +71,7 @@ def pack_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> types = {"tenant": "string", "retry": "int"}
-    >>> typed = lhs.select_headers(orders, "headers", types, keep=["offset"])
+    >>> typed = lhs.select_headers(orders, types, keep=["offset"])
     >>> packed = lhs.pack_headers(typed, types)
     >>> packed
     DataFrame[offset: bigint, headers: array<struct<key:string,value:binary>>]
