@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead._formatting import printable
+from letterhead.kafka.topic_names import TOPIC_NAME
 from letterhead.offsets.file_window import check_regular, open_regular
 
 __all__ = ["LogSegment", "Paths", "has_kafka_batch", "has_segment_name", "partitions"]
@@ -19,7 +20,7 @@ Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 _LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
 """Name of a segment, also in tiered storage, which appends an id to the offset."""
 
-_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
+_DIRECTORY = re.compile(rf"(?P<topic>{TOPIC_NAME})-(?P<partition>\d+)")
 
 
 class LogSegment(NamedTuple):

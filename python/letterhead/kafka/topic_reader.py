@@ -22,6 +22,7 @@ from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.responses import Isolation
 from letterhead.kafka.settings import Settings, SettingsLike, request_settings
+from letterhead.kafka.topic_names import check_topic_name
 from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.ranges import choose_partitions, narrow_ranges, resolve_ranges
 from letterhead.offsets.reading import OffsetProgress, last_of_range, read_partitions, read_ranges
@@ -139,6 +140,7 @@ def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest
 
     ``settings`` is called after the request is validated, because it may prompt for a password.
     """
+    check_topic_name(topic)
     start_group, commit_group = group_of("start", request.start), request.commit_group
     if request.view != "records" and (commit_group is not None or start_group is not None):
         raise ValueError(f"commit_group= and start= with a group exclude {request.view}=")

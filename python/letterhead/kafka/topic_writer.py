@@ -26,6 +26,7 @@ from letterhead._table_batches import split_batches
 from letterhead.errors import EncodeError, HeaderError, after_rows
 from letterhead.kafka.producer import KafkaProducer, OutgoingBatch, Rejection
 from letterhead.kafka.settings import Settings, SettingsLike, writer_settings
+from letterhead.kafka.topic_names import check_topic_name
 from letterhead.written import Appended, DeliveryError, Written
 
 if TYPE_CHECKING:
@@ -176,6 +177,7 @@ class TopicWriter(Closing):
     def __init__(
         self, topic: str, settings: Settings, *, partition: int | str | None = None, types: Types | None = None
     ) -> None:
+        check_topic_name(topic)
         self.rows = 0
         self.errors: dict[int, str] = {}
         self._unsent: set[int] = set()

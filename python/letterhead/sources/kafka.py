@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from letterhead._row_request import KAFKA_CONNECTION_OPTIONS, KAFKA_TOPIC_OPTIONS, RowRequest
+from letterhead.kafka.topic_names import check_topic_name
 from letterhead.sources.base import Logins, LogSource, Source
 from letterhead.sources.topics import TopicSource, parse_path
 
@@ -43,6 +44,7 @@ class KafkaAddress(NamedTuple):
         if not path:
             return cls(servers or None, None, None)
         [topic], partition = parse_path(path.split("/"), 1, FORM)
+        check_topic_name(topic)
         return cls(servers or None, topic, partition)
 
 
