@@ -50,7 +50,7 @@ def test_filters_reach_the_source_of_the_kind(sources: Any, samples: Path) -> No
     ("path", "kind", "expected"),
     [
         ("kafka://a:1,b:2/orders", KafkaSource, {"subscribe": "orders", "kafka.bootstrap.servers": "a:1,b:2"}),
-        ("KAFKA://a:1/my%20orders/3", KafkaSource, {"assign": '{"my orders": [3]}', "kafka.bootstrap.servers": "a:1"}),
+        ("KAFKA://a:1/my%2Eorders/3", KafkaSource, {"assign": '{"my.orders": [3]}', "kafka.bootstrap.servers": "a:1"}),
         ("kafka:///orders", KafkaSource, {"subscribe": "orders"}),
         (
             "iggy://u:p%40@h:8090/shop/orders?tls=true", IggySource,
@@ -64,6 +64,13 @@ def test_address_becomes_options(path: str, kind: type, expected: dict[str, str]
     assert (type(source), dict(source.options)) == (kind, {**expected, "startingOffsets": "earliest"})
 
 
+@pytest.mark.parametrize("name", ["subscribe", "subscribePattern", "assign"])
+def test_topics_are_named_by_options_without_a_path(name: str) -> None:
+    options = {name: "orders", "kafka.bootstrap.servers": "a:1"}
+    source = named.NamedSource(options)._source
+    assert (type(source), dict(source.options)) == (KafkaSource, options)
+
+
 def test_directories_become_options(samples: Path) -> None:
     for name, kind in (("orders-0", SegmentsSource), ("streams-state-0_0", StateSource)):
         source = delegate(str(samples / name))
@@ -74,6 +81,7 @@ def test_directories_become_options(samples: Path) -> None:
     ("path", "options", "message"),
     [
         ("kafka://a:1", {}, "the address does not name a topic: kafka://host:port/topic"),
+        ("kafka://a:1/my%20orders", {}, "topic 'my orders' must have 1 to 249 letters, digits, dots"),
         ("iggy://u:secret@h/shop", {}, "the address does not name a topic: iggy://host:port/stream/topic"),
         ("kafka://a:1/orders", {"Subscribe": "other"}, "the path has the option subscribe: leave out the option"),
         ("http://a/b", {}, "no source begins with http://"),

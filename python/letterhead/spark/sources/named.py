@@ -31,7 +31,7 @@ class NamedSource(ArrowSource):
     """Read what a path names, as :func:`letterhead.open` does: ``spark.read.format("letterhead").load(path)``.
 
     The path is a topic (``kafka://host:port/topic``, ``iggy://user:password@host:port/stream/topic``), log segments or a
-    state directory. All other options are those of the source of this kind, such as ``letterhead-kafka``.
+    state directory. Topics of Kafka can also be named by ``subscribe``, without a path. All other options are those of the source of this kind, such as ``letterhead-kafka``.
 
     Examples
     --------
@@ -48,10 +48,12 @@ class NamedSource(ArrowSource):
     def _source(self) -> ArrowSource:
         options = dict(self.options)
         path = next((options.pop(name) for name in self.options if name.lower() == "path"), None)
+        names = {name.lower() for name in options}
         if path is None:
+            if names & _NAMES_OF_TOPICS:
+                return KafkaSource(options)
             raise ValueError('pass the source to load: .load("kafka://host:port/topic"), or a directory')
         source, own = _source_and_options(path)
-        names = {name.lower() for name in options}
         for name in own:
             if name.lower() in names:
                 raise ValueError(
@@ -78,6 +80,10 @@ class NamedSource(ArrowSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of a streaming query."""
         return self._source.streamWriter(schema, overwrite)
+
+
+_NAMES_OF_TOPICS = {"subscribe", "subscribepattern", "assign"}
+"""Options of Spark's source ``kafka`` that name topics, in lower case."""
 
 
 def _source_and_options(path: str) -> tuple[type[ArrowSource], dict[str, Any]]:
