@@ -24,7 +24,7 @@ store = store.withColumn(
 
 columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
 typed = lhs.select_headers(
-    store, columns, "value", format="streams-timestamped", keep=["key", "value"], errors="column"
+    store, columns, column="value", format="streams-timestamped", keep=["key", "value"], errors="column"
 ).cache()
 
 good = typed.where("error is null").groupBy("tenant").agg(sf.count("*"), sf.sum("amount_cents"))

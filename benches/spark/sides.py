@@ -153,7 +153,7 @@ def values_selected() -> dict[str, Job]:
     from letterhead import spark as lhs
 
     return {
-        OURS: lambda df: lhs.select_headers(df, data.COLUMNS, "value", format="streams-timestamped"),
+        OURS: lambda df: lhs.select_headers(df, data.COLUMNS, column="value", format="streams-timestamped"),
         EMPTY: without_kernel("select-values", select_values(data.store_values(READY)), SELECTED),
         BY_UDF: _arrow_udf(select_values_natively, "value", SELECTED),
         "Java UDF": java_udf("SelectFromValue", "value"),
@@ -190,7 +190,7 @@ def values_decoded() -> dict[str, Job]:
     from letterhead import spark as lhs
 
     return {
-        OURS: lambda df: lhs.decode_headers(df, "value", "streams-timestamped"),
+        OURS: lambda df: lhs.decode_headers(df, "streams-timestamped", column="value"),
         EMPTY: without_kernel("decode-values", decode_values(data.store_values(READY)), DECODED),
         BY_UDF: _arrow_udf(decode_values_natively, "value", DECODED),
         "Java UDF": java_udf("DecodeValue", "value"),

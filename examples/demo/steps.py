@@ -65,7 +65,7 @@ class Steps:
         headers = pc.sum(pc.list_value_length(whole)).as_py()
         store = self.spark.read.parquet(str(self.report.out / "store-damaged.parquet"))
         with self.report.timed("store: bytes to typed columns and quarantine", headers):
-            typed = lhs.select_headers(store, COLUMNS, "value", FORMAT, keep=["key", "value"], errors="column")
+            typed = lhs.select_headers(store, COLUMNS, FORMAT, column="value", keep=["key", "value"], errors="column")
             typed.persist()  # decoded once for both tables
             good = self.write(typed.where("error is null").drop("value", "error"), "store-typed")
             aside = self.write(typed.where("error is not null").select("key", "value", "error"), "quarantine")
@@ -104,10 +104,10 @@ class Steps:
         headers = self.report.figures["topic"]["headers"]
         with self.report.timed("topic: headers, timestamp and value to bytes", headers):
             # A null payload has no message to keep headers in: that loss is reported.
-            stored = lhs.encode_headers(records, "headers", FORMAT, into="value", keep=["offset"], on_loss="report")
+            stored = lhs.encode_headers(records, FORMAT, into="value", keep=["offset"], on_loss="report")
             stored = self.write(stored, "topic-values")
         with self.report.timed("bytes to headers, timestamp and value", headers):
-            back = self.write(lhs.decode_headers(stored, "value", FORMAT, keep=["offset"]), "topic-back")
+            back = self.write(lhs.decode_headers(stored, FORMAT, column="value", keep=["offset"]), "topic-back")
         tombstone, none = f.col("before.payload").isNull(), f.col("before.headers").isNull()
         empty = f.array().cast(records.schema["headers"].dataType)
         same = (

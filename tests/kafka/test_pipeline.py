@@ -102,7 +102,7 @@ def test_truncated_values_are_set_aside_and_stream_continues(broker, page, spark
     names = page.define(spark)
     names["edited"] = lambda rows: rows
     names["typed"] = lambda rows: lhs.select_headers(
-        rows, names["COLUMNS"], "value", format="streams-timestamped", keep=names["RECORD"], errors="column"
+        rows, names["COLUMNS"], column="value", format="streams-timestamped", keep=names["RECORD"], errors="column"
     )
     queries = names["stream"](str(tmp_path), SMALL)
     try:

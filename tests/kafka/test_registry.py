@@ -187,7 +187,7 @@ def test_running_stream_picks_up_new_schema_version(apicurio: Apicurio, broker: 
     options = {"kafka.bootstrap.servers": broker, "subscribe": name, "startingOffsets": "earliest"}
     topic = spark.readStream.format(source).options(**options, includeHeaders=True).load()
     decoder = AvroDecoder(Registry(apicurio.url), subject=f"{name}-value")
-    read = partial(lhs.decode_by_schema, column="value", decode=decoder, headers="headers", keep=["offset"])
+    read = partial(lhs.decode_by_schema, decode=decoder, headers="headers", keep=["offset"])
     query = topic.transform(read).writeStream.format("memory").queryName("streamed").start()
     try:
         query.processAllAvailable()
@@ -209,9 +209,7 @@ def loaded(spark: Any, broker: str, topic: str) -> Any:
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
 def test_spark_batch_decodes_topic(apicurio: Apicurio, broker: str, sent: str, spark: Any, errors: Any) -> None:
     decoder = AvroDecoder(Registry(apicurio.url), subject="sent-value")
-    read = partial(
-        lhs.decode_by_schema, column="value", decode=decoder, headers="headers", keep=["offset"], errors=errors
-    )
+    read = partial(lhs.decode_by_schema, decode=decoder, headers="headers", keep=["offset"], errors=errors)
     orders = loaded(spark, broker, "damaged").transform(read)
     if errors == "raise":
         with pytest.raises(Exception, match="1 byte is left after the value in the row with offset=4"):
@@ -258,9 +256,7 @@ def test_unresponsive_registry_ends_query_and_loses_nothing(
 
     def run(url: str) -> Any:
         decoder = AvroDecoder(Registry(url, {"request.timeout.ms": "1000"}), schema)
-        read = partial(
-            lhs.decode_by_schema, column="value", decode=decoder, headers="headers", keep=["offset"], errors="column"
-        )
+        read = partial(lhs.decode_by_schema, decode=decoder, headers="headers", keep=["offset"], errors="column")
         options = {"checkpointLocation": str(tmp_path / "checkpoint"), "path": str(tmp_path / "out")}
         query = (
             topic.transform(read).writeStream.format("parquet").options(**options).trigger(availableNow=True).start()

@@ -72,7 +72,7 @@ class Spark:
         if operation in ("encode", "convert"):
             options["into"] = "data"
         function = getattr(lhs, f"{operation}_headers")
-        result = function(column, "value", *more, format=format, keep=["number"], **options)
+        result = function(column, *more, format=format, column="value", keep=["number"], **options)
         rows = result.orderBy("number").drop("number").collect()
         return [row.asDict(recursive=True) for row in rows]
 

@@ -61,9 +61,9 @@ def check(spark, samples: Path) -> None:
 
     latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     restored = (
-        lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
+        lhs.decode_headers(latest, "streams-timestamped", column="value", keep=["key", "value"])
         .withColumnRenamed("value", "before")
-        .transform(lhs.encode_headers, "headers", "streams-timestamped", into="after", keep=["key", "before"])
+        .transform(lhs.encode_headers, "streams-timestamped", into="after", keep=["key", "before"])
     )
     assert restored.count() == latest.count() > 100
     assert restored.where("not (before <=> after)").count() == 0
@@ -71,8 +71,10 @@ def check(spark, samples: Path) -> None:
     check_messages(spark)
 
     bad = latest.limit(1).selectExpr("1L offset", "X'01' value")
-    assert raised(lhs.decode_headers(bad, "value", "kafka").collect).count("in the row with offset=1 (byte 0)")
-    assert "unknown column 'valeu': did you mean 'value'?" in raised(lambda: lhs.decode_headers(bad, "valeu", "kafka"))
+    assert raised(lhs.decode_headers(bad, "kafka", column="value").collect).count("in the row with offset=1 (byte 0)")
+    assert "unknown column 'valeu': did you mean 'value'?" in raised(
+        lambda: lhs.decode_headers(bad, "kafka", column="valeu")
+    )
     text = raised(
         bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect
     )
@@ -106,11 +108,11 @@ def check_messages(spark) -> None:
     messages = (
         spark.createDataFrame(sets, "part int, value binary")
         .repartition(3)
-        .transform(lhs.explode_batches, "value", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
-        .transform(lhs.convert_headers, "value", "iggy-message", target="streams", types="text", on_loss="drop", keep=kept)
-        .transform(lhs.decode_headers, "value", "streams", keep=kept)
-        .transform(lhs.encode_headers, "headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"])
-        .transform(lhs.decode_headers, "headers", "iggy")
+        .transform(lhs.explode_batches, "kip82-messages", column="value", columns=["offset", "value"], headers={"n": "int8"})
+        .transform(lhs.convert_headers, "iggy-message", column="value", target="streams", types="text", on_loss="drop", keep=kept)
+        .transform(lhs.decode_headers, "streams", column="value", keep=kept)
+        .transform(lhs.encode_headers, "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"])
+        .transform(lhs.decode_headers, "iggy")
     )  # fmt: skip
     result = collected(
         messages.select(

@@ -30,7 +30,7 @@ def read(spark: Any) -> Any:
     """Read a header on a worker: what it has, or the first line that says what went wrong."""
     frame = spark.createDataFrame([(lh.encode(HEADERS, "iggy"),)], "value binary")
     try:
-        return lhs.select_headers(frame, {"k": "int8", "é": "string"}, "value", format="iggy").first().asDict()
+        return lhs.select_headers(frame, {"k": "int8", "é": "string"}, column="value", format="iggy").first().asDict()
     except Exception as error:
         return next((line.strip() for line in str(error).splitlines() if "ModuleNotFound" in line), str(error))
 

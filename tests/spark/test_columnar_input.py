@@ -88,6 +88,6 @@ def test_arrow_udf_skips_conversion_to_rows(frame: Any, setting: str) -> None:
 
 
 def test_dataframe_functions_read_rows(frame: Any, setting: str) -> None:
-    plan = explained(lhs.select_headers(frame, TENANT, "value", format="streams-timestamped"))
+    plan = explained(lhs.select_headers(frame, TENANT, column="value", format="streams-timestamped"))
     assert "MapInArrow" in plan
     assert "ColumnarToRow" in plan

@@ -69,7 +69,7 @@ def kept_by_the_rule(
 def read_by_spark(spark, path: Path, header_format: str, **options: Any):
     """Read the files of a log as who outgrows it does: each of them is a value."""
     files = spark.read.format("binaryFile").load(f"{path}/*.log")
-    return lhs.explode_batches(files, "content", BATCH_FORMATS[header_format], keep=[], **options)
+    return lhs.explode_batches(files, BATCH_FORMATS[header_format], column="content", keep=[], **options)
 
 
 @pytest.mark.spark_only

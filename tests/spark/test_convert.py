@@ -36,7 +36,7 @@ def test_kafka_headers_are_written_in_every_format(spark, target):
         # The other keys are no numbers.
         written = [(7, b"x")]
     df = values_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
-        lhs.convert_headers, "data", "kafka", target=target, types=types, on_loss="drop"
+        lhs.convert_headers, "kafka", column="data", target=target, types=types, on_loss="drop"
     )
     assert df.dtypes == [("number", "bigint"), ("data", "binary")]
     result = collected(df)
@@ -60,7 +60,7 @@ def test_headers_of_every_format_are_written_for_kafka(spark, format):
         ],
     }  # fmt: skip
     df = values_of(spark, [EXAMPLES[format].value]).transform(
-        lhs.convert_headers, "data", format, target="kafka", types="text", on_loss="drop", into="block", keep=[]
+        lhs.convert_headers, format, column="data", target="kafka", types="text", on_loss="drop", into="block", keep=[]
     )
     (message,) = collected(df)["block"]
     assert headers_of(message, "kafka") == text[EXAMPLES[format].types["headers"]]
@@ -108,16 +108,29 @@ def test_losses_name_the_options_that_restore_the_headers(spark):
 def test_real_topic_survives_round_trip(spark, samples):
     """10,000 records of a Kafka broker: through typed headers all are equal, through Iggy those that fit."""
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
-    blocks = lhs.encode_headers(orders, "headers", "kafka", into="block", keep=["offset"])
+    blocks = lhs.encode_headers(orders, "kafka", into="block", keep=["offset"])
     typed = lhs.convert_headers(
-        blocks, "block", "kafka", target="kip82-typed", types="binary", into="typed", keep=["block"]
-    ).transform(lhs.convert_headers, "typed", "kip82-typed", target="kafka", types="be", into="back")
+        blocks, "kafka", column="block", target="kip82-typed", types="binary", into="typed", keep=["block"]
+    ).transform(lhs.convert_headers, "kip82-typed", column="typed", target="kafka", types="be", into="back")
     assert (typed.count(), typed.where("block <=> back").count()) == (10_000, 10_000)
 
     iggy = lhs.convert_headers(
-        blocks, "block", "kafka", target="iggy", types="binary", on_loss="report", into="iggy", keep=["offset", "block"]
+        blocks,
+        "kafka",
+        column="block",
+        target="iggy",
+        types="binary",
+        on_loss="report",
+        into="iggy",
+        keep=["offset", "block"],
     ).transform(
-        lhs.convert_headers, "iggy", "iggy", target="kafka", types="be", into="back", keep=["offset", "block", "losses"]
+        lhs.convert_headers,
+        "iggy",
+        column="iggy",
+        target="kafka",
+        types="be",
+        into="back",
+        keep=["offset", "block", "losses"],
     )
     results = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
     counts = {(row.fits, row.equal): row["count"] for row in results.count().collect()}
@@ -136,7 +149,7 @@ def test_real_topic_survives_round_trip(spark, samples):
 def test_timestamp_and_payload_map_to_target_fields(spark):
     message = EXAMPLES["streams-timestamped"].value
     df = values_of(spark, [message]).transform(
-        lhs.convert_headers, "data", "streams-timestamped", target="kip82-message", types="binary"
+        lhs.convert_headers, "streams-timestamped", column="data", target="kip82-message", types="binary"
     )
     read = lh.decode(collected(df)["data"][0], "kip82-message")
     assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
@@ -144,7 +157,7 @@ def test_timestamp_and_payload_map_to_target_fields(spark):
 
 def test_headers_are_sorted_like_iggy(spark):
     df = values_of(spark, [EXAMPLES["iggy-2023"].value]).transform(
-        lhs.convert_headers, "data", "iggy-2023", target="iggy", canonical=True
+        lhs.convert_headers, "iggy-2023", column="data", target="iggy", canonical=True
     )
     assert [key for key, _ in lh.decode(collected(df)["data"][0], "iggy")] == ["at", "raw", "retry", "tenant"]
 
@@ -164,7 +177,9 @@ def mixed(spark):
 
 
 def test_errors_and_losses_have_own_columns(mixed):
-    df = lhs.convert_headers(mixed, "data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
+    df = lhs.convert_headers(
+        mixed, "kafka", column="data", target="iggy", types="binary", on_loss="report", errors="column"
+    )
     assert df.dtypes == [("number", "bigint"), ("data", "binary"), ("losses", LOSSES), ("error", ERROR)]
     columns = collected(df)
     assert headers_of(columns["data"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
@@ -192,16 +207,16 @@ def test_unconvertible_value_is_null(mixed, errors):
 
 def test_raised_loss_shows_kept_columns(spark):
     df = values_of(spark, [EXAMPLES["kip82-typed"].value])
-    text = failure(lhs.convert_headers(df, "data", "kip82-typed", target="kafka", keep=["number"]))
+    text = failure(lhs.convert_headers(df, "kip82-typed", column="data", target="kafka", keep=["number"]))
     assert (
         'ConversionError: kafka: kafka carries no types: pass types="be", "le" or "text" (--types be) '
         "to write string values"
     ) in text
     df = values_of(spark, [b"\x01"])
-    text = failure(lhs.convert_headers(df, "data", "kafka", target="iggy", keep=["number"]))
+    text = failure(lhs.convert_headers(df, "kafka", column="data", target="iggy", keep=["number"]))
     assert "DecodeError: kafka: header count -1 is negative (byte 0)" in text
     df = values_of(spark, [lh.encode(MANY, "kafka")])
-    text = failure(lhs.convert_headers(df, "data", "kafka", target="iggy", types="binary", keep=[]))
+    text = failure(lhs.convert_headers(df, "kafka", column="data", target="iggy", types="binary", keep=[]))
     assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
 
 
@@ -246,15 +261,15 @@ def test_reader_and_writer_options_are_passed_on(spark):
 )
 def test_wrong_arguments_are_rejected_when_passed(spark, options, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        lhs.convert_headers(spark.range(1), "data", "kafka", **options)
+        lhs.convert_headers(spark.range(1), "kafka", column="data", **options)
 
 
 def test_source_column_is_replaced_unless_into_is_named(spark):
     df = values_of(spark, [b""])
-    assert lhs.convert_headers(df, "data", "kafka", target="iggy").columns == ["number", "data"]
+    assert lhs.convert_headers(df, "kafka", column="data", target="iggy").columns == ["number", "data"]
     both = partial(lhs.convert_headers, column="data", format="kafka", target="iggy", into="iggy", keep=["data"])
     assert df.transform(both).columns == ["data", "iggy"]
     with pytest.raises(ValueError, match="column 'data' would be there twice"):
-        lhs.convert_headers(df, "data", "kafka", target="iggy", keep=["data"])
+        lhs.convert_headers(df, "kafka", column="data", target="iggy", keep=["data"])
     with pytest.raises(TypeError, match="column 'number' is bigint, and kafka is read from binary"):
-        lhs.convert_headers(df, "number", "kafka", target="iggy")
+        lhs.convert_headers(df, "kafka", column="number", target="iggy")

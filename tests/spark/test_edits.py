@@ -36,7 +36,7 @@ def frame_of(spark, rows, **others):
 
 def edited(df, **edits):
     """Return the headers of every row after edits, as pairs."""
-    rows = lhs.edit_headers(df, "headers", **edits).select("headers").toArrow()["headers"].to_pylist()
+    rows = lhs.edit_headers(df, **edits).select("headers").toArrow()["headers"].to_pylist()
     return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
 
 
@@ -100,7 +100,7 @@ def test_edits_match_reference(spark, rows, many):
     df = frame_of(spark, rows)
     df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
     for n, edit in enumerate(many):
-        df = lhs.edit_headers(df, f"h{n}", **arguments(edit))
+        df = lhs.edit_headers(df, column=f"h{n}", **arguments(edit))
     result = df.toArrow()
     for n, edit in enumerate(many):
         results = [
@@ -219,7 +219,7 @@ def test_other_dataframe_columns_stay(spark, samples):
 def test_column_names_may_have_any_characters(spark):
     df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
     df = df.withColumnRenamed("headers", "h.`s")
-    result = lhs.edit_headers(df, "h.`s", append={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
+    result = lhs.edit_headers(df, column="h.`s", append={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
     assert result.columns == ["h.`s", "a.b`c", "inserted_0"]
     assert [(header.key, bytes(header.value)) for header in result.first()[0]] == [
         ("k", b"v"), ("n", b"\5"), ("t", b"mine"),

@@ -28,11 +28,11 @@ def test_every_format_has_an_example():
 def test_message_is_decoded_and_rewritten(spark, format):
     example = EXAMPLES[format]
     df = values_of(spark, [example.value, example.value]).transform(
-        lhs.decode_headers, "data", format, keep=["number", "data"]
+        lhs.decode_headers, format, column="data", keep=["number", "data"]
     )
     assert dict(df.dtypes) == {"number": "bigint", "data": "binary", **example.types}
     target = "iggy" if format == "iggy-auto" else format
-    written = lhs.encode_headers(df, "headers", target, into="again", keep=df.columns)
+    written = lhs.encode_headers(df, target, into="again", keep=df.columns)
     result = collected(written)
     assert {name: result[name] for name in example.types} == {name: [value] * 2 for name, value in example.row.items()}
     assert result["again"] == result["data"] == [example.value] * 2
@@ -42,7 +42,7 @@ def test_message_is_decoded_and_rewritten(spark, format):
 def test_headers_are_selected_from_bytes_and_lists(spark, format):
     example = EXAMPLES[format]
     by_bytes = values_of(spark, [example.value, None]).transform(
-        lhs.select_headers, example.columns, "data", format=format, keep=[]
+        lhs.select_headers, example.columns, column="data", format=format, keep=[]
     )
     expected = {name: [value, None] for name, value in example.selected.items()}
     assert collected(by_bytes) == expected
@@ -85,7 +85,7 @@ def test_values_of_every_type_arrive(spark, format):
     assert len(types) == (10 if format == "kip82-typed" else 15)
     data = lh.encode([(type, VALUES[type][0]) for type in types], format)
     df = values_of(spark, [data]).transform(
-        lhs.select_headers, {type: type for type in types}, "data", format=format, keep=[]
+        lhs.select_headers, {type: type for type in types}, column="data", format=format, keep=[]
     )
     assert df.dtypes == [(type, VALUES[type][1]) for type in types]
     assert collected(df) == {type: [VALUES[type][2]] for type in types}
@@ -94,7 +94,7 @@ def test_values_of_every_type_arrive(spark, format):
 def test_number_over_decimal_range_is_error_of_its_column(spark):
     rows = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
     df = values_of(spark, rows).transform(
-        lhs.select_headers, {"a": "uint128", "b": "uint128"}, "data", format="iggy", keep=[], errors="column"
+        lhs.select_headers, {"a": "uint128", "b": "uint128"}, column="data", format="iggy", keep=[], errors="column"
     )
     result = collected(df)
     assert (result["a"], result["b"]) == ([None], [Decimal(1)])
@@ -107,9 +107,9 @@ def test_value_of_wrong_type_is_error(spark, format):
     first = next(name for name, type in EXAMPLES[format].columns.items() if type == "string")
     columns = {"wrong": lh.field("int32", key=first), first: "string"}
     df = values_of(spark, [EXAMPLES[format].value])
-    text = failure(lhs.select_headers(df, columns, "data", format=format, keep=["number"]))
+    text = failure(lhs.select_headers(df, columns, column="data", format=format, keep=["number"]))
     assert "column wrong: the value is string and int32 was requested" in text
-    result = collected(lhs.select_headers(df, columns, "data", format=format, keep=[], errors="column"))
+    result = collected(lhs.select_headers(df, columns, column="data", format=format, keep=[], errors="column"))
     assert (result["wrong"], result[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in result["error"][0]] == [
         ("wrong_type", first, "wrong")
@@ -119,7 +119,7 @@ def test_value_of_wrong_type_is_error(spark, format):
 def test_type_codes_without_name_pass_or_are_rejected(spark):
     rows = [EXAMPLES["iggy"].value]
     assert "value type code 200 is unknown" in failure(
-        values_of(spark, rows).transform(lhs.decode_headers, "data", "iggy", strict_types=True)
+        values_of(spark, rows).transform(lhs.decode_headers, "iggy", column="data", strict_types=True)
     )
     columns = {"tenant": "string", "flag": "binary"}
     select = partial(
@@ -136,7 +136,7 @@ def test_typed_keys_are_read_as_text_on_request(spark, format):
     message = headers if format != "iggy-message" else lh.Message(headers=headers, payload=b"p", id=bytes(16))
     good = lh.encode(message, "iggy" if format == "iggy-auto" else format)
     df = values_of(spark, [good, EXAMPLES[format].value]).transform(
-        lhs.decode_headers, "data", format, keep=["number"], text_keys=True, errors="column"
+        lhs.decode_headers, format, column="data", keep=["number"], text_keys=True, errors="column"
     )
     assert dict(df.dtypes)["headers"] == TYPED
     result = collected(df)
@@ -151,8 +151,8 @@ def test_typed_keys_are_read_as_text_on_request(spark, format):
 
 def test_text_keys_are_written_as_typed_keys(spark):
     data = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
-    df = values_of(spark, [data]).transform(lhs.decode_headers, "data", "iggy", text_keys=True, keep=["data"])
-    result = collected(lhs.encode_headers(df, "headers", "iggy", into="again"))
+    df = values_of(spark, [data]).transform(lhs.decode_headers, "iggy", column="data", text_keys=True, keep=["data"])
+    result = collected(lhs.encode_headers(df, "iggy", into="again"))
     assert result["again"] == result["data"] == [data]
 
 
@@ -195,7 +195,9 @@ def test_bad_header_does_not_hide_neighbours(spark):
 
 
 def test_list_with_bad_header_is_null_and_reports_all_errors(spark):
-    df = values_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers, "data", "iggy", errors="column")
+    df = values_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(
+        lhs.decode_headers, "iggy", column="data", errors="column"
+    )
     assert dict(df.dtypes)["error"] == ERROR
     result = collected(df)
     assert result["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
@@ -203,9 +205,9 @@ def test_list_with_bad_header_is_null_and_reports_all_errors(spark):
         None, [("unknown_type", 1)], [("unknown_type", 1), ("unknown_type", 2)], [("truncated", 3)],
     ]  # fmt: skip
     two = values_of(spark, [GOOD, ONE_BAD])
-    nulls = lhs.decode_headers(two, "data", "iggy", keep=["number"], errors="null")
+    nulls = lhs.decode_headers(two, "iggy", column="data", keep=["number"], errors="null")
     assert collected(nulls) == {"number": [0, 1], "headers": [EXAMPLES["iggy"].row["headers"], None]}
-    text = failure(lhs.decode_headers(two, "data", "iggy", keep=["number"]))
+    text = failure(lhs.decode_headers(two, "iggy", column="data", keep=["number"]))
     assert f"iggy: value type code 0 is unknown (header 1, byte {PLACES[0]})" in text
 
 
@@ -213,7 +215,9 @@ def test_fields_read_before_error_are_kept(spark):
     example = EXAMPLES["kip82-message-int"]
     bad = bytearray(example.value)
     bad[12] ^= 1  # of the checksum
-    df = values_of(spark, [bytes(bad)]).transform(lhs.decode_headers, "data", "kip82-message-int", errors="column")
+    df = values_of(spark, [bytes(bad)]).transform(
+        lhs.decode_headers, "kip82-message-int", column="data", errors="column"
+    )
     result = collected(df)
     assert result["headers"] == [example.row["headers"]]
     assert (result["offset"], result["value"]) == ([41], [b"v"])
@@ -226,29 +230,29 @@ def test_fields_read_before_error_are_kept(spark):
 def test_batch_is_rejected_where_message_is_expected(spark, format):
     message = re.escape(f"{format} is a batch: read it with messages")
     for make in (
-        lambda df: lhs.decode_headers(df, "data", format),
+        lambda df: lhs.decode_headers(df, format, column="data"),
         lambda df: lhs.select_headers(
-            df, {"k": lh.field("string", key=7 if "kip82" in format else "k")}, "data", format
+            df, {"k": lh.field("string", key=7 if "kip82" in format else "k")}, format, column="data"
         ),
-        lambda df: lhs.encode_headers(df, "headers", format),
+        lambda df: lhs.encode_headers(df, format),
         lambda _: lhs.header("headers", "k", "string", format=format),
         lambda _: lhs.header("headers", "k", "string", format=format, engine="spark"),
     ):
         with pytest.raises(ValueError, match=message):
             make(spark.range(1))
     with pytest.raises(ValueError, match=f"{format} is a batch: convert its messages one by one"):
-        lhs.convert_headers(spark.range(1), "data", format, target="kafka")
+        lhs.convert_headers(spark.range(1), format, column="data", target="kafka")
     with pytest.raises(ValueError, match=f"{format} is a batch and no target"):
-        lhs.convert_headers(spark.range(1), "data", "kafka", target=format)
+        lhs.convert_headers(spark.range(1), "kafka", column="data", target=format)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
 def test_values_get_types_when_written(spark):
-    df = values_of(spark, [EXAMPLES["kafka"].value]).transform(lhs.decode_headers, "data", "kafka", keep=[])
+    df = values_of(spark, [EXAMPLES["kafka"].value]).transform(lhs.decode_headers, "kafka", column="data", keep=[])
     types = {"tenant": "string", "route": ["string", "binary"]}
-    encode = partial(lhs.encode_headers, column="headers", format="iggy", types=types, on_loss="report", into="data")
+    encode = partial(lhs.encode_headers, format="iggy", types=types, on_loss="report", into="data")
     result = collected(df.transform(encode))
     assert list(lh.decode(result["data"][0], "iggy")) == [
         ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.Binary(b"b")),
@@ -257,17 +261,17 @@ def test_values_get_types_when_written(spark):
         "code": "null_not_carried", "message": "the value is null", "header": 3, "key": "note", "type": None,
         "written": None,
     }]]  # fmt: skip
-    text = failure(lhs.encode_headers(df, "headers", "kip82-typed"))
+    text = failure(lhs.encode_headers(df, "kip82-typed"))
     assert "ConversionError: kip82-typed: kip82-typed values need a type: pass types={" in text
 
 
 def test_types_option_selects_bytes_in_untyped_format(spark):
     """A list with types goes into a format without, if it is said how."""
-    df = values_of(spark, [EXAMPLES["kip82-typed"].value]).transform(lhs.decode_headers, "data", "kip82-typed", keep=[])
+    df = values_of(spark, [EXAMPLES["kip82-typed"].value]).transform(
+        lhs.decode_headers, "kip82-typed", column="data", keep=[]
+    )
     for types, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
-        encode = partial(
-            lhs.encode_headers, column="headers", format="kafka", types=types, on_loss="report", into="data"
-        )
+        encode = partial(lhs.encode_headers, format="kafka", types=types, on_loss="report", into="data")
         result = df.transform(encode)
         assert result.dtypes == [("data", "binary"), ("losses", LOSSES)]
         columns = collected(result)
@@ -279,8 +283,8 @@ def test_types_option_selects_bytes_in_untyped_format(spark):
 
 
 def test_headers_are_sorted_like_iggy(spark):
-    df = values_of(spark, [EXAMPLES["iggy"].value]).transform(lhs.decode_headers, "data", "iggy", keep=[])
-    result = collected(lhs.encode_headers(df, "headers", "iggy", canonical=True, into="data"))
+    df = values_of(spark, [EXAMPLES["iggy"].value]).transform(lhs.decode_headers, "iggy", column="data", keep=[])
+    result = collected(lhs.encode_headers(df, "iggy", canonical=True, into="data"))
     keys = [key for key, _ in lh.decode(result["data"][0], "iggy")]
     # By the code of the type: binary 1, string 2, int32 6.
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
@@ -289,18 +293,18 @@ def test_headers_are_sorted_like_iggy(spark):
 def test_message_fields_can_be_null(spark):
     """The writer fills in what it computes, and its own defaults."""
     df = values_of(spark, [EXAMPLES["kip82-int"].value]).transform(
-        lhs.decode_headers, "data", "kip82-int", keep=["number"]
+        lhs.decode_headers, "kip82-int", column="data", keep=["number"]
     )
     frame = df.selectExpr("headers", "cast('v' as binary) body", "1767225600000L as at", "41L as offset")
     with pytest.raises(
         ValueError, match=re.escape("unknown column 'crc' (columns: headers, body, at, offset): ")
     ) as raised:
-        lhs.encode_headers(frame, "headers", "kip82-message-int")
+        lhs.encode_headers(frame, "kip82-message-int")
     assert str(raised.value).endswith("pass fields={'crc': ...} with another column, or None for null")
     fields = {"value": "body", "timestamp": "at", "key": None} | dict.fromkeys(
         ["crc", "magic", "attributes", "tombstone"]
     )
-    written = lhs.encode_headers(frame, "headers", "kip82-message-int", fields=fields)
+    written = lhs.encode_headers(frame, "kip82-message-int", fields=fields)
     assert written.columns == ["value"]
     (data,) = collected(written)["value"]
     assert lh.decode(data, "kip82-message-int") == lh.Message(

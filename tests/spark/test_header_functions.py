@@ -85,7 +85,7 @@ def test_real_topic_headers_are_selected(orders, samples):
 
 
 def test_real_state_store_is_decoded_and_written_back(latest, samples):
-    df = lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
+    df = lhs.decode_headers(latest, "streams-timestamped", column="value", keep=["key", "value"])
     assert df.columns == ["key", "value", "headers", "timestamp", "payload"]
     table = pq.read_table(samples / "store-latest-0.parquet")
     expected = lha.decode(table["value"].combine_chunks(), "streams-timestamped")
@@ -96,16 +96,16 @@ def test_real_state_store_is_decoded_and_written_back(latest, samples):
     assert len(result["key"]) > 100
     assert None not in result["timestamp"]
 
-    written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(lhs.encode_headers, "headers", "streams-timestamped", fields={"timestamp": "ts_ms"}, into="after", keep=["key", "before"])  # fmt: skip
+    written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(lhs.encode_headers, "streams-timestamped", fields={"timestamp": "ts_ms"}, into="after", keep=["key", "before"])  # fmt: skip
     assert written.columns == ["key", "before", "after"]
     assert written.where("before is distinct from after").count() == 0
     assert written.count() == len(result["key"])
 
 
 def test_encoded_headers_are_written_and_read_back(orders):
-    blocks = lhs.encode_headers(orders, "headers", "kafka", into="block", keep=["offset", "headers"])
+    blocks = lhs.encode_headers(orders, "kafka", into="block", keep=["offset", "headers"])
     assert blocks.columns == ["offset", "headers", "block"]
-    restored = lhs.decode_headers(blocks, "block", "kafka", into="again")
+    restored = lhs.decode_headers(blocks, "kafka", column="block", into="again")
     assert restored.columns == ["offset", "headers", "again"]
     # Null is written as none, which is read as empty.
     assert restored.where("coalesce(headers, array()) is distinct from again").count() == 0
@@ -115,7 +115,7 @@ def test_encoded_headers_are_written_and_read_back(orders):
 def test_bytes_and_lists_select_equally(orders):
     columns = {"tenant": "string", "route": "array<string>"}
     by_list = lhs.select_headers(orders, columns, keep=[])
-    blocks = lhs.encode_headers(orders, "headers", "kafka", keep=[])
+    blocks = lhs.encode_headers(orders, "kafka", keep=[])
     by_bytes = lhs.select_headers(blocks, columns)
     result = collected(by_list)
     assert result == collected(by_bytes)
@@ -146,7 +146,7 @@ def test_empty_dataframe_returns_columns(orders):
 
 
 def test_only_new_columns_remain_if_none_are_kept(latest):
-    df = lhs.decode_headers(latest, "value", "streams-timestamped", keep=[])
+    df = lhs.decode_headers(latest, "streams-timestamped", column="value", keep=[])
     assert df.columns == ["headers", "timestamp", "payload"]
     assert df.count() == latest.count()
 
@@ -160,7 +160,7 @@ def test_all_other_columns_are_kept_by_default(orders):
 
 def test_names_with_dots_and_backticks_are_quoted(spark):
     table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
-    df = spark.createDataFrame(table).transform(lhs.select_headers, {"x.y": lh.field("string", key="k")}, "a.b")
+    df = spark.createDataFrame(table).transform(lhs.select_headers, {"x.y": lh.field("string", key="k")}, column="a.b")
     assert collected(df) == {"c`d": [1], "x.y": ["a"]}
 
 
@@ -168,7 +168,7 @@ def test_kept_columns_keep_their_schema(spark):
     frame = spark.range(2).select(
         F.col("id").alias("id", metadata={"from": "here"}), F.lit(None).cast("binary").alias("value")
     )
-    kept = lhs.decode_headers(frame, "value", "kafka").schema["id"]
+    kept = lhs.decode_headers(frame, "kafka", column="value").schema["id"]
     assert (kept, kept.nullable, kept.metadata) == (frame.schema["id"], False, {"from": "here"})
 
 
@@ -177,7 +177,7 @@ def test_kept_columns_keep_their_schema(spark):
 
 def test_raised_error_quotes_identifying_columns(messages):
     bad = messages.where("id = 2")
-    text = failure(lhs.decode_headers(bad, "value", "kafka", keep=["name"], identify=["id", "name"]))
+    text = failure(lhs.decode_headers(bad, "kafka", column="value", keep=["name"], identify=["id", "name"]))
     name = "a" * 40 + "…"
     assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text
     assert ", row " not in text
@@ -198,18 +198,18 @@ def people(spark):
 
 
 TRANSFORMS = {
-    "decode_headers": lambda df, **names: lhs.decode_headers(df, "key", "kafka", into="decoded", **names),
-    "select_headers of bytes": lambda df, **names: lhs.select_headers(df, {"k": "int32"}, "data", **names),
+    "decode_headers": lambda df, **names: lhs.decode_headers(df, "kafka", column="key", into="decoded", **names),
+    "select_headers of bytes": lambda df, **names: lhs.select_headers(df, {"k": "int32"}, column="data", **names),
     "select_headers of lists": lambda df, **names: lhs.select_headers(df, {"k": "int32"}, **names),
     "where_headers": lambda df, **names: lhs.where_headers(df, lh.col("k", "int32") == 1, **names),
-    "encode_headers": lambda df, **names: lhs.encode_headers(df, "headers", "kip82-typed", into="bytes", **names),
+    "encode_headers": lambda df, **names: lhs.encode_headers(df, "kip82-typed", into="bytes", **names),
     "convert_headers": lambda df, **names: lhs.convert_headers(
-        df, "data", "kafka", target="iggy", into="bytes", **names
+        df, "kafka", column="data", target="iggy", into="bytes", **names
     ),
     "explode_batches": lambda df, **names: lhs.explode_batches(
-        df, "data", "kip82-messages", columns=["headers"], **{"keep": ["email", "topic", "partition"], **names}
+        df, "kip82-messages", column="data", columns=["headers"], **{"keep": ["email", "topic", "partition"], **names}
     ),
-    "decode_by_schema": lambda df, **names: lhs.decode_by_schema(df, "data", len, "decoded int", **names),
+    "decode_by_schema": lambda df, **names: lhs.decode_by_schema(df, len, "decoded int", column="data", **names),
 }
 
 
@@ -246,7 +246,7 @@ def test_error_reason_precedes_row_specific_parts(people):
 
 def test_position_columns_of_wrong_type_are_not_quoted(spark):
     table = pa.table({"topic": pa.array([1]), "offset": ["jane.doe"], "timestamp": ["yesterday"], "value": [b"\x01"]})
-    text = failure(spark.createDataFrame(table).transform(lhs.decode_headers, "value", "kafka"))
+    text = failure(spark.createDataFrame(table).transform(lhs.decode_headers, "kafka", column="value"))
     assert "header count -1 is negative (byte 0)" in text
 
 
@@ -260,27 +260,27 @@ def test_control_characters_in_quoted_column_are_escaped(spark):
 
 def test_identify_columns_must_exist(spark, people):
     with pytest.raises(ValueError, match="unknown column 'ofset': did you mean 'offset'"):
-        lhs.decode_headers(people, "data", "kafka", keep=[], identify=["ofset"])
+        lhs.decode_headers(people, "kafka", column="data", keep=[], identify=["ofset"])
     with pytest.raises(TypeError, match="identify must be a list of column names"):
-        lhs.decode_headers(spark.range(1), "data", "kafka", identify="offset")
+        lhs.decode_headers(spark.range(1), "kafka", column="data", identify="offset")
 
 
 def test_raised_error_without_kept_columns_names_cause(messages):
-    text = failure(messages.where("id = 3").transform(lhs.select_headers, {"k": "int32"}, "value", keep=[]))
+    text = failure(messages.where("id = 3").transform(lhs.select_headers, {"k": "int32"}, column="value", keep=[]))
     assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
 
 def test_bad_rows_become_null(messages):
-    decoded = lhs.decode_headers(messages, "value", "kafka", keep=["id"], errors="null")
+    decoded = lhs.decode_headers(messages, "kafka", column="value", keep=["id"], errors="null")
     whole, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [whole, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
-    selected = lhs.select_headers(messages, columns, "value", keep=[], errors="null")
+    selected = lhs.select_headers(messages, columns, column="value", keep=[], errors="null")
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
 def test_bad_rows_have_errors_in_column(messages):
-    decoded = lhs.decode_headers(messages, "value", "kafka", keep=["id"], errors="column", into="all")
+    decoded = lhs.decode_headers(messages, "kafka", column="value", keep=["id"], errors="column", into="all")
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
         "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
@@ -291,7 +291,7 @@ def test_bad_rows_have_errors_in_column(messages):
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
 
-    selected = lhs.select_headers(messages, {"k": "int32", "n": "binary"}, "value", keep=[], errors="column")
+    selected = lhs.select_headers(messages, {"k": "int32", "n": "binary"}, column="value", keep=[], errors="column")
     result = collected(selected)
     assert result["k"] == [1, None, None, None, None]
     assert [error and [(detail["code"], detail["byte_offset"], detail["column"]) for detail in error] for error in result["error"]] == [
@@ -303,14 +303,16 @@ def test_message_keeps_fields_that_were_read(spark):
     good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
-    result = collected(lhs.decode_headers(df, "value", "streams-timestamped", errors="column"))
+    result = collected(lhs.decode_headers(df, "streams-timestamped", column="value", errors="column"))
     assert result["headers"] == [[{"key": "k", "value": b"v"}], None, None]
     assert (result["timestamp"], result["payload"]) == ([5, None, 5], [b"p", None, b"p"])
     assert [error and error[0]["code"] for error in result["error"]] == [None, None, "negative_count"]
 
 
 def test_lenient_reads_what_java_reads(messages):
-    result = collected(messages.where("id = 2").transform(lhs.decode_headers, "value", "kafka", keep=[], lenient=True))
+    result = collected(
+        messages.where("id = 2").transform(lhs.decode_headers, "kafka", column="value", keep=[], lenient=True)
+    )
     assert result == {"headers": [[]]}
 
 
@@ -328,23 +330,23 @@ def test_losses_are_raised_dropped_or_reported(spark):
             }
         )
     )
-    text = failure(lhs.encode_headers(df, "headers", "streams", keep=["payload"]))
+    text = failure(lhs.encode_headers(df, "streams", keep=["payload"]))
     assert re.search(r"ConversionError: streams: the payload is null", text)
-    dropped = collected(lhs.encode_headers(df, "headers", "streams", on_loss="drop"))
+    dropped = collected(lhs.encode_headers(df, "streams", on_loss="drop"))
     assert dropped == {"value": [None, None, b"\0p"]}
-    reported = collected(lhs.encode_headers(df, "headers", "streams", on_loss="report", into="message"))
+    reported = collected(lhs.encode_headers(df, "streams", on_loss="report", into="message"))
     assert reported["message"] == [None, None, b"\0p"]
     assert [losses and [loss["code"] for loss in losses] for losses in reported["losses"]] == [
         ["null_not_carried"],
         None,
         None,
     ]
-    assert "null" in failure(lhs.encode_headers(df, "headers", "streams", on_loss="drop", nulls="raise"))
+    assert "null" in failure(lhs.encode_headers(df, "streams", on_loss="drop", nulls="raise"))
 
 
 def test_headers_with_text_values_suggest_working_cast(spark):
     df = spark.sql("select array(struct('k' as key, 'v' as value)) as headers")
-    assert lhs.encode_headers(df, "headers", "kafka").count() == 1
+    assert lhs.encode_headers(df, "kafka").count() == 1
     transform = partial(lhs.edit_headers, drop=["x"])
     with pytest.raises(TypeError, match="makes it one") as raised:
         df.transform(transform)
@@ -356,7 +358,7 @@ def test_null_key_is_not_written(spark):
     df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
     assert re.search(
         r"EncodeError: kafka: .*null.* in the row with id=7 \(header 0",
-        failure(lhs.encode_headers(df, "headers", "kafka", identify=["id"])),
+        failure(lhs.encode_headers(df, "kafka", identify=["id"])),
     )
 
 
@@ -421,7 +423,7 @@ class _Cut(NamedTuple):
 
 def test_batch_is_split_before_column_overflows(spark, batch):
     def cut(df):
-        run, declared = lhs.decode_headers(df, "message", "kafka", keep=["id"])
+        run, declared = lhs.decode_headers(df, "kafka", column="message", keep=["id"])
         return replace(run, operation=_Cut(run.operation)), declared
 
     parts = batches_of(cut, batch)
@@ -438,7 +440,7 @@ def test_pickled_transform_is_small(spark, batch):
     from pyspark import cloudpickle
 
     schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
-    run, _ = lhs.select_headers(Recorder(schema), ORDERS, "message")
+    run, _ = lhs.select_headers(Recorder(schema), ORDERS, column="message")
     assert len(cloudpickle.dumps(run)) < 2_000
     assert pickle.loads(pickle.dumps(run)) == run
 
@@ -481,27 +483,29 @@ def test_error_column_has_requested_name(spark, messages):
         assert result.columns[-1] == "problem"
         assert "negative_count" in {row.problem[0].code for row in result.collect() if row.problem}
     with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
-        lhs.decode_headers(spark.range(1), "value", "kafka", error_column="problem")
+        lhs.decode_headers(spark.range(1), "kafka", column="value", error_column="problem")
 
 
 def test_column_object_is_read_like_column_name(orders):
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
     expected = lhs.select_headers(orders, headers, keep=["offset"]).limit(3).collect()
-    result = lhs.select_headers(orders, headers, column, keep=["offset"])
+    result = lhs.select_headers(orders, headers, column=column, keep=["offset"])
     assert result.limit(3).collect() == expected
-    encoded = lhs.encode_headers(orders, column, "kafka", into="block", keep=["offset"])
+    encoded = lhs.encode_headers(orders, "kafka", column=column, into="block", keep=["offset"])
     fields = {"payload": F.lit(b"v")}
-    messages = lhs.encode_headers(orders, column, "streams", fields=fields, into="message", keep=[])
+    messages = lhs.encode_headers(orders, "streams", column=column, fields=fields, into="message", keep=[])
     assert messages.first().message.endswith(b"v")
-    converted = encoded.limit(3).transform(lhs.convert_headers, F.col("block"), "kafka", target="kafka", into="again")
+    converted = encoded.limit(3).transform(
+        lhs.convert_headers, "kafka", column=F.col("block"), target="kafka", into="again"
+    )
     assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
-    edited = lhs.edit_headers(orders, column, into="edited", only=["tenant"])
+    edited = lhs.edit_headers(orders, column=column, into="edited", only=["tenant"])
     assert edited.columns == [*orders.columns, "edited"]
     assert edited.select(lhs.header(F.col("edited"), "tenant", "string")).first()[0] == expected[0].tenant
-    assert lhs.scan_headers(orders.limit(10), column)["tenant"].key == "tenant"
+    assert lhs.scan_headers(orders.limit(10), column=column)["tenant"].key == "tenant"
     for needs_a_name in (
-        lambda df: lhs.convert_headers(df, column, "kafka", target="iggy"),
-        lambda df: lhs.edit_headers(df, column, drop=["a"]),
+        lambda df: lhs.convert_headers(df, "kafka", column=column, target="iggy"),
+        lambda df: lhs.edit_headers(df, column=column, drop=["a"]),
     ):
         with pytest.raises(ValueError, match="into= names the column that is made"):
             needs_a_name(orders)
@@ -513,51 +517,47 @@ def test_column_object_is_read_like_column_name(orders):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda df: lhs.decode_headers(df, "value", "kafak"), ValueError, "did you mean 'kafka'"),
-        (lambda df: lhs.decode_headers(df, "value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
-        (lambda df: lhs.decode_headers(df, "value", "kafka", lenient=1), TypeError, "lenient must be bool"),
+        (lambda df: lhs.decode_headers(df, "kafak", column="value"), ValueError, "did you mean 'kafka'"),
+        (lambda df: lhs.decode_headers(df, "kafka", column="value", errors="nul"), ValueError, "did you mean 'null'"),
+        (lambda df: lhs.decode_headers(df, "kafka", column="value", lenient=1), TypeError, "lenient must be bool"),
         (
-            lambda df: lhs.decode_headers(df, "value", "streams", into="all"),
+            lambda df: lhs.decode_headers(df, "streams", column="value", into="all"),
             ValueError,
             "streams returns headers, payload",
         ),
         (
-            lambda df: lhs.decode_headers(df, "value", "kafka", keep="key"),
+            lambda df: lhs.decode_headers(df, "kafka", column="value", keep="key"),
             TypeError,
             "keep must be a list of column names, not str",
         ),
-        (lambda df: lhs.decode_headers(df, "value", "kafka", keep=["a", "a"]), ValueError, "keep names 'a' twice"),
         (
-            lambda df: lhs.decode_headers(df, "value", "kafka", keep=[1]),
+            lambda df: lhs.decode_headers(df, "kafka", column="value", keep=["a", "a"]),
+            ValueError,
+            "keep names 'a' twice",
+        ),
+        (
+            lambda df: lhs.decode_headers(df, "kafka", column="value", keep=[1]),
             TypeError,
             "a column of keep must be str, not int",
         ),
-        (lambda df: lhs.decode_headers(df, 7, "kafka"), TypeError, "column must be str or a Column, not int"),
+        (lambda df: lhs.decode_headers(df, "kafka", column=7), TypeError, "column must be str or a Column, not int"),
         (
-            lambda df: lhs.decode_headers(df, "v", "kafka", into="error", errors="column"),
+            lambda df: lhs.decode_headers(df, "kafka", column="v", into="error", errors="column"),
             ValueError,
             "two columns 'error'",
         ),
-        (lambda df: lhs.select_headers(df, {"a": "itn64"}, "value"), ValueError, "did you mean 'int64'"),
-        (lambda df: lhs.select_headers(df, {}, "value"), ValueError, "no columns"),
+        (lambda df: lhs.select_headers(df, {"a": "itn64"}, column="value"), ValueError, "did you mean 'int64'"),
+        (lambda df: lhs.select_headers(df, {}, column="value"), ValueError, "no columns"),
         (
-            lambda df: lhs.select_headers(df, {"error": "int8"}, "value", errors="column"),
+            lambda df: lhs.select_headers(df, {"error": "int8"}, column="value", errors="column"),
             ValueError,
             "two columns 'error'",
         ),
-        (
-            lambda df: lhs.encode_headers(df, "headers", "streams", fields={"paylod": "v"}),
-            ValueError,
-            "did you mean 'payload'",
-        ),
-        (
-            lambda df: lhs.encode_headers(df, "headers", "kafka", fields={"payload": "v"}),
-            ValueError,
-            "no fields but its headers",
-        ),
-        (lambda df: lhs.encode_headers(df, "headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
-        (lambda df: lhs.encode_headers(df, "headers", "kafka", types="big"), ValueError, "types"),
-        (lambda df: lhs.encode_headers(df, "headers", "kafka", nulls="drop"), ValueError, "nulls"),
+        (lambda df: lhs.encode_headers(df, "streams", fields={"paylod": "v"}), ValueError, "did you mean 'payload'"),
+        (lambda df: lhs.encode_headers(df, "kafka", fields={"payload": "v"}), ValueError, "no fields but its headers"),
+        (lambda df: lhs.encode_headers(df, "kafka", on_loss="keep"), ValueError, "on_loss"),
+        (lambda df: lhs.encode_headers(df, "kafka", types="big"), ValueError, "types"),
+        (lambda df: lhs.encode_headers(df, "kafka", nulls="drop"), ValueError, "nulls"),
     ],
 )
 def test_wrong_arguments_are_rejected_before_columns(spark, make, error, message):
@@ -602,24 +602,24 @@ def test_column_passed_without_dataframe_is_rejected_with_the_call(name):
             "column 'topic' is string, and kafka is read from binary or array<struct<key:string,value:binary>>",
         ),
         (
-            partial(lhs.decode_headers, column="headers", format="kafka"),
+            partial(lhs.decode_headers, format="kafka"),
             TypeError,
             "column 'headers' is array<struct<key:string,value:binary>>, and kafka is read from binary",
         ),
         (
-            partial(lhs.encode_headers, column="headers", format="streams-timestamped", fields={"payload": "value"}),
+            partial(lhs.encode_headers, format="streams-timestamped", fields={"payload": "value"}),
             TypeError,
             "column 'timestamp' is timestamp, and the timestamp of streams-timestamped is written from bigint: "
             "unix_millis makes it one",
         ),
-        (partial(lhs.encode_headers, column="headers", format="streams"), ValueError, "unknown column 'payload'"),
+        (partial(lhs.encode_headers, format="streams"), ValueError, "unknown column 'payload'"),
         (
             partial(lhs.decode_headers, column="value", format="streams-timestamped", keep=["offset", "timestamp"]),
             ValueError,
             "column 'timestamp' would be there twice, kept from the frame as 'timestamp' and made here",
         ),
         (
-            partial(lhs.select_headers, column="headers", headers={"Topic": "string"}),
+            partial(lhs.select_headers, headers={"Topic": "string"}),
             ValueError,
             "column 'Topic' would be there twice, kept from the frame as 'topic' and made here",
         ),
@@ -632,14 +632,14 @@ def test_unsuitable_dataframe_is_rejected_before_job(orders, transform, error, m
 
 def test_dataframe_with_duplicate_column_names_is_rejected(orders):
     with pytest.raises(ValueError, match="the frame has two columns 'offset'"):
-        orders.select("offset", "offset", "value").transform(lhs.decode_headers, "value", "kafka")
+        orders.select("offset", "offset", "value").transform(lhs.decode_headers, "kafka", column="value")
 
 
 @pytest.mark.parametrize(
     "transform",
     [
-        partial(lhs.select_headers, column="headers", headers={"tenant": "string", "Tenant": "string"}, keep=[]),
-        partial(lhs.select_headers, column="headers", headers={"ERROR": "string"}, errors="column", keep=[]),
+        partial(lhs.select_headers, headers={"tenant": "string", "Tenant": "string"}, keep=[]),
+        partial(lhs.select_headers, headers={"ERROR": "string"}, errors="column", keep=[]),
         partial(
             lhs.decode_headers,
             column="value",
@@ -648,7 +648,7 @@ def test_dataframe_with_duplicate_column_names_is_rejected(orders):
             error_column="Payload",
             keep=[],
         ),
-        partial(lhs.encode_headers, column="headers", format="kafka", into="Losses", on_loss="report", keep=[]),
+        partial(lhs.encode_headers, format="kafka", into="Losses", on_loss="report", keep=[]),
         partial(
             lhs.convert_headers,
             column="value",
@@ -660,8 +660,8 @@ def test_dataframe_with_duplicate_column_names_is_rejected(orders):
             keep=[],
         ),
         partial(lhs.explode_batches, column="value", format="kip82-messages", headers={"Offset": "string"}, keep=[]),
-        partial(lhs.decode_by_schema, column="value", decode=len, schema="id int, ID int", keep=[]),
-        partial(lhs.decode_by_schema, column="value", decode=len, schema="Error int", errors="column", keep=[]),
+        partial(lhs.decode_by_schema, decode=len, schema="id int, ID int", keep=[]),
+        partial(lhs.decode_by_schema, decode=len, schema="Error int", errors="column", keep=[]),
     ],
 )
 def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
@@ -682,7 +682,7 @@ def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
             columns=["key"],
             headers={"KEY_": "string"},
         ),
-        partial(lhs.decode_by_schema, column="value", decode=len, schema="Key int"),
+        partial(lhs.decode_by_schema, decode=len, schema="Key int"),
     ],
 )
 def test_new_column_differing_from_kept_only_by_case_is_rejected(orders, transform):

@@ -35,7 +35,9 @@ def sent(number: int, **fields) -> bytes:
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
 def test_messages_of_set_become_rows(spark, format):
     example = EXAMPLES[format.replace("messages", "message")]
-    df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(lhs.explode_batches, "data", format)
+    df = values_of(spark, [example.value * 2, None, b"", example.value]).transform(
+        lhs.explode_batches, format, column="data"
+    )
     assert df.dtypes == [("number", "bigint"), *example.types.items()]
     result = collected(df)
     assert result.pop("number") == [0, 0, 3]
@@ -65,7 +67,7 @@ def test_iggy_batch_becomes_rows(spark, captured):
         "retries": lh.field("uint8"), "big": lh.field("uint128"),
     }  # fmt: skip
     df = values_of(spark, [captured["iggy-batch"]]).transform(
-        lhs.explode_batches, "data", "iggy-batch", headers=columns, keep=[]
+        lhs.explode_batches, "iggy-batch", column="data", headers=columns, keep=[]
     )
     assert df.dtypes == [
         *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
@@ -87,7 +89,7 @@ def test_iggy_batch_becomes_rows(spark, captured):
 
 def test_polled_iggy_messages_become_rows(spark, captured):
     df = values_of(spark, [captured["iggy-polled-2023"]]).transform(
-        lhs.explode_batches, "data", "iggy-polled-2023", keep=["number"]
+        lhs.explode_batches, "iggy-polled-2023", column="data", keep=["number"]
     )
     assert df.dtypes == [
         ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
@@ -104,7 +106,7 @@ def test_every_batch_matches_kernel(spark, vectors, captured, format):
     """All lines of the vectors in one frame, and some of them cut off."""
     values = [*values_in(vectors, format), captured.get(format)]
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
-    df = values_of(spark, values).transform(lhs.explode_batches, "data", format, errors="column")
+    df = values_of(spark, values).transform(lhs.explode_batches, format, column="data", errors="column")
     result = collected(df)
     expected = ExplodeBatches(format, options=DecodeOptions(errors="column"), dialect="spark")(
         pa.array(values, pa.binary())
@@ -130,7 +132,7 @@ def test_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
     outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
     df = values_of(spark, [lh.encode(outer, "kip82-message")]).transform(
-        lhs.explode_batches, "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}
+        lhs.explode_batches, "kip82-messages", column="data", columns=["offset", "value"], headers={"n": "int8"}
     )
     assert collected(df) == {"number": [0, 0], "offset": [7, 8], "value": [b"v0", b"v1"], "n": [0, 1]}
 
@@ -145,7 +147,7 @@ def test_kept_columns_repeat_for_every_message(spark):
     nested = pa.array([{"deep": number} for number in range(5)])
     df = values_of(spark, values, name=names, tags=tags, nested=nested).repartition(2)
     result = lhs.explode_batches(
-        df, "data", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "data"]
+        df, "kip82-messages", column="data", columns=["offset"], keep=["nested", "tags", "name", "data"]
     )
     assert result.columns == ["nested", "tags", "name", "data", "offset"]
     repeated = collected(result.orderBy("offset"))
@@ -174,7 +176,7 @@ def test_fields_follow_requested_order_and_row_is_optional(spark):
     )
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
-    assert collected(lhs.explode_batches(df, "data", "kip82-messages", columns=[], keep=["number"])) == {
+    assert collected(lhs.explode_batches(df, "kip82-messages", column="data", columns=[], keep=["number"])) == {
         "number": [0, 0, 1]
     }
 
@@ -183,7 +185,7 @@ def test_many_rows_of_many_messages(spark):
     """Over partitions and batches: 5,000 rows of which every third is empty."""
     values = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
     df = values_of(spark, values).transform(
-        lhs.explode_batches, "data", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"]
+        lhs.explode_batches, "kip82-messages", column="data", columns=["offset"], headers={"n": "int8"}, keep=["number"]
     )
     result = collected(df.orderBy("number"))
     rows = [number for number in range(5000) for _ in range(number % 3)]
@@ -194,9 +196,9 @@ def test_nested_explode_reads_messages_of_messages(spark, engines):
     """What is made can be read on: wrappers in values, headers in lists."""
     wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
     df = values_of(spark, [sent(1, value=wrapper) * 2]).transform(
-        lhs.explode_batches, "data", "kip82-messages", keep=[]
+        lhs.explode_batches, "kip82-messages", column="data", keep=[]
     )
-    inner = lhs.decode_headers(df, "value", "kip82-wrapper", into=None, keep=["offset"])
+    inner = lhs.decode_headers(df, "kip82-wrapper", column="value", into=None, keep=["offset"])
     assert collected(inner) == {
         "offset": [1, 1],
         "headers": [[{"key": 7, "value": b"\0\0\0\3"}]] * 2,
@@ -225,7 +227,7 @@ def _crc(message: bytes) -> bytes:
 
 def test_bad_message_does_not_hide_neighbours(hurt):
     df = lhs.explode_batches(
-        hurt, "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
+        hurt, "kip82-messages", column="data", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
     )
     assert dict(df.dtypes)["error"] == ERROR
     result = collected(df)
@@ -249,17 +251,17 @@ def test_error_quotes_identifying_columns_of_its_row(hurt):
         )
         assert ", row " not in text
     text = failure(
-        hurt.where("number > 0").transform(lhs.explode_batches, "data", "kip82-messages", identify=["number"])
+        hurt.where("number > 0").transform(lhs.explode_batches, "kip82-messages", column="data", identify=["number"])
     )
     assert "in the row with number=1 (byte" in text
 
 
 def test_lenient_drops_truncated_message(hurt):
     df = hurt.where("number > 0").transform(
-        lhs.explode_batches, "data", "kip82-messages", columns=["offset"], lenient=True
+        lhs.explode_batches, "kip82-messages", column="data", columns=["offset"], lenient=True
     )
     assert collected(df) == {"number": [1, 2], "offset": [3, 5]}
-    nulls = lhs.explode_batches(hurt, "data", "kip82-messages", columns=["offset"], errors="null", keep=[])
+    nulls = lhs.explode_batches(hurt, "kip82-messages", column="data", columns=["offset"], errors="null", keep=[])
     # Of the one with a bad header the offset was read.
     assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
 
@@ -357,7 +359,7 @@ def test_every_returned_batch_is_bounded(spark):
 def test_batches_expanding_to_gigabytes_do_not_end_jvm(spark):
     data = heartbeats(1, 1000)[0].as_py()
     rows = spark.range(0, 1900, 1, 1).select(F.lit(bytearray(data)).alias("data"))
-    result = lhs.explode_batches(rows, "data", "record-batch", columns=["offset", "value"])
+    result = lhs.explode_batches(rows, "record-batch", column="data", columns=["offset", "value"])
     assert result.agg(F.count("*"), F.sum(F.length("value"))).first() == (1_900_000, 1_900_000_000)
 
 
@@ -393,14 +395,14 @@ def test_no_messages_give_no_rows(spark, batch):
 )
 def test_wrong_arguments_are_rejected_when_passed(spark, format, options, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        lhs.explode_batches(spark.range(1), "data", format, **options)
+        lhs.explode_batches(spark.range(1), format, column="data", **options)
 
 
 def test_unsuitable_dataframe_is_rejected_before_job(spark):
     df = values_of(spark, [b""], offset=pa.array([1]))
     with pytest.raises(ValueError, match="column 'offset' would be there twice"):
-        lhs.explode_batches(df, "data", "kip82-messages")
+        lhs.explode_batches(df, "kip82-messages", column="data")
     with pytest.raises(TypeError, match="column 'number' is bigint, and kip82-messages is read from binary"):
-        lhs.explode_batches(df, "number", "kip82-messages", keep=[])
+        lhs.explode_batches(df, "kip82-messages", column="number", keep=[])
     with pytest.raises(ValueError, match="no columns would be left"):
-        lhs.explode_batches(df, "data", "kip82-messages", columns=[], keep=[])
+        lhs.explode_batches(df, "kip82-messages", column="data", columns=[], keep=[])

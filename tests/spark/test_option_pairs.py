@@ -167,7 +167,9 @@ def by_map_in_arrow(spark: Any, log: Path, options: Options) -> Any:
     ]
     frame = spark.createDataFrame(files, "partition int, batch binary")
     keywords = {"where": options.where, "headers": options.headers, "errors": options.errors}
-    return lhs.explode_batches(frame, "batch", "record-batch", columns=["offset"], keep=["partition"], **keywords)
+    return lhs.explode_batches(
+        frame, "record-batch", column="batch", columns=["offset"], keep=["partition"], **keywords
+    )
 
 
 IN_SPARK = [options for options in CASES if options.last is None]

@@ -100,7 +100,9 @@ def test_every_option_reaches_operation(spark, operation):
     format, options, expected = EXPECTED[operation]
     assert set(options) == set(inspect.signature(function).parameters) - own
     column = header_lists(format)[0] if operation == "encode" else "binary"
-    run, _ = function(Recorder(StructType().add("value", DataType.fromDDL(column))), "value", format=format, **options)
+    run, _ = function(
+        Recorder(StructType().add("value", DataType.fromDDL(column))), format=format, column="value", **options
+    )
     assert run.operation == expected
     assert pickle.loads(pickle.dumps(run)) == run
 
@@ -108,7 +110,7 @@ def test_every_option_reaches_operation(spark, operation):
 def test_runner_can_be_pickled(spark):
     types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
     frame = Recorder(StructType().add("value", "binary"))
-    run, _ = lhs.convert_headers(frame, "value", "kafka", target="iggy", types=types)
+    run, _ = lhs.convert_headers(frame, "kafka", column="value", target="iggy", types=types)
     pickled = pickle.dumps(run)
     assert pickle.loads(pickled) == run
     # The mapping belongs to the caller.

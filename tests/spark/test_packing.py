@@ -26,7 +26,7 @@ def test_selected_columns_become_headers_again(spark, samples):
 def test_packed_headers_are_written_for_iggy(spark):
     df = spark.createDataFrame([(1, "acme", ["a", "b"])], "id bigint, tenant string, route array<string>")
     packed = lhs.pack_headers(df, ["tenant", "route", "id"], "iggy", keep=["id"])
-    [row] = lhs.encode_headers(packed, "headers", "iggy").collect()
+    [row] = lhs.encode_headers(packed, "iggy").collect()
     assert row.id == 1
     assert lh.decode(bytes(row.headers), "iggy").items() == [
         ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.String("b")), ("id", lh.Int64(1))

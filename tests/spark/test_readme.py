@@ -119,7 +119,9 @@ def test_data_sources_page_reads_partition_and_store(spark, samples: Path) -> No
     latest = names["latest"]
     assert latest.count() == 6_643
     stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    expected = lhs.select_headers(stored, {"tenant": "string"}, "value", format="streams-timestamped", keep=["key"])
+    expected = lhs.select_headers(
+        stored, {"tenant": "string"}, column="value", format="streams-timestamped", keep=["key"]
+    )
     tenants = latest.select("key", lhs.header("headers", "tenant", "string"))
     assert tenants.exceptAll(expected.select("key", "tenant")).count() == 0
 

@@ -56,7 +56,7 @@ def test_spark_expressions_are_rejected(spark):
 def test_streams_are_rejected(spark):
     stream = spark.readStream.format("rate").load().withColumn("value", F.lit(b""))
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
-        lhs.decode_headers(stream, "value", "kafka")
+        lhs.decode_headers(stream, "kafka", column="value")
 
 
 def test_functions_reject_source_read_as_stream(spark, samples):

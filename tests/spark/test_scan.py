@@ -29,7 +29,7 @@ def test_scan_examples_run(orders):
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_dataframe_is_scanned_as_one_column(orders, samples, partitions):
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
-    report = lhs.scan_headers(orders.repartition(partitions), "headers", "kafka")
+    report = lhs.scan_headers(orders.repartition(partitions), "kafka")
     assert report.to_dict() == whole.to_dict()
     assert report["amount_cents"].guesses[0].type == "int64"
 
@@ -39,12 +39,12 @@ def test_message_bytes_and_damaged_values_are_scanned(spark, samples):
     values = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
     damaged = [b"\x05\x01" if row % 10 == 0 else value for row, value in enumerate(values)]
     frame = spark.createDataFrame(pa.table({"value": pa.array(damaged, pa.binary())}))
-    report = lhs.scan_headers(frame, "value", "streams-timestamped")
+    report = lhs.scan_headers(frame, "streams-timestamped", column="value")
     assert report.statistics.bad_rows == len(damaged[::10]) > 0
     assert report.to_dict() == {**lha.scan(pa.array(damaged, pa.binary()), "streams-timestamped").to_dict(),
                                "code": report.code()}  # fmt: skip
-    assert 'select_headers(df, columns, "value", format="streams-timestamped"' in report.code()
-    assert lhs.scan_headers(state, "value", "streams-timestamped").statistics.bad_rows == 0
+    assert 'select_headers(df, columns, format="streams-timestamped", column="value"' in report.code()
+    assert lhs.scan_headers(state, "streams-timestamped", column="value").statistics.bad_rows == 0
 
 
 def test_batches_are_scanned_by_message(spark):
@@ -53,7 +53,7 @@ def test_batches_are_scanned_by_message(spark):
         for n in range(3)
     ]
     frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "value binary")
-    report = lhs.scan_headers(frame, "value", "kip82-messages")
+    report = lhs.scan_headers(frame, "kip82-messages", column="value")
     assert report.statistics.rows == 3
     assert [(guess.type, guess.confidence) for guess in report["n"].guesses] == [("int8", "stated")]
 
@@ -84,11 +84,11 @@ def test_empty_dataframe_is_scanned(orders):
 
 def test_unsuitable_arguments_are_rejected_before_job(spark, orders, tmp_path):
     with pytest.raises(ValueError, match="unknown column 'header': did you mean 'headers'"):
-        lhs.scan_headers(orders, "header")
+        lhs.scan_headers(orders, column="header")
     with pytest.raises(TypeError, match="column 'topic' is string, and kafka is read from binary or array"):
-        lhs.scan_headers(orders, "topic")
+        lhs.scan_headers(orders, column="topic")
     with pytest.raises(ValueError, match="unknown format 'kafak'"):
-        lhs.scan_headers(orders, "headers", "kafak")
+        lhs.scan_headers(orders, "kafak")
     stream = spark.readStream.schema("headers array<struct<key: string, value: binary>>").parquet(str(tmp_path))
     with pytest.raises(ValueError, match="a stream has no end"):
         lhs.scan_headers(stream)

@@ -82,13 +82,7 @@ def test_values_without_schema_fail_query_or_are_set_aside(spark) -> None:
     options = {"headers": "headers", "keep": ["n"]}
     schema = T.StructType().add("schema", T.IntegerType(), False).add("length", T.LongType())
     read = partial(
-        lhs.decode_by_schema,
-        column="value",
-        decode=lengths,
-        schema=schema,
-        errors="column",
-        error_column="problem",
-        **options,
+        lhs.decode_by_schema, decode=lengths, schema=schema, errors="column", error_column="problem", **options
     )
     result = frame.transform(read)
     assert result.columns == ["n", "schema", "length", "problem"]
@@ -96,9 +90,7 @@ def test_values_without_schema_fail_query_or_are_set_aside(spark) -> None:
     nothing = (None, None)
     assert rows == [(7, 3, None), (*nothing, "bad_magic"), (*nothing, None), (*nothing, "unknown_type"), (8, 2, None)]
     without_id = frame.where("n < 3")
-    stopped = failure(
-        lhs.decode_by_schema(without_id, "value", lengths, "schema int, length int", identify=["n"], **options)
-    )
+    stopped = failure(lhs.decode_by_schema(without_id, lengths, "schema int, length int", identify=["n"], **options))
     assert "no header __value_schema_id, and the value begins with 123" in stopped
     assert "in the row with n=1" in stopped
 
@@ -112,19 +104,19 @@ def test_all_other_columns_are_kept_by_default(spark) -> None:
 def test_wrong_arguments_are_rejected_before_job(spark) -> None:
     frame = frame_of(spark, [prefixed(7)])
     with pytest.raises(TypeError, match="decode must be a function"):
-        lhs.decode_by_schema(spark.range(1), "value", "lengths", "n int")
+        lhs.decode_by_schema(spark.range(1), "lengths", "n int")
     with pytest.raises(TypeError, match="schema must be str or StructType"):
-        lhs.decode_by_schema(spark.range(1), "value", lengths, pa.schema([]))
+        lhs.decode_by_schema(spark.range(1), lengths, pa.schema([]))
     with pytest.raises(ValueError, match="unknown errors value 'drop'"):
-        lhs.decode_by_schema(spark.range(1), "value", lengths, "n int", errors="drop")
+        lhs.decode_by_schema(spark.range(1), lengths, "n int", errors="drop")
     with pytest.raises(ValueError, match="unknown format 'kafak'"):
-        lhs.decode_by_schema(spark.range(1), "value", lengths, "m int", headers="headers", format="kafak")
+        lhs.decode_by_schema(spark.range(1), lengths, "m int", headers="headers", format="kafak")
     with pytest.raises(TypeError, match="column 'n' is bigint, and serialized values are binary"):
-        lhs.decode_by_schema(frame, "n", lengths, "m int")
+        lhs.decode_by_schema(frame, lengths, "m int", column="n")
     with pytest.raises(ValueError, match="column 'n' would be there twice"):
-        lhs.decode_by_schema(frame, "value", lengths, "n int")
+        lhs.decode_by_schema(frame, lengths, "n int")
     with pytest.raises(ValueError, match="unknown column 'header'"):
-        lhs.decode_by_schema(frame, "value", lengths, "m int", headers="header")
+        lhs.decode_by_schema(frame, lengths, "m int", headers="header")
 
 
 ORDER = {
@@ -158,7 +150,7 @@ def test_avro_decoder_has_spark_columns(spark) -> None:
     }
     values = [memory_registry.prefixed(1, ORDER, order), prefixed(9), None]
     decoder = AvroDecoder(memory_registry.MemoryRegistry({1: ORDER, "orders": ORDER}), subject="orders")
-    result = frame_of(spark, values).transform(lhs.decode_by_schema, "value", decoder, keep=["n"], errors="column")
+    result = frame_of(spark, values).transform(lhs.decode_by_schema, decoder, keep=["n"], errors="column")
     types = dict(result.drop("error").dtypes)
     assert types == {
         "n": "bigint", "id": "bigint", "at": "timestamp", "counts": "map<string,int>", "state": "string",
@@ -175,11 +167,11 @@ def test_columns_without_spark_type_need_schema(spark) -> None:
     decoder = AvroDecoder(memory_registry.MemoryRegistry({1: schema}), schema)
     frame = frame_of(spark, [b"\0\0\0\0\1\x02"])
     with pytest.raises(TypeError, match=r"Spark has no type for time32.*pass schema="):
-        lhs.decode_by_schema(frame, "value", decoder)
-    [row] = lhs.decode_by_schema(frame, "value", decoder, "at int", keep=[]).collect()
+        lhs.decode_by_schema(frame, decoder)
+    [row] = lhs.decode_by_schema(frame, decoder, "at int", keep=[]).collect()
     assert row.at == 1
     with pytest.raises(ValueError, match="pass a schema or a subject to the decoder"):
-        lhs.decode_by_schema(frame, "value", AvroDecoder(memory_registry.MemoryRegistry({1: schema})))
+        lhs.decode_by_schema(frame, AvroDecoder(memory_registry.MemoryRegistry({1: schema})))
 
 
 def test_json_and_protobuf_values_are_spark_columns(spark) -> None:
@@ -199,9 +191,7 @@ def test_json_and_protobuf_values_are_spark_columns(spark) -> None:
         ],
     }
     for name, decoder, any_value in (("json", JsonDecoder, "[1]"), ("protobuf", ProtobufDecoder, decimal.Decimal(5))):
-        read = partial(
-            lhs.decode_by_schema, column="value", decode=decoder(registry, subject=name), keep=["n"], errors="column"
-        )
+        read = partial(lhs.decode_by_schema, decode=decoder(registry, subject=name), keep=["n"], errors="column")
         rows = frame_of(spark, values[name]).transform(read).orderBy("n").collect()
         assert (rows[0].id, rows[0].any, rows[0].m) == (7, any_value, {"k": 2.0})
         assert (rows[1].id, rows[1].error[0].code) == (None, "wrong_type")

@@ -320,7 +320,7 @@ def test_options_that_need_arrow_are_named(spark, options: dict[str, Any], text:
     with pytest.raises(ValueError, match="type 'int64:varlen' is not read by Spark's expressions"):
         lhs.select_headers(spark.range(1), {"k": "int64:varlen"}, engine="spark")
     with pytest.raises(ValueError, match="and kip82-typed has others: omit engine="):
-        lhs.select_headers(spark.range(1), {"k": "string"}, "headers", "kip82-typed", engine="spark", errors="column")
+        lhs.select_headers(spark.range(1), {"k": "string"}, "kip82-typed", engine="spark", errors="column")
     with pytest.raises(ValueError, match="engine"):
         lhs.select_headers(spark.range(1), {"k": "string"}, engine="spork")
 

@@ -36,7 +36,7 @@ def test_headers_are_read_in_every_shape(spark: Any, type: str) -> None:
     kept = lhs.where_headers(rows, "tenant = 'acme'")
     assert [row.id for row in kept.collect()] == [1]
     assert kept.schema == rows.schema
-    assert lhs.scan_headers(rows, "headers", "kafka").keys[0].key == "tenant"
+    assert lhs.scan_headers(rows, "kafka").keys[0].key == "tenant"
 
 
 @pytest.mark.spark_only
@@ -45,9 +45,7 @@ def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
     rows = rows_of(spark, SHAPES[type])
     selected = lhs.select_headers(rows, COLUMNS, engine="spark").orderBy("id").collect()
     assert [tuple(row) for row in selected] == [(1, "acme", 7), (2, None, 7)]
-    select = partial(
-        lhs.select_headers, column="headers", headers={"tenant": "string"}, engine="spark", keep=["headers"]
-    )
+    select = partial(lhs.select_headers, headers={"tenant": "string"}, engine="spark", keep=["headers"])
     [kept] = rows.transform(select).filter("tenant is not null").collect()
     assert rows.filter("id = 1").first().headers == kept.headers
 
@@ -56,7 +54,7 @@ def test_spark_expressions_read_every_shape(spark: Any, type: str) -> None:
 def test_spark_expressions_read_struct_field(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = lhs.select_headers(rows, {"tenant": "string"}, "redpanda.headers", engine="spark")
+    selected = lhs.select_headers(rows, {"tenant": "string"}, column="redpanda.headers", engine="spark")
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
 
@@ -64,18 +62,18 @@ def test_spark_expressions_read_struct_field(spark: Any) -> None:
 def test_struct_field_is_read_by_path(spark: Any) -> None:
     headers = "array(struct('tenant' as key, cast('acme' as binary) as value))"
     rows = rows_of(spark, f"struct(5 as offset, {headers} as headers)", "redpanda")
-    selected = lhs.select_headers(rows, {"tenant": "string"}, "redpanda.headers")
+    selected = lhs.select_headers(rows, {"tenant": "string"}, column="redpanda.headers")
     assert selected.columns == ["id", "redpanda", "tenant"]
     assert [row.tenant for row in selected.orderBy("id").collect()] == ["acme", None]
-    kept = lhs.where_headers(rows, "tenant = 'acme'", "redpanda.headers")
+    kept = lhs.where_headers(rows, "tenant = 'acme'", column="redpanda.headers")
     assert (kept.columns, kept.count()) == (["id", "redpanda"], 1)
     with pytest.raises(ValueError, match=r"unknown column 'redpanda\.header'"):
-        lhs.select_headers(rows, {"tenant": "string"}, "redpanda.header")
+        lhs.select_headers(rows, {"tenant": "string"}, column="redpanda.header")
 
 
 @pytest.mark.parametrize("type", SHAPES)
 def test_expression_suggested_by_error_fixes_column(spark: Any, type: str) -> None:
-    rows, edit = rows_of(spark, SHAPES[type]), partial(lhs.edit_headers, column="headers", drop=["other"])
+    rows, edit = rows_of(spark, SHAPES[type]), partial(lhs.edit_headers, drop=["other"])
     with pytest.raises(TypeError, match=re.escape(f"column 'headers' is {type}, and ")) as refused:
         rows.transform(edit)
     expression = str(refused.value).rpartition(">>: ")[2].removesuffix(" makes it one")
@@ -94,7 +92,7 @@ def test_non_text_keys_raise(spark: Any) -> None:
 def test_no_field_losing_expression_is_suggested(spark: Any) -> None:
     rows = rows_of(spark, "array(struct('a' as key, cast('b' as binary) as value, 1 as n))")
     with pytest.raises(TypeError) as refused:
-        lhs.edit_headers(rows, "headers", drop=["other"])
+        lhs.edit_headers(rows, drop=["other"])
     assert "makes it one" not in str(refused.value)
     assert lhs.select_headers(rows, {"a": "string"}).orderBy("id").first().a == "b"
 

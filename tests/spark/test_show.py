@@ -18,7 +18,7 @@ def frame_of(spark, rows, **others):
 
 def shown(capsys, df, *args, **options) -> list[str]:
     capsys.readouterr()
-    assert lhs.show_headers(df, *args, **options) is None
+    assert lhs.show_headers(df, **options) is None
     return capsys.readouterr().out.splitlines()
 
 
@@ -107,38 +107,38 @@ def test_typed_headers_are_shown(spark, capsys):
     iggy = lh.encode([("tenant", lh.String("acme")), (lh.Int32(3), lh.UInt8(7))], "iggy")
     ints = lh.encode([(-7, b"v")], "kip82-int")
     values = spark.createDataFrame([(iggy, ints)], "iggy binary, ints binary")
-    typed = lhs.decode_headers(values, "iggy", "iggy", keep=[])
+    typed = lhs.decode_headers(values, "iggy", column="iggy", keep=[])
     assert shown(capsys, typed) == [
         "header  key type  key          type    value   bytes",
         "──────  ────────  ───────────  ──────  ──────  ─────",
         '0       string    tenant       string  "acme"  4',
         "1       int32     00 00 00 03  uint8   07      1",
     ]
-    assert shown(capsys, lhs.decode_headers(values, "ints", "kip82-int", keep=[]))[2] == '0       -7   "v"    1'
+    assert shown(capsys, lhs.decode_headers(values, "kip82-int", column="ints", keep=[]))[2] == '0       -7   "v"    1'
 
 
 @pytest.mark.parametrize(
-    ("args", "options", "message"),
+    ("options", "message"),
     [
-        (("header",), {}, "unknown column 'header': did you mean 'headers'?"),
-        (("value",), {}, "column 'value' is binary, and headers are array<struct<key:string,value:binary>>: decode_headers reads"),
-        (("many",), {}, "column 'many' is array<bigint>, and headers are array<struct<key:string,value:binary>>"),
-        ((), {"keep": ["ofset"]}, "unknown column 'ofset': did you mean 'offset'?"),
-        ((), {"n": 0}, "n must be at least 1, and is 0"),
-        ((), {"n": True}, "n must be int, not bool"),
-        ((), {"width": "wide"}, "width must be int, not str"),
+        ({"column": "header"}, "unknown column 'header': did you mean 'headers'?"),
+        ({"column": "value"}, "column 'value' is binary, and headers are array<struct<key:string,value:binary>>: decode_headers reads"),
+        ({"column": "many"}, "column 'many' is array<bigint>, and headers are array<struct<key:string,value:binary>>"),
+        ({"keep": ["ofset"]}, "unknown column 'ofset': did you mean 'offset'?"),
+        ({"n": 0}, "n must be at least 1, and is 0"),
+        ({"n": True}, "n must be int, not bool"),
+        ({"width": "wide"}, "width must be int, not str"),
     ],
 )  # fmt: skip
-def test_show_rejects_frames_it_cannot_print(spark, args, options, message):
+def test_show_rejects_frames_it_cannot_print(spark, options, message):
     df = frame_of(
         spark, [None], offset=pa.array([1]), value=pa.array([b""]), many=pa.array([[1]], pa.list_(pa.int64()))
     )
     with pytest.raises((TypeError, ValueError)) as raised:
-        lhs.show_headers(df, *args, **options)
+        lhs.show_headers(df, **options)
     assert str(raised.value).startswith(message)
 
 
 def test_show_of_stream_names_way_to_print_it(spark):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ValueError, match="and this is a stream: use foreachBatch"):
-        lhs.show_headers(stream, "value")
+        lhs.show_headers(stream, column="value")

@@ -62,10 +62,10 @@ def test_rows_are_selected_by_their_headers(orders):
 
 def test_state_is_decoded_and_written_back(spark):
     latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet")).limit(300)
-    read = lhs.decode_headers(latest, "value", "streams-timestamped", keep=["key", "value"])
+    read = lhs.decode_headers(latest, "streams-timestamped", column="value", keep=["key", "value"])
     assert read.columns == ["key", "value", "headers", "timestamp", "payload"]
     written = read.withColumnRenamed("value", "before").transform(
-        lhs.encode_headers, "headers", "streams-timestamped", into="after", keep=["key", "before"]
+        lhs.encode_headers, "streams-timestamped", into="after", keep=["key", "before"]
     )
     assert written.count() == 300
     assert written.where("not (before <=> after)").count() == 0
@@ -81,14 +81,15 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     df = spark.createDataFrame(
         [(0, wrapped[0] + wrapped[1]), (1, None), (2, wrapped[2])], "part int, value binary"
     ).repartition(1)
-    messages = lhs.explode_batches(df, "value", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
+    messages = lhs.explode_batches(
+        df, "kip82-messages", column="value", columns=["value", "offset"], headers={"n": "int8"}
+    )
     assert messages.columns == ["part", "value", "offset", "n"]
     assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
 
-    decoded = lhs.decode_headers(messages, "value", "iggy", keep=["offset"])
+    decoded = lhs.decode_headers(messages, "iggy", column="value", keep=["offset"])
     selection = partial(
         lhs.select_headers,
-        column="headers",
         headers={"big": lh.field("uint64", key=lh.Int32(3))},
         format="iggy",
         keep=["offset", "headers"],
@@ -103,7 +104,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
         .collect()
     ):
         assert (row.big, row.n, row.again) == (2**64 - 1, 7, 2**64 - 1)
-    typed = lhs.explode_batches(df, "value", "kip82-messages", columns=["headers"], keep=[])
+    typed = lhs.explode_batches(df, "kip82-messages", column="value", columns=["headers"], keep=[])
     with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
         typed.select(lhs.header("headers", "n", "int8")).collect()
 
@@ -128,12 +129,12 @@ def test_messages_are_converted_and_their_headers_selected(spark):
 def test_errors_follow_the_policy(spark):
     encoded = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
     df = spark.createDataFrame(encoded, "id int, value binary").repartition(1)
-    nulls = lhs.select_headers(df, {"k": "int32"}, "value", errors="null")
+    nulls = lhs.select_headers(df, {"k": "int32"}, column="value", errors="null")
     assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
-    reported = lhs.decode_headers(df, "value", "kafka", errors="column").collect()
+    reported = lhs.decode_headers(df, "kafka", column="value", errors="column").collect()
     assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
     with pytest.raises(Exception, match=r"DecodeError: kafka: .* in the row with id=3 \(byte 0\)"):
-        lhs.decode_headers(df, "value", "kafka", identify=["id"]).collect()
+        lhs.decode_headers(df, "kafka", column="value", identify=["id"]).collect()
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

@@ -131,9 +131,7 @@ def test_partially_applied_filters_are_returned_to_spark() -> None:
 
 def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None:
     frame = spark.read.parquet(str(samples / "orders-0.parquet"))
-    transform = partial(
-        lhs.where_headers, column="headers", where=(lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
-    )
+    transform = partial(lhs.where_headers, where=(lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0))
     selected = frame.transform(transform)
     assert selected.columns == frame.columns
     typed = lhs.select_headers(frame, HEADERS, keep=["offset"])
@@ -151,7 +149,7 @@ def test_exploded_batches_have_messages_selected_by_condition(spark: Any) -> Non
     frame = spark.createDataFrame([("a", bytearray(lh.batch(messages, "record-batch")))], "name string, data binary")
     condition = (lh.col("n") == 1) & (lh.col("offset") > 1)
     options: Any = {"columns": ["offset"], "headers": {"n": "int32"}, "keep": ["name"]}
-    rows = lhs.explode_batches(frame, "data", "record-batch", where=condition, **options).collect()
+    rows = lhs.explode_batches(frame, "record-batch", column="data", where=condition, **options).collect()
     assert sorted(map(tuple, rows)) == [("a", 4, 1), ("a", 7, 1)]
 
 

@@ -70,8 +70,8 @@ def test_stream_is_written_and_read_back(spark, inbox, tmp_path):
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).where("value is not null")
     restored = lhs.encode_headers(
-        stream, "headers", "streams", fields={"payload": "value"}, into="value", keep=["offset"]
-    ).transform(lhs.decode_headers, "value", "streams")
+        stream, "streams", fields={"payload": "value"}, into="value", keep=["offset"]
+    ).transform(lhs.decode_headers, "streams", column="value")
     run(spark, restored, tmp_path / "out", tmp_path / "checkpoint")
     result = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     table = pq.read_table(directory)
@@ -97,9 +97,9 @@ def test_stream_messages_are_converted(spark, tmp_path):
     schema = spark.read.parquet(str(inbox)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
     result = (
-        lhs.explode_batches(stream, "value", "kip82-messages", columns=["offset", "headers"])
-        .transform(lhs.encode_headers, "headers", "kip82-typed", keep=["row", "offset"])
-        .transform(lhs.convert_headers, "headers", "kip82-typed", target="kafka", types="text", keep=["row", "offset"])
+        lhs.explode_batches(stream, "kip82-messages", column="value", columns=["offset", "headers"])
+        .transform(lhs.encode_headers, "kip82-typed", keep=["row", "offset"])
+        .transform(lhs.convert_headers, "kip82-typed", target="kafka", types="text", keep=["row", "offset"])
     )
     assert result.isStreaming
     assert run(spark, result, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]

@@ -11,8 +11,8 @@ from letterhead.testing import assert_headers_equal
 
 def test_dataframes_and_columns_are_compared_row_by_row(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 200").orderBy("offset")
-    blocks = lhs.encode_headers(orders, "headers", "kafka", into="block", keep=["offset"])
-    read = lhs.decode_headers(blocks, "block", "kafka", keep=["offset"]).orderBy("offset")
+    blocks = lhs.encode_headers(orders, "kafka", into="block", keep=["offset"])
+    read = lhs.decode_headers(blocks, "kafka", column="block", keep=["offset"]).orderBy("offset")
     # Headers that are null are written as none at all.
     there = orders.selectExpr("offset", "coalesce(headers, array()) as headers").orderBy("offset")
     assert_headers_equal(read.select("headers"), there.select("headers"))

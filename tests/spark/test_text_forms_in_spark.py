@@ -73,7 +73,9 @@ def test_both_engines_raise_the_same_error(spark: Any, name: str) -> None:
 @pytest.mark.spark_only
 def test_stored_string_is_read_and_number_is_not(spark: Any) -> None:
     typed = lh.encode([("at", lh.String("2026-01-31T08:30:00Z")), ("n", lh.Int32(5))], "iggy")
-    df = spark.createDataFrame([(typed,)], "data binary").transform(lhs.decode_headers, "data", "iggy", text_keys=True)
+    df = spark.createDataFrame([(typed,)], "data binary").transform(
+        lhs.decode_headers, "iggy", column="data", text_keys=True
+    )
     at = lhs.header("headers", "at", "timestamp:iso", format="iggy-2023", engine="spark").cast("long").alias("at")
     assert df.select(at).first().at == 1769848200
     with pytest.raises(Exception, match="the value is int32 and timestamp:iso was requested"):

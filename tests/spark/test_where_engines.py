@@ -269,10 +269,7 @@ def test_default_engine_is_faster_one(spark: Any, type: str, count: int, is_read
     for key in list(columns)[1:]:
         condition = condition & lh.col(key, type).is_null()
     df = spark.createDataFrame([], "headers array<struct<key:string,value:binary>>, bytes binary")
-    for transform in (
-        partial(lhs.select_headers, column="headers", headers=columns),
-        partial(lhs.where_headers, column="headers", where=condition),
-    ):
+    for transform in (partial(lhs.select_headers, headers=columns), partial(lhs.where_headers, where=condition)):
         assert ("MapInArrow" not in explained(df.transform(transform))) == is_read_by_spark
-    assert "MapInArrow" in explained(lhs.select_headers(df, {"k": "string"}, "bytes"))
+    assert "MapInArrow" in explained(lhs.select_headers(df, {"k": "string"}, column="bytes"))
     assert "MapInArrow" in explained(lhs.where_headers(df, condition, identify=["bytes"]))

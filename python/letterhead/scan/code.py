@@ -15,10 +15,10 @@ Surface: TypeAlias = Literal["spark", "arrow", "python"]
 _SPARK = "from letterhead import spark as lhs"
 _ARROW = "from letterhead import arrow as lha"
 _CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
-    ("spark", False): (_SPARK, 'lhs.select_headers(df, columns{position}{option}, errors="column")'),
+    ("spark", False): (_SPARK, 'lhs.select_headers(df, columns{option}{position}, errors="column")'),
     ("arrow", False): (_ARROW, 'lha.select(column, columns{option}, errors="column")'),
     ("python", False): ("", "lh.select(data, columns{option})"),
-    ("spark", True): (_SPARK, 'lhs.explode_batches(df, {column}, {format}, headers=columns, errors="column")'),
+    ("spark", True): (_SPARK, 'lhs.explode_batches(df, {format}, column={column}, headers=columns, errors="column")'),
     ("arrow", True): (_ARROW, 'lha.messages(column, {format}, headers=columns, errors="column")'),
     ("python", True): (f"import pyarrow as pa\n{_ARROW}", "lha.messages(pa.array([data]), {format}, headers=columns)"),
 }
@@ -46,7 +46,7 @@ def select_code(
     imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
     # Defaults of the functions that read headers.
     option = "" if format == "kafka" else f", format={literal(format)}"
-    position = "" if column == "headers" else f", {literal(column)}"
+    position = "" if column == "headers" else f", column={literal(column)}"
     call = call.format(column=literal(column), format=literal(format), option=option, position=position)
     return f"{imports}\n\n{body}\nheaders = {call}\n"
 

@@ -137,7 +137,7 @@ class _ChangelogTable:
         rows = rows.withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
         format, fields = _STORED_FIELDS[self.store_type]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
-        stored = encode_headers(rows, "headers", format, fields=fields, into="stored", keep=kept)
+        stored = encode_headers(rows, format, fields=fields, into="stored", keep=kept)
         stored_key, value = F.col("key"), F.col("stored")
         if versioned:
             stored_key = F.concat(F.unhex(F.lit("FF" * 8)), stored_key)

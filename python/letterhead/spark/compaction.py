@@ -64,7 +64,7 @@ def compact(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> sent = lhs.explode_batches(fetched, "batch", "kip82-messages")
+    >>> sent = lhs.explode_batches(fetched, "kip82-messages", column="batch")
     >>> sent.selectExpr("offset", "string(key) as key").collect()
     [Row(offset=0, key='k'), Row(offset=1, key='k'), Row(offset=2, key='k')]
     >>> lhs.compact(sent).selectExpr("offset", "string(key) as key").collect()

@@ -27,10 +27,10 @@ __all__ = ["decode_by_schema"]
 @documented
 def decode_by_schema(
     df: DataFrame,
-    column: str | Column,
     decode: SchemaDecoder | ColumnsDecoder,
     schema: str | StructType | None = None,
     *,
+    column: str | Column = "value",
     headers: str | Column | None = None,
     format: str = "kafka",
     header: str = "__value_schema_id",
@@ -50,8 +50,6 @@ def decode_by_schema(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        The values, or the keys: binary.
     decode : callable or AvroDecoder
         A :class:`letterhead.schemas.AvroDecoder` with a schema or a subject, or a function that receives a
         :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
@@ -59,6 +57,8 @@ def decode_by_schema(
     schema : str or StructType, optional
         The new columns, for example ``"id bigint, name string"``. An ``AvroDecoder`` knows its columns; the driver fetches the
         schema of its subject when the function is called.
+    column : str or Column, default "value"
+        The values, or the keys: binary.
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
         the header has its id before its value.
@@ -83,7 +83,7 @@ def decode_by_schema(
     >>> from letterhead import spark as lhs
     >>> def decode(group):
     ...     return [{"schema": str(group.schema_id), "bytes": len(value)} for value in group.values.to_pylist()]
-    >>> read = lhs.decode_by_schema(orders, "value", decode, "schema string, bytes int", headers="headers", errors="null")
+    >>> read = lhs.decode_by_schema(orders, decode, "schema string, bytes int", headers="headers", errors="null")
     >>> read.where("offset = 1").select("offset", "schema", "bytes").first()
     Row(offset=1, schema='17', bytes=52)
     """

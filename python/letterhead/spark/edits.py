@@ -53,8 +53,8 @@ __all__ = ["edit_headers"]
 @documented
 def edit_headers(
     df: DataFrame,
-    column: str | Column = "headers",
     *,
+    column: str | Column = "headers",
     into: str | None = None,
     only: Keys | None = None,
     drop: Keys | None = None,

@@ -13,7 +13,6 @@ from letterhead._arrow_types import HEADER_FIELDS, has_headers
 from letterhead._names import first_repeated, unknown_name
 from letterhead.spark.schemas import arrow_schema, ddl, same_but_for_case
 from letterhead.spark.sql_text import quote
-from letterhead.where.conditions import Condition
 
 __all__ = [
     "HEADERS",
@@ -93,18 +92,11 @@ def check_frame(argument: object, function: Callable[..., object]) -> None:
 def check_column(name: str, argument: object) -> None:
     """Raise ``TypeError`` unless an argument is a column name or a Column."""
     if not isinstance(argument, str) and not is_column(argument):
-        raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}{_column_remedy(argument)}")
+        remedy = _NAMES_COLUMN if hasattr(argument, "mapInArrow") else ""
+        raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}{remedy}")
 
 
-def _column_remedy(argument: object) -> str:
-    """Return what to do with an argument that belongs to another parameter."""
-    if hasattr(argument, "mapInArrow"):
-        return ': name its column, as in df.select(lhs.header("headers", key, type))'
-    if isinstance(argument, Mapping):
-        return ": the column follows the headers, as in lhs.select_headers(df, headers, column)"
-    if isinstance(argument, Condition):
-        return ": the column follows the condition, as in lhs.where_headers(df, where, column)"
-    return ""
+_NAMES_COLUMN = ': name its column, as in df.select(lhs.header("headers", key, type))'
 
 
 def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -125,7 +125,7 @@ def header(
 
     An expression also reads headers with types and integer keys:
 
-    >>> typed = lhs.explode_batches(fetched, "batch", "kip82-messages", columns=["headers"], keep=[])
+    >>> typed = lhs.explode_batches(fetched, "kip82-messages", column="batch", columns=["headers"], keep=[])
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
     Row(n=0)
     """

@@ -41,9 +41,9 @@ __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batch
 @documented
 def decode_headers(
     df: DataFrame,
-    column: str | Column,
     format: str = "kafka",
     *,
+    column: str | Column = "headers",
     into: str | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -62,10 +62,10 @@ def decode_headers(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        The binary column.
     format : str, default "kafka"
         Name of the format.
+    column : str or Column, default "headers"
+        The binary column.
     into : str, optional
         Name of the column of headers. Only for a headers format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {text_keys} {limits}
@@ -83,7 +83,7 @@ def decode_headers(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> lhs.decode_headers(state, "value", "streams-timestamped", keep=["key"])
+    >>> lhs.decode_headers(state, "streams-timestamped", column="value", keep=["key"])
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
     check_frame(df, decode_headers)
@@ -107,9 +107,9 @@ def decode_headers(
 def select_headers(
     df: DataFrame,
     headers: Columns,
-    column: str | Column = "headers",
     format: str = "kafka",
     *,
+    column: str | Column = "headers",
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
@@ -129,11 +129,11 @@ def select_headers(
         The DataFrame, a batch or a stream.
     headers : mapping of str to str or Field
         A type such as ``"int64"`` or ``"array<string>"``, or a :func:`letterhead.field`, by output column.
+    format : str, default "kafka"
+        Name of the format.
     column : str or Column, default "headers"
         A column of headers as returned by Spark's Kafka source with ``includeHeaders`` and by :func:`decode_headers`, or a
         binary column.
-    format : str, default "kafka"
-        Name of the format.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
@@ -176,9 +176,9 @@ def select_headers(
 @documented
 def encode_headers(
     df: DataFrame,
-    column: str | Column,
     format: str = "kafka",
     *,
+    column: str | Column = "headers",
     fields: Mapping[str, str | Column | None] | None = None,
     into: str | None = None,
     keep: Sequence[str] | None = None,
@@ -194,11 +194,11 @@ def encode_headers(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        The column of headers, as :func:`decode_headers` returns it for the format. Typed keys may also be text. The
-        field ``type`` may be absent, and may be present where the format stores no types.
     format : str, default "kafka"
         Name of the format.
+    column : str or Column, default "headers"
+        The column of headers, as :func:`decode_headers` returns it for the format. Typed keys may also be text. The
+        field ``type`` may be absent, and may be present where the format stores no types.
     fields : mapping of str to str, Column or None, optional
         Column of each field of the message, or ``None`` for a null field. By default the column of the same
         name.
@@ -212,7 +212,7 @@ def encode_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> fields = {"timestamp": "ts_ms", "payload": "value"}
-    >>> lhs.encode_headers(frame, "headers", "streams-timestamped", fields=fields)
+    >>> lhs.encode_headers(frame, "streams-timestamped", fields=fields)
     DataFrame[key: binary, value: binary]
     """
     check_frame(df, encode_headers)
@@ -229,10 +229,10 @@ def encode_headers(
 @documented
 def convert_headers(
     df: DataFrame,
-    column: str | Column,
     format: str,
     target: str,
     *,
+    column: str | Column = "headers",
     into: str | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
@@ -252,10 +252,10 @@ def convert_headers(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        The binary column.
     format, target : str
         Names of the formats to read and to write: headers formats or message formats.
+    column : str or Column, default "headers"
+        The binary column.
     into : str, optional
         Name of the new binary column; by default the name of ``column``.
     {keep} {identify} {on_loss}
@@ -265,8 +265,8 @@ def convert_headers(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> encoded = lhs.encode_headers(orders, "headers", "kafka", keep=["offset"])
-    >>> lhs.convert_headers(encoded, "headers", "kafka", "iggy", types="binary", on_loss="report")
+    >>> encoded = lhs.encode_headers(orders, "kafka", keep=["offset"])
+    >>> lhs.convert_headers(encoded, "kafka", "iggy", types="binary", on_loss="report")
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
@@ -283,9 +283,9 @@ def convert_headers(
 @documented
 def explode_batches(
     df: DataFrame,
-    column: str | Column,
     format: str,
     *,
+    column: str | Column,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     keep: Sequence[str] | None = None,
@@ -306,10 +306,10 @@ def explode_batches(
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
-    column : str or Column
-        The binary column.
     format : str
         Name of the batch format.
+    column : str or Column
+        The binary column.
     columns : sequence of str, optional
         Fields of the messages to return, in order; by default all. ``row`` is the row number within the Arrow batch that
         Spark passed, which does not identify a row of the DataFrame: keep the columns that do.
@@ -322,7 +322,7 @@ def explode_batches(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> lhs.explode_batches(fetched, "batch", "kip82-messages", columns=["offset"], headers={"n": "int8"}).collect()
+    >>> lhs.explode_batches(fetched, "kip82-messages", column="batch", columns=["offset"], headers={"n": "int8"}).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
     check_frame(df, explode_batches)
@@ -344,9 +344,9 @@ def explode_batches(
 def where_headers(
     df: DataFrame,
     where: Where,
-    column: str | Column = "headers",
     format: str = "kafka",
     *,
+    column: str | Column = "headers",
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
@@ -365,10 +365,10 @@ def where_headers(
     where : Condition or str
         The condition on headers, and for a message format on its fields: :func:`letterhead.col` and operators, or SQL
         text.
-    column : str or Column, default "headers"
-        A column of headers, or a binary column, as in :func:`select_headers`.
     format : str, default "kafka"
         Name of the format.
+    column : str or Column, default "headers"
+        A column of headers, or a binary column, as in :func:`select_headers`.
     keep : sequence of str, optional
         Columns of the DataFrame to keep; by default all.
     {identify} {errors}

@@ -41,9 +41,9 @@ _MERGED_ROWS = 8
 @documented
 def scan_headers(
     df: DataFrame,
-    column: str | Column = "headers",
     format: str = "kafka",
     *,
+    column: str | Column = "headers",
     max_keys: int = 1000,
     lenient: bool = False,
     strict_types: bool = False,
@@ -58,10 +58,10 @@ def scan_headers(
     ----------
     df : DataFrame
         A batch DataFrame. For a large topic, ``df.sample(0.01)`` is often enough.
-    column : str or Column, default "headers"
-        A binary column, or a column of headers as Spark's Kafka source returns it with ``includeHeaders``.
     format : str, default "kafka"
         Name of the format.
+    column : str or Column, default "headers"
+        A column of headers as Spark's Kafka source returns it with ``includeHeaders``, or a binary column.
     max_keys : int, default 1000
         Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
     {lenient} {strict_types} {limits}

@@ -30,9 +30,9 @@ __all__ = ["show_headers"]
 
 def show_headers(
     df: DataFrame,
-    column: str | Column = "headers",
     n: int = 20,
     *,
+    column: str | Column = "headers",
     keep: Sequence[str] | None = None,
     width: int | None = 60,
 ) -> None:
@@ -45,11 +45,11 @@ def show_headers(
     ----------
     df : DataFrame
         A batch DataFrame. For a stream, ``foreachBatch(lambda df, _: lhs.show_headers(df))`` prints each batch.
+    n : int, default 20
+        Number of messages.
     column : str or Column, default "headers"
         The column of headers, as returned by :func:`decode_headers` and by Spark's Kafka source with
         ``includeHeaders``.
-    n : int, default 20
-        Number of messages.
     keep : sequence of str, optional
         Columns that identify a message; by default ``topic``, ``partition`` and ``offset``, if present.
     width : int or None, default 60

@@ -122,13 +122,13 @@ class TopologyPlan:
         _check_provider(df)
         records = records.withColumn("timestamp", F.unix_millis("timestamp"))
         # Encoded, because each element of a list would become an object on the workers, used or not.
-        packed = encode_headers(records, "headers", "kafka").select(*KAFKA_COLUMNS)
+        packed = encode_headers(records, "kafka").select(*KAFKA_COLUMNS)
         if not df.isStreaming:
             # Listing the queries makes Spark start the state coordinator, which a batch query does not start.
             list(df.sparkSession.streams.active)
         written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (
-            decode_headers(written, "headers", "kafka")
+            decode_headers(written, "kafka")
             .withColumn("timestamp", F.timestamp_millis("timestamp"))
             .select("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
         )
