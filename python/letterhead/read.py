@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
-    from letterhead.iggy.topic_reader import iggy as iggy
-    from letterhead.kafka.topic_reader import topic as topic
+    from letterhead.sources.iggy_reader import iggy as iggy
     from letterhead.sources.segments_reader import segments as segments
     from letterhead.sources.state_reader import state as state
+    from letterhead.sources.topic_reader import topic as topic
 
 __all__ = ["Reader", "iggy", "segments", "state", "topic"]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use.
 _READERS = {
-    "topic": "letterhead.kafka.topic_reader",
+    "topic": "letterhead.sources.topic_reader",
     "segments": "letterhead.sources.segments_reader",
     "state": "letterhead.sources.state_reader",
-    "iggy": "letterhead.iggy.topic_reader",
+    "iggy": "letterhead.sources.iggy_reader",
 }
 
 

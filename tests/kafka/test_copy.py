@@ -21,7 +21,7 @@ from letterhead._row_request import RowRequest
 from letterhead.copies import topic_target
 from letterhead.kafka.topic_writer import TopicWriter
 from letterhead.sources.base import Logins
-from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
+from letterhead.sources.kafka import KafkaTopicSource, kafka_source
 from tests.helpers.command import Result
 from tests.helpers.killed_commands import run_with_kills
 from tests.kafka.broker import Broker
@@ -232,7 +232,8 @@ def test_created_topic_has_source_settings(run: Run, broker: str, tmp_path: Path
     assert run("copy", source, f"kafka://{broker}/copy-set-again", "--create", "--verify").code == 0
     restored = run("copy", tmp_path / "copy", f"kafka://{broker}/copy-set-restored", "--create", "--verify")
     assert restored.code == 0, restored.err
-    target = KafkaTopicSource(source, KafkaAddress.parse(source), Logins())
+    target = kafka_source(source, Logins())
+    assert isinstance(target, KafkaTopicSource)
     with target.admin(RowRequest()) as admin:
         for topic in ("copy-set-again", "copy-set-restored"):
             assert admin.own_settings(topic) == own

@@ -52,8 +52,10 @@ def test_committed_offsets_are_columns(run: Run, broker: str, running_broker: Br
     # What is stored can still be read.
     raw = rows_of(run(*read, "--columns", "key", "--json"))
     assert [row["key"] for row in raw] != [None] * 3
-    with lh.read.topic("__consumer_offsets", bootstrap_servers=broker) as reader:
-        assert "group" not in reader.schema.names
+    with lh.read.topic("__consumer_offsets", broker, columns=["key", "value"], last=1) as reader:
+        assert reader.read_all().schema.types == [pa.binary(), pa.binary()]
+    with lh.read.topic("__consumer_offsets", broker, where="group = 'watcher' and committed_offset > 5") as reader:
+        assert reader.read_all()["committed_offset"].to_pylist() == [8]
 
 
 @pytest.mark.broker

@@ -15,7 +15,7 @@ from letterhead.errors import HeaderError
 from letterhead.iggy.client import TIMEOUT_MS, IggyClient
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.sources.base import Logins
-from letterhead.sources.iggy import FORM, IggyTopicSource
+from letterhead.sources.iggy import FORM, IggyTopicSource, iggy_source
 from letterhead.written import Appended
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
     """
 
     def __init__(self, name: str, logins: Logins, timeout_ms: int | None, mapping: str | None) -> None:
-        source = IggyTopicSource(name, logins)
+        source = iggy_source(name, logins)
         if source.partition is not None:
             raise ValueError(f"a copy is written to a whole topic, {FORM}, not to {source.name}")
         self.written = _MESSAGE if mapping is None else _RECORD

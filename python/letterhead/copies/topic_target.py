@@ -14,7 +14,7 @@ from letterhead._table_batches import rows_by_partition
 from letterhead.copies.target import Appender, CopyTarget, RefusedRowError, ends_of
 from letterhead.errors import TopicNotFoundError
 from letterhead.sources.base import Logins
-from letterhead.sources.kafka import KafkaAddress, KafkaTopicSource
+from letterhead.sources.kafka import KafkaAddress, KafkaCluster, KafkaTopicSource
 from letterhead.written import Appended, DeliveryError
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class TopicTarget(CopyTarget[KafkaTopicSource]):
         self._settings = logins.kafka_settings(settings, has_servers=address.servers is not None)
         self._timeout_ms = timeout_ms
         request = RowRequest(settings=self._settings, timeout_ms=timeout_ms)
-        super().__init__(KafkaTopicSource(name, address, Logins()), COLUMNS, request)
+        cluster = KafkaCluster(address.servers, Logins())
+        super().__init__(KafkaTopicSource(name, address.topic, None, cluster.connection), COLUMNS, request)
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
         """Create the topic, if it does not exist, with the given settings."""

@@ -10,6 +10,7 @@ from letterhead.sources.base import Logins, LogSource
 from letterhead.sources.topics import TopicSource, parse_path
 
 if TYPE_CHECKING:
+    from letterhead.iggy.address import Address
     from letterhead.iggy.client import IggyTopic
     from letterhead.reader import Reader
 
@@ -47,24 +48,34 @@ class IggyLog(LogSource):
         return ("payload", "headers", "iggy") if request.mapping is None else super()._serialized_column(request)
 
 
+def iggy_source(name: str, logins: Logins) -> IggyTopicSource:
+    """Return the topic that an address names."""
+    from letterhead.iggy.address import Address
+    from letterhead.iggy.client import IggyTopic
+
+    scheme, _, rest = name.partition("://")
+    has_login = "@" in rest
+    server, path = Address.parse_with_path(name if has_login else f"{scheme}://{logins.iggy_login()}@{rest}")
+    [stream, topic], partition = parse_path(path.split("/")[1:], 2, FORM)
+    # The name is printed, so it must not contain credentials.
+    public = f"{scheme}://{rest.rpartition('@')[2]}"
+    has_password = has_login and server.password is not None
+    return IggyTopicSource(public, server, IggyTopic(stream, topic), partition, has_password=has_password)
+
+
 class IggyTopicSource(TopicSource, IggyLog):
     """A topic."""
 
     unit = "offset"
     options = IGGY_TOPIC_OPTIONS
 
-    def __init__(self, name: str, logins: Logins) -> None:
-        from letterhead.iggy.address import Address
-
-        scheme, _, rest = name.partition("://")
-        has_login = "@" in rest
-        address = name if has_login else f"{scheme}://{logins.iggy_login()}@{rest}"
-        server, path = Address.parse_with_path(address)
-        [self._stream, topic], partition = parse_path(path.split("/")[1:], 2, FORM)
-        # The name is printed, so it must not contain credentials.
-        super().__init__(f"{scheme}://{rest.rpartition('@')[2]}", topic, partition)
+    def __init__(
+        self, name: str, server: Address, topic: IggyTopic, partition: int | None, *, has_password: bool = False
+    ) -> None:
+        super().__init__(name, str(topic.topic), partition)
         self.server = server
-        self.has_password = has_login and server.password is not None
+        self.iggy_topic = topic
+        self.has_password = has_password
 
     def _condition_fields(self, request: RowRequest) -> Mapping[str, str]:
         if request.mapping is None:
@@ -87,13 +98,6 @@ class IggyTopicSource(TopicSource, IggyLog):
         from letterhead.iggy.kafka_rows import COLUMNS
 
         return request.without_headers(COLUMNS)
-
-    @property
-    def iggy_topic(self) -> IggyTopic:
-        """Topic on the server."""
-        from letterhead.iggy.client import IggyTopic
-
-        return IggyTopic(self._stream, self.topic)
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +51,10 @@ class KafkaAddress(NamedTuple):
 def kafka_source(name: str, logins: Logins) -> Source:
     """Return the topic that an address names, or the list of topics."""
     address = KafkaAddress.parse(name)
-    return KafkaTopics(name, address, logins) if address.topic is None else KafkaTopicSource(name, address, logins)
+    if address.topic is None:
+        return KafkaTopics(name, address, logins)
+    cluster = KafkaCluster(address.servers, logins)
+    return KafkaTopicSource(name, address.topic, address.partition, cluster.connection)
 
 
 class KafkaCluster(NamedTuple):
@@ -153,9 +156,11 @@ class KafkaTopicSource(TopicSource, KafkaLog):
     unit = "offset"
     options = KAFKA_TOPIC_OPTIONS
 
-    def __init__(self, name: str, address: KafkaAddress, logins: Logins) -> None:
-        super().__init__(name, address.topic or "", address.partition)
-        self._cluster = KafkaCluster(address.servers, logins)
+    def __init__(
+        self, name: str, topic: str, partition: int | None, connection: Callable[[RowRequest], Settings]
+    ) -> None:
+        super().__init__(name, topic, partition)
+        self._connection = connection
 
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
@@ -167,7 +172,7 @@ class KafkaTopicSource(TopicSource, KafkaLog):
         from letterhead.kafka.topic_reader import read_topic
 
         request = self._of_partition(request)
-        return self.followed(read_topic(self.topic, lambda: self._cluster.connection(request), request))
+        return self.followed(read_topic(self.topic, lambda: self._connection(request), request))
 
     def partition_numbers(self, request: RowRequest) -> list[int]:
         """Return the partitions of the topic; raise TopicNotFoundError if it does not exist."""
@@ -179,13 +184,13 @@ class KafkaTopicSource(TopicSource, KafkaLog):
         from letterhead.kafka.topic_reader import topic_ranges
 
         request = self._of_partition(request)
-        return topic_ranges(self.topic, self._cluster.connection(request), request)
+        return topic_ranges(self.topic, self._connection(request), request)
 
     def admin(self, request: RowRequest) -> TopicAdmin:
         """Return a client that describes and creates topics of the cluster."""
         from letterhead.kafka.topic_admin import TopicAdmin
 
-        return TopicAdmin(self._cluster.connection(request))
+        return TopicAdmin(self._connection(request))
 
 
 def internal_topic_of(topic: str | None) -> InternalTopic | None:

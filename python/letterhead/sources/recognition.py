@@ -86,7 +86,7 @@ def _topic(name: str, logins: Logins) -> Source:
     if kafka.is_kafka_address(name):
         return kafka.kafka_source(name, logins)
     if iggy.is_iggy_address(name):
-        return iggy.IggyTopicSource(name, logins)
+        return iggy.iggy_source(name, logins)
     scheme = name.partition("://")[0]
     raise ValueError(
         f"no source begins with {scheme}://: use kafka://host:port/topic, kafka://host:port for the topics, "

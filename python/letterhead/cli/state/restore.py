@@ -106,7 +106,7 @@ def open_changelog(source: ChangelogSource, partition: int | None = None) -> Any
     """Return the source of a changelog, for `letterhead.state.restore`."""
     if source.brokers is None:
         return Path(source.path)
-    from letterhead.kafka.topic_reader import topic
+    from letterhead.read import topic
 
     return topic(
         source.path,

@@ -91,9 +91,10 @@ def topic_retained_from(
 
     ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
     """
+    from letterhead._row_request import RowRequest
     from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
     from letterhead.kafka.settings import reader_settings
-    from letterhead.kafka.topic_reader import topic as read_topic
+    from letterhead.kafka.topic_reader import read_topic
     from letterhead.offsets.partition_log import TopicPartition
 
     with KafkaClient(reader_settings(None, settings)) as client:
@@ -114,15 +115,14 @@ def topic_retained_from(
             for topic_partition in partitions
             if ends[topic_partition] > begins[topic_partition]
         }
-        with read_topic(
-            topic,
-            settings=settings,
-            columns=[*COLUMNS, TRANSACTIONAL],
+        request = RowRequest(
+            columns=(*COLUMNS, TRANSACTIONAL),
             start=last,
             end={number: offset + 1 for number, offset in last.items()},
-            partitions=last,
-            isolation_level="read_committed",
-        ) as reader:
+            partitions=frozenset(last),
+            committed=True,
+        )
+        with read_topic(topic, lambda: reader_settings(None, settings), request) as reader:
             times = seek_times(_record_times(reader, None, None), retention)
         offsets = client.offsets(
             {TopicPartition(topic, number): time for number, time in times.items()}, "read_committed"

@@ -1,0 +1,129 @@
+"""``letterhead.read.topic``: read a Kafka topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from letterhead._optional_dependencies import install_hint
+from letterhead._shared_parameters import documented
+
+with install_hint("reading a topic", "letterhead[arrow,kafka]"):
+    import pyarrow  # noqa: F401
+
+import letterhead.kafka.topic_reader  # noqa: F401 - names a missing package at once
+from letterhead._row_request import row_request
+from letterhead.kafka.settings import SettingsLike, request_settings
+from letterhead.kafka.topic_names import check_topic_name
+from letterhead.sources.base import check_options
+from letterhead.sources.kafka import KafkaTopicSource
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead._read_options import ReadOptions
+    from letterhead.fields import Columns
+    from letterhead.offsets.specs import OffsetSpec
+    from letterhead.reader import Reader
+    from letterhead.where.conditions import Where
+
+__all__ = ["topic"]
+
+
+@documented
+def topic(
+    topic: str,
+    bootstrap_servers: str | Sequence[str] | None = None,
+    *,
+    settings: SettingsLike | None = None,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    where: Where | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
+    errors: OnError = "raise",
+    **options: Unpack[ReadOptions],
+) -> Reader:
+    """Read a Kafka topic into Arrow, without a Python object per record.
+
+    Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
+    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while
+    the current one is decoded, so about three times ``fetch_bytes`` and one batch of rows are in memory.
+
+    Parameters
+    ----------
+    topic : str
+        Name of the topic.
+    {bootstrap_servers} {settings}
+    columns : sequence of str, optional
+        Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
+        producer_epoch sequence transactional``. Other columns are not built. By default all, without ``headers`` if the
+        argument ``headers`` is given. Records of ``__consumer_offsets`` and ``__transaction_state`` are decoded, as in
+        :func:`segments`.
+    {headers_as_columns}
+    where : Condition or str, optional
+        Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        :mod:`letterhead.arrow`. Batches with excluded offsets or timestamps are not fetched, if brokers can identify
+        them.
+    {offsets}
+        ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
+        that has none.
+    {errors}
+    {read_options}
+
+    Returns
+    -------
+    Reader
+        An Arrow stream and a context manager. It connects when the first batch is read.
+
+    Raises
+    ------
+    ImportError
+        If kafka-python is not installed.
+    TypeError, ValueError
+        If an option or a setting is invalid, or two columns would have the same name. While reading, if the topic, a
+        partition, an offset or the group of ``start`` does not exist, or consumers are active in ``commit_group``.
+    OffsetsGone
+        While reading, if records were deleted before they were read.
+    LogTruncated
+        While reading, if an unclean leader election removed records after they were read.
+    PermissionError
+        While reading, if the brokers reject the user.
+    ConnectionError, TimeoutError
+        While reading, if a certificate is not trusted, no broker can be reached, or none responds in time.
+    ProtocolError
+        While reading, if a response of a broker is invalid, or is of another topic or partition.
+    RuntimeError
+        While reading, if a broker responds with another error.
+    DecodeError
+        While reading, if a record is invalid and ``errors="raise"``.
+
+    Examples
+    --------
+    >>> with lh.read.topic(
+    ...     "orders", bootstrap_servers="127.0.0.1:9092", columns=["offset"], headers={"tenant": "string"}
+    ... ) as reader:  # doctest: +SKIP
+    ...     table = reader.read_all()
+
+    A cluster with a password, with the settings in code or in a property file:
+
+    >>> settings = {
+    ...     "security.protocol": "SASL_SSL",
+    ...     "sasl.mechanism": "SCRAM-SHA-512",
+    ...     "sasl.username": "alice",
+    ...     "sasl.password": "${env:KAFKA_PASSWORD}",
+    ... }
+    >>> reader = lh.read.topic("orders", bootstrap_servers="broker:9094", settings=settings)  # doctest: +SKIP
+    >>> reader = lh.read.topic("orders", settings="client.properties")  # doctest: +SKIP
+
+    Read what is new since the last run:
+
+    >>> import letterhead as lh
+    >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
+    """
+    check_topic_name(topic)
+    source = KafkaTopicSource(
+        f"topic {topic}", topic, None, lambda request: request_settings(bootstrap_servers, settings, request)
+    )
+    request = row_request(options, columns=columns, headers=headers, where=where, start=start, end=end, errors=errors)
+    check_options([source], request)
+    return source.reader(request)
