@@ -31,6 +31,14 @@ class Progress(Protocol):
     def done(self) -> int: ...
 
 
+class RowObserver(Protocol):
+    """Observer of the batches of a reader."""
+
+    def note(self, batch: pa.RecordBatch, /) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class Reader(Closing):
     """A stream of record batches that is read once.
 
@@ -59,6 +67,7 @@ class Reader(Closing):
         self._progress = progress
         self._open: Callable[[], Iterator[pa.RecordBatch]] | None = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
+        self._observer: RowObserver | None = None
         self._unreadable: str | None = None  # reason why a new iteration or export raises
         self._pid = os.getpid()
         # A generator cannot be advanced, or closed, while another thread runs it.
@@ -154,10 +163,16 @@ class Reader(Closing):
             if self._batches is None:
                 self._batches = require(self._open, "the batches of an open reader")()
             try:
-                return next(self._batches)
+                batch = next(self._batches)
             except StopIteration:
                 self._unreadable = self._unreadable or ENDED
+                observer, self._observer = self._observer, None
+                if observer is not None:
+                    observer.end()
                 raise
             except BaseException:
                 self._unreadable = FAILED
                 raise
+            if self._observer is not None:
+                self._observer.note(batch)
+            return batch

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import letterhead as lh
@@ -71,6 +75,103 @@ def test_all_columns_shown_by_read_are_fields(run: Any) -> None:
 def test_time_shown_by_read_can_be_compared(run: Any) -> None:
     line = run("read", ORDERS, "-n", "1").lines[2].split()
     assert run("read", ORDERS, "-n", "1", "--where", f"timestamp = '{line[1]}'").lines[2].split() == line
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "open": lambda **options: lh.open(ORDERS, **options).read_all(),
+    "open a table": lambda **options: lh.open(f"{ORDERS}.parquet", **options).read_all(),
+    "open a stream": lambda **options: pa.RecordBatchReader.from_stream(lh.open(ORDERS, **options)).read_all(),
+    "open a store": lambda **options: lh.open(STATE, store="latest", **options).read_all(),
+    "segments": lambda **options: lh.read.segments(ORDERS, **options).read_all(),
+    "state": lambda **options: lh.read.state(STATE, store="latest", **options).read_all(),
+    "diff": lambda **options: lh.diff(ORDERS, ORDERS, **options).read_all(),
+    "copy": lambda **options: lh.copy(ORDERS, f"{tempfile.mkdtemp()}/copy", **options),
+    "copy to a file": lambda **options: lh.copy(ORDERS, f"{tempfile.mkdtemp()}/copy.jsonl", **options),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_functions_warn_of_header_absent_from_all_rows(call: str) -> None:
+    with pytest.warns(UserWarning, match='^where=: no record had a header "tenent"; names of fields are ') as warned:
+        CALLS[call](where="tenent = 'acme'")
+    assert {warning.filename for warning in warned if warning.category is UserWarning} == {__file__}
+    if call != "diff":
+        message = '^none of these (record|row)s has a value of the header "tenent"$'
+        with pytest.warns(UserWarning, match=message) as warned:
+            CALLS[call](headers={"tenent": "string"})
+        assert {warning.filename for warning in warned if warning.category is UserWarning} == {__file__}
+        assert sum(warning.category is UserWarning for warning in warned) == 1
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_functions_do_not_warn_of_header_in_some_row(call: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        CALLS[call](where="tenant = 'no such tenant'")
+        CALLS[call](where="key is null")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"headers": {"tenent": "string"}, "last": 5},
+        {"headers": {"retry": "int64"}, "errors": "column"},
+        {"headers": {"tenent": "string"}, "start": 5, "end": 5},
+        {"where": "tenent = 'x'", "start": 5, "end": 5},
+        {"headers": lh.conventions.profile("cloudevents")},
+    ],
+)
+def test_names_that_need_not_be_wrong_are_not_reported(options: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        lh.open(ORDERS, **options).read_all()
+        with lh.open(ORDERS, headers={"tenent": "string"}) as reader:
+            next(reader)
+
+
+def test_column_is_reported_by_its_header() -> None:
+    headers = {"a": lh.field("string", key="tenent"), "b": lh.field("string", key="tenant")}
+    with pytest.warns(UserWarning, match='header "tenent"$'):
+        lh.open(ORDERS, headers=headers).read_all()
+
+
+def test_continued_copy_is_not_searched_for_names(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for end in (5000, "latest", "latest"):
+            lh.copy(ORDERS, tmp_path / "copy", where="tenant = 'acme'", end=end)
+
+
+def test_condition_on_fields_bounds_the_search(tmp_path: Path) -> None:
+    [log] = Path(ORDERS).glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[-100] ^= 1  # the search does not read batches that the condition excludes
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / log.name).write_bytes(data)
+    with pytest.warns(UserWarning, match='no record had a header "tenent"'):
+        lh.open(tmp_path / "orders-0", where="offset < 5 and tenent = 'x'").read_all()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["diff", ORDERS, ORDERS, "--where", "tenent = 'x'"],
+        ["copy", ORDERS, "copy", "--where", "tenent = 'x'"],
+        ["scan", ORDERS, "--where", "tenent = 'x'"],
+        ["decode", ORDERS, "-c", "headers", "-f", "kafka", "--where", "tenent = 'x'"],
+    ],
+)
+def test_every_command_warns_of_header_absent_from_all_records(
+    command: list[str], run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*command)
+    assert (result.code, 'letterhead: --where: no record had a header "tenent"' in result.err) == (0, True), result.err
+
+
+def test_verified_copy_names_header_without_values_once(run: Any, tmp_path: Path) -> None:
+    result = run("copy", ORDERS, tmp_path / "copy", "--headers", "tenent", "--verify")
+    assert (result.code, result.err.count('none of these records has a value of the header "tenent"')) == (0, 1)
 
 
 @pytest.mark.parametrize("where", ["headers is null", "headers = 'x'", lh.col("headers").is_null()])

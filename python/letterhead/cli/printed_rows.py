@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from letterhead._row_request import RowRequest
-from letterhead.cli.sources.opening import open_reader
+from letterhead.cli.sources.opening import open_rows
 from letterhead.sources.base import LogSource, Source
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mas
     from letterhead.reader import Reader
 
     if not isinstance(source, LogSource):
-        rows = open_reader(source, replace(request, last=None))
+        rows = open_rows(source, replace(request, last=None))
         return Reader(rows.schema, lambda: iter(_last_printed(rows, count, mask)))
-    first = open_reader(source, replace(request, last=count))
+    first = open_rows(source, replace(request, last=count))
 
     def batches() -> Iterator[pa.RecordBatch]:
         reader, requested = first, count
@@ -70,7 +70,7 @@ def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mas
             if all(_is_complete(part, requested, count, mask) for part in partitions):
                 break
             requested *= _GROWTH
-            reader = source.reader(replace(request, last=requested))
+            reader = source.read_rows(replace(request, last=requested))
         for part in partitions:
             yield from _last_printed(part, count, mask)
 

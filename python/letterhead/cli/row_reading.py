@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead._arrow_types import header_lists_type
-from letterhead._formatting import printable, quote
+from letterhead._formatting import printable
 from letterhead._row_request import RowRequest
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import edit_of, edit_rows, warn_of_unseen
-from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure
+from letterhead.cli.exits import BAD_DATA, UNREADABLE, Failure, as_options
 from letterhead.cli.printed_rows import ReadErrors, leaves_out, mask_printed, open_last_printed
 from letterhead.cli.progress import progress
 from letterhead.cli.render import count_text, note, style, warn
@@ -22,10 +22,11 @@ from letterhead.cli.row_counts import RowCounts
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWriter, form_of
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
-from letterhead.cli.sources.opening import check_request, open_reader, print_remarks, report_findings
+from letterhead.cli.sources.opening import check_request, open_rows, print_remarks, report_findings
 from letterhead.errors import HeaderError
 from letterhead.fields import columns_of
 from letterhead.sources.base import LogSource, Source
+from letterhead.sources.unseen_names import EmptyColumns, describe_unmatched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ class SourceRows:
                 source, request, request.last, lambda rows: mask_printed(errors, rows[name])
             )
         else:
-            self._reader = open_reader(source, request)
+            self._reader = open_rows(source, request)
         self._committing: Any = self._reader if request.commit_group is not None else None
         left_out = {*self.hidden, *([request.error_column] if errors in (ReadErrors.null, ReadErrors.skip) else [])}
         self.names = [name for name in self._reader.schema.names if name not in left_out]
@@ -136,8 +137,7 @@ class RowReading:
         self._used = 0  # rows of the last batch, up to the last printed one
         self._is_counting = False
         self._connected = not request.follow
-        self._types = columns_of(request.headers) if request.headers else {}
-        self._unseen = set(self._types)
+        self._columns = EmptyColumns(request)
         for source in sources:
             if request.follow and isinstance(source, LogSource):
                 source.when_connected = self._note_connected
@@ -231,7 +231,7 @@ class RowReading:
                     break
                 if batch is None:
                     break
-                self._unseen -= {name for name in self._unseen if batch.column(name).null_count < len(batch)}
+                self._columns.note(batch)
                 if self._edits:
                     with reading_errors():
                         batch = edit_rows(batch, self._edits[number], self._errors_of(batch))
@@ -250,7 +250,10 @@ class RowReading:
                 if tally.more or (limit is not None and self._request.follow and self._written >= limit):
                     rows.close_after(used)
                     return
-        self._warn_of_unseen(source)
+        with reading_errors():
+            remarks = describe_unmatched(source, self._request, has_selected=False)
+        for remark in remarks:
+            warn(as_options(remark))
 
     def _errors_of(self, batch: pa.RecordBatch) -> pa.Array | None:
         return None if self._errors is ReadErrors.raise_ else batch.column(self._request.error_column)
@@ -315,22 +318,6 @@ class RowReading:
         count = count_text(partitions, "partition")
         note(f"connected to {source.name}, {count}: waiting for {self._tally.noun}s until Ctrl-C")
 
-    def _warn_of_unseen(self, source: Source) -> None:
-        """Warn of a header in --where that no row of a source has, because its name is probably misspelt."""
-        request = self._request
-        if request.where is not None and not request.follow and request.commit_group is None:
-            with reading_errors():
-                keys = source.unmatched_keys(request)
-            for key in keys:
-                name = quote(key) if isinstance(key, str) else printable(str(key))
-                fields = [*source.fields]
-                hint = (
-                    f"the field {name} is written without headers[...] and a type"
-                    if key in fields
-                    else f"names of fields are {', '.join(fields)}"
-                )
-                warn(f"--where: no record had a header {name}; {hint}")
-
     def _note_empty_range(self) -> None:
         """Note that --start and --end exclude all rows, because they may be wrong."""
         request = self._request
@@ -340,21 +327,12 @@ class RowReading:
                 f"no {self._tally.noun}s from --start {_point_text(request.start)} to --end {_point_text(request.end)}"
             )
 
-    def _warn_of_empty_columns(self) -> None:
-        """Warn of typed headers without a value in any row, if all rows were read, because their names may be wrong."""
-        tally = self._tally
-        if tally.rows and not (tally.more or tally.bad or self._request.follow or self._request.last is not None):
-            # A message has only some of a convention's headers.
-            of_profile = {name for name, type in self._types.items() if not isinstance(type, str)}
-            if of_profile and of_profile <= self._unseen:
-                warn(f"none of these {tally.noun}s has a value of a header of the profile")
-            for name in sorted(self._unseen - of_profile):
-                warn(f"none of these {tally.noun}s has a value of the header {quote(name)}")
-
     def _finish(self) -> int:
         self._note_empty_range()
-        self._warn_of_empty_columns()
         tally = self._tally
+        if not (tally.more or tally.bad or self._request.follow):
+            for remark in self._columns.remarks(tally.noun):
+                warn(remark)
         edited = warn_of_unseen(self._edits, tally.noun)
         if self._errors is ReadErrors.skip and tally.bad:
             left_out = [count_text(self._left_out_batches, "batch", "batches")] if self._left_out_batches else []

@@ -95,7 +95,7 @@ class CopyTask(NamedTuple):
             self.request, partitions=frozenset({number}), start={number: self.part.start}, end={number: self.part.end}
         )
         [source] = open_sources([self.source])
-        with source.reader(request) as reader:
+        with source.read_rows(request) as reader:
             return write_part(path_of(self.target), (batch for batch in reader if len(batch)))
 
 
@@ -218,7 +218,9 @@ class Copying:
 
     def _run_to_directory(self, path: Path | ObjectPath, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            with self._source.reader(self._after(directory.ends)) as reader:
+            # Names that occur in earlier records need not occur in those of a round.
+            read = self._source.read_rows if directory.ends or self._request.follow else self._source.reader
+            with read(self._after(directory.ends)) as reader:
                 for batch in self._edited(reader):
                     directory.write(batch)
                     advance(len(batch))
@@ -239,7 +241,7 @@ class Copying:
             while left:
                 directory.publish(run(left[:tasks]))
                 left = left[tasks:]
-            directory.finish(source.reader(request).schema)
+            directory.finish(source.read_rows(request).schema)
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def _run_to_topic(self, target: CopyTarget[Any], advance: Callable[[int], None]) -> Copied:
@@ -293,7 +295,7 @@ class Copying:
             raise ValueError("follow= and verify= exclude each other: such a copy has no end")
         if self._append:
             raise ValueError("append= and verify= exclude each other: the target has other records, too")
-        reader = self._reopened().reader(self._request)
+        reader = self._reopened().read_rows(self._request)
         first = Reader(reader.schema, lambda: _read_until(self._edited(reader), copied.ends))
         if not isinstance(self._target, CopyTarget):
             request = RowRequest(limits=self._request.limits)
@@ -355,7 +357,7 @@ class Copying:
         import pyarrow.compute as pc
 
         most = 0
-        with self._reopened().reader(replace(self._request, columns=("partition",), where=None)) as reader:
+        with self._reopened().read_rows(replace(self._request, columns=("partition",), where=None)) as reader:
             for batch in reader:
                 most = max(most, pc.max(batch.column("partition")).as_py() or 0)
         return most + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -11,8 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 from letterhead._row_request import OPTIONS_OF_ONE_SOURCE, RowRequest, check_supported
+from letterhead._warnings import warn
+from letterhead.errors import TruncatedTailWarning
+from letterhead.sources.unseen_names import UnseenNames
 from letterhead.values import value_from_message
-from letterhead.where.conditions import EVERY, col
+from letterhead.where.conditions import EVERY, Predicate, all_of, col, parts_of
+from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
     from letterhead.fields import ColumnSpec, NativeKey
@@ -76,6 +81,8 @@ class Source(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.unseen_names: list[str] = []
+        """Remarks about names of headers that no row had, if the caller reports findings."""
 
     @abstractmethod
     def columns(self, request: RowRequest) -> Iterable[str]:
@@ -89,8 +96,16 @@ class Source(ABC):
         """Return the columns of a request, or the default ones."""
         return self.default_columns(request) if request.columns is None else request.columns
 
-    @abstractmethod
     def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the requested rows, which reports names of headers that no row has at its end."""
+        reader = self.read_rows(request)
+        if (request.headers or request.where is not None) and not request.follow:
+            report = self.unseen_names.append if self.reports_findings else warn
+            reader._observer = UnseenNames(self, request, report)
+        return reader
+
+    @abstractmethod
+    def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the requested rows."""
 
     def decodes(self, request: RowRequest) -> bool:
@@ -98,8 +113,11 @@ class Source(ABC):
         return True
 
     @abstractmethod
-    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
-        """Return the header keys in the condition that no row has, after all rows were read."""
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
+        """Return the header keys in the condition that no row has, after all rows were read.
+
+        ``has_selected`` tells whether the condition was true for any row.
+        """
 
     @property
     def fields(self) -> Iterable[str]:
@@ -195,7 +213,7 @@ class LogSource(Source):
         """Field names for conditions."""
         return self.where_fields
 
-    def reader(self, request: RowRequest) -> Reader:
+    def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         request = replace(request, columns=self.chosen_columns(request))
         if request.serialized is not None:
@@ -246,7 +264,7 @@ class LogSource(Source):
         of_view = self._view_columns(request) if request.view == "control" else ()
         return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
-    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
         """Search for the headers of the condition, up to the first record that has one."""
         if self.internal is not None:
             return []
@@ -257,13 +275,35 @@ class LogSource(Source):
             from letterhead.sources.value_rows import stored_tests
 
             tested = stored_tests(tested, [self._part_column(part.part, request) for part in request.serialized])
-        where = resolve(tested, self._condition_fields(request), request.headers)
-        if where is None or not where.headers:
+        fields = self._condition_fields(request)
+        where = resolve(tested, fields, request.headers)
+        if tested is None or where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None, serialized=None)
+        # Tests of decoded values are left out, and the others need not be parts of a conjunction then.
+        whole = [] if request.serialized is not None else parts_of(as_condition(tested))
+        parts = [(part, _headers_of(part, fields, request)) for part in whole]
+        # Rows that fields exclude were not read, and may be damaged.
+        read = [part for part, headers in parts if not headers]
+        # All parts are true for a selected record, which needs the headers of their tests, except of tests for null.
+        needed = [headers for part, headers in parts if isinstance(part, Predicate) and part.name != "is_null"]
+        seen = {spec.key for headers in needed for spec in headers} if has_selected else set()
         # A copy keeps this search from replacing the findings of the rows.
         source = copy(self)
-        return _unseen_headers(where.headers, lambda condition: source.reader(replace(probed, where=condition)))
+
+        def has_rows(*conditions: Condition) -> bool:
+            with source.read_rows(replace(probed, where=all_of([*conditions, *read]))) as reader:
+                return any(len(batch) for batch in reader)
+
+        # Reading stops at the first record with a header. Without a type, a key with the name of a field would select the field.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruncatedTailWarning)
+            unseen = [
+                spec.key
+                for spec in where.headers
+                if spec.type != EVERY and spec.key not in seen and not has_rows(col(_key_of(spec), "binary").exists())
+            ]
+            return unseen if unseen and has_rows() else []
 
     @property
     @abstractmethod
@@ -304,15 +344,13 @@ class LogSource(Source):
         return request.without_headers(self.record_columns)
 
 
-def _unseen_headers(specs: Sequence[ColumnSpec], open_reader: Callable[[Condition], Reader]) -> list[NativeKey]:
-    """Return the header keys that no record has; reading stops at the first record with one."""
-    unseen = []
-    for spec in specs:
-        if spec.type == EVERY:
-            continue
-        key = value_from_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
-        # Without a type, a key with the name of a field would select the field.
-        with open_reader(col(key, "binary").exists()) as reader:
-            if not any(len(batch) for batch in reader):
-                unseen.append(spec.key)
-    return unseen
+def _key_of(spec: ColumnSpec) -> Any:
+    return value_from_message(*spec.key) if isinstance(spec.key, tuple) else spec.key
+
+
+def _headers_of(part: Condition, fields: Mapping[str, str], request: RowRequest) -> Sequence[ColumnSpec]:
+    """Return the headers that a part of a condition tests."""
+    from letterhead.where.program import resolve
+
+    where = resolve(part, fields, request.headers)
+    return () if where is None else where.headers

@@ -101,11 +101,11 @@ class KafkaTopics(Source):
         """Return False: a list of topics contains nothing to decode."""
         return False
 
-    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
         """Return an empty list: rows of topics have no headers."""
         return []
 
-    def reader(self, request: RowRequest) -> Reader:
+    def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the topics."""
         from letterhead.kafka.topic_list import TOPIC_SCHEMA, read_topics
         from letterhead.reader import Reader

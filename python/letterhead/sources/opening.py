@@ -84,6 +84,12 @@ def open(
     DamagedTableError
         If a table is damaged.
 
+    Warns
+    -----
+    UserWarning
+        After the last row, if no row has a header that ``where`` names, or a value of a column in ``headers``: its name may
+        be misspelt. Reading a topic or log segments may search the records again for such a header.
+
     Examples
     --------
     >>> import letterhead as lh

@@ -54,11 +54,11 @@ class StateStores(Source):
         names = columns.fields if request.among_others else columns.schema.names
         return request.without_headers(name for name in names if not (request.on_screen and name in NOT_ON_SCREEN))
 
-    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
         """Return the header keys in the condition that no row has."""
         return [] if self._rows is None else self._rows.unseen_headers
 
-    def reader(self, request: RowRequest) -> Reader:
+    def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         from letterhead.offsets.reading import last_rows
         from letterhead.reader import Reader

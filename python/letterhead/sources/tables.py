@@ -80,11 +80,11 @@ class TableSource(Source):
         name = "standard input" if self.name == "-" else self.name
         return Findings([f"{name} is empty"] if is_empty else [])
 
-    def unmatched_keys(self, request: RowRequest) -> list[NativeKey]:
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
         """Return the header keys in the condition that no row has."""
         return [] if self._view is None else self._view.unseen_headers
 
-    def reader(self, request: RowRequest) -> Reader:
+    def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         table = self._opened(request)
         view = self._view = TableView(table.schema, request)

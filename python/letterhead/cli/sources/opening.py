@@ -32,6 +32,7 @@ __all__ = [
     "check_request",
     "column_names",
     "open_reader",
+    "open_rows",
     "open_sources",
     "print_remarks",
     "report_findings",
@@ -89,6 +90,12 @@ def open_reader(source: Source, request: RowRequest) -> Reader:
         return source.reader(request)
 
 
+def open_rows(source: Source, request: RowRequest) -> Reader:
+    """Like :func:`open_reader`, for a caller that reports names of headers itself."""
+    with print_remarks():
+        return source.read_rows(request)
+
+
 def column_names(source: Source, request: RowRequest) -> list[str]:
     """Return the names of all columns, and print the source's remarks."""
     with print_remarks():
@@ -98,8 +105,9 @@ def column_names(source: Source, request: RowRequest) -> list[str]:
 def report_findings(source: Source) -> int:
     """Print the findings about a source, and return the exit code."""
     findings = source.findings()
-    for remark in findings.remarks:
+    for remark in (*findings.remarks, *map(as_options, source.unseen_names)):
         warn(remark)
+    source.unseen_names.clear()  # a copy is reported on before and after it is verified
     return BAD_DATA if findings.has_errors else OK
 
 

@@ -1,0 +1,110 @@
+"""Notice names of headers that no row has, because they may be misspelt: :class:`UnseenNames`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from letterhead._error_policies import has_error_column
+from letterhead._formatting import printable, quote
+from letterhead.errors import LetterheadError
+from letterhead.fields import columns_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead._row_request import RowRequest
+    from letterhead.sources.base import Source
+
+__all__ = ["EmptyColumns", "UnseenNames", "describe_unmatched"]
+
+
+class EmptyColumns:
+    """Typed headers without a value in any row so far."""
+
+    def __init__(self, request: RowRequest) -> None:
+        self._types: Mapping[str, Any] = columns_of(request.headers) if request.headers else {}
+        self._empty = set(self._types)
+        self._error_column = request.error_column if has_error_column(request.errors) else None
+        self._has_rows = self._has_errors = False
+        # Earlier rows may have other headers.
+        self._applies = bool(self._types) and request.last is None
+
+    def note(self, batch: pa.RecordBatch) -> None:
+        """Note the columns of a batch that have a value."""
+        if not self._applies or not len(batch):
+            return
+        self._has_rows = True
+        self._empty -= {name for name in self._empty if batch.column(name).null_count < len(batch)}
+        if self._error_column is not None:
+            self._has_errors |= batch.column(self._error_column).null_count < len(batch)
+
+    def remarks(self, noun: str) -> list[str]:
+        """Return a remark about each column, once all rows are noted; none if rows could not be read."""
+        if not self._empty or not self._has_rows or self._has_errors:
+            return []
+        # A message has only some of a convention's headers.
+        of_profile = self._columns_of_profiles()
+        remarks = []
+        if of_profile and of_profile <= self._empty:
+            remarks.append(f"none of these {noun}s has a value of a header of the profile")
+        names = sorted(self._empty - of_profile)
+        return remarks + [f"none of these {noun}s has a value of the header {self._key_text(name)}" for name in names]
+
+    def _key_text(self, name: str) -> str:
+        key = getattr(self._types[name], "key", None)
+        return quote(name if key is None else key) if key is None or isinstance(key, str) else printable(str(key))
+
+    def _columns_of_profiles(self) -> set[str]:
+        from letterhead.conventions.profiles import PROFILES
+
+        fields = {name: spec for name, spec in self._types.items() if not isinstance(spec, str)}
+        if not fields:
+            return set()
+        known = [profile.columns() for profile in PROFILES.values()]
+        return {name for name, spec in fields.items() if any(columns.get(name) == spec for columns in known)}
+
+
+def describe_unmatched(source: Source, request: RowRequest, *, has_selected: bool) -> list[str]:
+    """Return a remark about each header in the condition that no row has, after all rows were read."""
+    # Offsets of a group change while a group is committed.
+    if request.where is None or request.follow or request.commit_group is not None:
+        return []
+    try:
+        keys = source.unmatched_keys(request, has_selected=has_selected)
+    except (LetterheadError, OSError):  # the rows were read; a server may have become unreachable
+        return []
+    fields = [*source.fields]
+    remarks = []
+    for key in keys:
+        name = quote(key) if isinstance(key, str) else printable(str(key))
+        hint = (
+            f"the field {name} is written without headers[...] and a type"
+            if key in fields
+            else f"names of fields are {', '.join(fields)}"
+        )
+        remarks.append(f"where=: no record had a header {name}; {hint}")
+    return remarks
+
+
+class UnseenNames:
+    """Observer of a reader that reports the names once all rows were read."""
+
+    def __init__(self, source: Source, request: RowRequest, report: Callable[[str], object]) -> None:
+        self._source = source
+        self._request = request
+        self._report = report
+        self._columns = EmptyColumns(request)
+        self._has_selected = False
+
+    def note(self, batch: pa.RecordBatch) -> None:
+        """Note a batch."""
+        self._columns.note(batch)
+        # Rows with errors do not satisfy the condition.
+        self._has_selected |= len(batch) > 0 and self._request.errors == "raise"
+
+    def end(self) -> None:
+        """Report the names."""
+        remarks = describe_unmatched(self._source, self._request, has_selected=self._has_selected)
+        for remark in remarks + self._columns.remarks(self._source.noun):
+            self._report(remark)
