@@ -169,7 +169,15 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return None
     type: pa.DataType = merged.field(0).type
+    if pa.types.is_decimal(type) and (pa.types.is_integer(first) or pa.types.is_integer(second)):
+        # pyarrow casts whole numbers only to decimals that hold all of their type.
+        precision = max(type.precision, _MAX_WHOLE_DIGITS + max(type.scale, 0))
+        type = pa.decimal128(precision, type.scale) if precision <= 38 else pa.decimal256(precision, type.scale)
     return None if _rounds_decimals(first, type) or _rounds_decimals(second, type) else type
+
+
+_MAX_WHOLE_DIGITS = 20
+"""Digits of the largest 64-bit integer."""
 
 
 def _rounds_decimals(type: pa.DataType, target: pa.DataType) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,45 @@ def test_non_ascending_offsets_raise(offsets: list[Any]) -> None:
         with pytest.raises(ValueError, match=r"offset.* of partition 0 .*compare by position"):
             differences(reader(rows, sizes), reader([row(0, 0)]))
     assert differences(reader(rows), reader(rows), order="position")[1] == []
+
+
+def test_range_of_offsets_is_compared(samples: Path) -> None:
+    orders = samples / "orders-0"
+    other = lh.open(orders, start=100).read_all()
+    with lh.diff(orders, orders, start=9000, end={0: 9500}) as reader:
+        assert reader.read_all().num_rows == 0
+    with pytest.raises(ValueError, match="start= is for topics and log segments, not for the Arrow table"):
+        lh.diff(orders, other, start=100)
+    with pytest.raises(ValueError, match="no columns were asked for"):
+        lh.diff(orders, other, columns=[])
+
+
+def test_whole_numbers_meet_decimals_exactly() -> None:
+    first, second = pa.table({"n": [1, 2]}), pa.table({"n": [Decimal("1.0"), Decimal("2.5")]})
+    assert [row["position"] for row in lh.diff(first, second).read_all().to_pylist()] == [1]
+    smallest = pa.table({"n": pa.array([-(2**63), 2**63 - 1])})
+    assert lh.diff(smallest, smallest.cast(pa.schema([("n", pa.decimal128(30, 5))]))).read_all().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ({"offset": [1], "v": [2**53 + 1]}, {"offset": [1], "v": [1.5]}, "'v' cannot be compared as double, which "),
+        ({"offset": [2**63], "v": [1]}, {"offset": [1], "v": [1]}, "an offset is larger than Kafka's largest one"),
+        (
+            {"partition": [0, 1], "offset": [5, 5], "v": [1, 2]},
+            {"offset": [5], "v": [1]},
+            "from 5 to 5: only the first source has a column 'partition': select one of its partitions",
+        ),
+    ],
+)
+def test_errors_of_comparison_name_no_values(first: Any, second: Any, message: str) -> None:
+    types = {"offset": pa.uint64()} if first["offset"] == [2**63] else {}
+    tables = [
+        pa.table({name: pa.array(column, types.get(name)) for name, column in columns.items()})
+        for columns in (first, second)
+    ]
+    with pytest.raises(ValueError, match=re.escape(message)) as raised:
+        lh.diff(*tables).read_all()
+    assert "9007199254740993" not in str(raised.value)
+    assert not isinstance(raised.value, pa.ArrowInvalid)

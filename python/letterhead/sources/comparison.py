@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get_args
 
 from letterhead._arrow_types import as_header_lists, convert_children, has_headers, header_lists_type
-from letterhead._names import check_name, join_names, names_of
+from letterhead._names import check_name, join_names
 from letterhead._row_request import RowRequest, row_request
 from letterhead._shared_parameters import documented
-from letterhead._table_batches import common_type, first_line, rows_by_partition, split_batches, type_without_encodings
+from letterhead._table_batches import common_type, rows_by_partition, split_batches, type_without_encodings
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
 from letterhead.sources.table_files import STANDARD_INPUT
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from letterhead._read_options import ReadOptions
     from letterhead.kafka.settings import SettingsLike
+    from letterhead.offsets.specs import OffsetSpec
     from letterhead.sources.recognition import SourceLike
     from letterhead.where.conditions import Where
 
@@ -103,7 +104,8 @@ def compare(
                     f"the {('first', 'second')[number]} source has no column {name!r}: it has {join_names(own)}"
                 )
     if not compared:
-        raise ValueError(f"no column is in both sources: they have {join_names(names[0])}, and {join_names(names[1])}")
+        both = " and ".join(join_names(own) if own else "no columns" for own in names)
+        raise ValueError(f"no column is in both sources: they have {both}")
     by_offset = "offset" in common if order is None else order == "offset"
     if by_offset and "offset" not in common:
         raise ValueError("both sources need a column 'offset' to meet by it: compare by position")
@@ -129,7 +131,12 @@ def compare(
             ("second", record),
         ]
     )
-    sides = [_Side(reader, types, by_partition, by_offset) for reader in (first, second)]
+    remedy = "sort the table by partition and offset, compare one topic at a time, or compare by position"
+    if not by_partition and (having := [number for number, own in enumerate(names) if "partition" in own]):
+        remedy = (
+            f"only the {('first', 'second')[having[0]]} source has a column 'partition': select one of its partitions"
+        )
+    sides = [_Side(reader, types, by_partition, by_offset, remedy) for reader in (first, second)]
     return comparison, schema, _differences(sides, comparison, schema)
 
 
@@ -141,6 +148,8 @@ def diff(
     columns: Sequence[str] | None = None,
     by: Order | None = None,
     where: Where | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
     settings: SettingsLike | None = None,
     **options: Unpack[ReadOptions],
 ) -> Reader:
@@ -160,6 +169,8 @@ def diff(
         both sources have it.
     where : Condition or str, optional
         Condition that selects the records of both sources.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        For topics and log segments: where to start and to stop in both sources, as in :func:`letterhead.read.topic`.
     settings : mapping of str to str, or path, optional
         For Kafka: connection settings, as in :func:`letterhead.read.topic`.
     {read_options}
@@ -191,12 +202,12 @@ def diff(
 
     if by is not None:
         check_name("by", by, get_args(Order))
-    request = row_request(options, where=where, settings=reader_values(settings))
+    request = row_request(options, columns=columns, where=where, start=start, end=end, settings=reader_values(settings))
     opened = [source for name in (first, second) for source in open_sources([name])]
     check_options(opened, request)
     if first is second and is_arrow_stream(first) and not hasattr(first, "__len__"):
         raise ValueError("a stream is read once, and cannot be compared with itself")
-    names = names_of(columns)
+    names = request.columns
     requests = comparison_requests(opened, request, names)
     readers = [source.reader(own) for source, own in zip(opened, requests, strict=True)]
     _, schema, batches = compare(*readers, columns=names, order=by)
@@ -383,8 +394,11 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
 class _Side:
     """One of two sources, with its rows that are not yet compared, by partition."""
 
-    def __init__(self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool) -> None:
+    def __init__(
+        self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool, remedy: str
+    ) -> None:
         self._reader = reader
+        self._remedy = remedy
         self._types = types
         self._by_partition = by_partition
         self._by_offset = by_offset
@@ -417,8 +431,8 @@ class _Side:
             return
         before = self._last.get(partition, -1)
         if self._by_offset:
-            keys = batch.column("offset").cast(pa.int64())
-            _check_ascending(keys, before, partition)
+            keys = _offsets(batch)
+            _check_ascending(keys, before, partition, self._remedy)
         else:
             keys = pa.array(range(before + 1, before + 1 + len(batch)), pa.int64())
         self._last[partition] = keys[-1].as_py()
@@ -490,7 +504,16 @@ class _Waiting:
     schema: pa.Schema | None = None
 
 
-def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None:
+def _offsets(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return batch.column("offset").cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise ValueError("an offset is larger than Kafka's largest one, 2^63 - 1: compare by position") from None
+
+
+def _check_ascending(keys: pa.Array, before: int, partition: int | None, remedy: str) -> None:
     import pyarrow.compute as pc
 
     of_partition = "" if partition is None else f" of partition {partition}"
@@ -500,10 +523,7 @@ def _check_ascending(keys: pa.Array, before: int, partition: int | None) -> None
         return
     offsets = [before, *keys.to_pylist()]
     first, second = next(pair for pair in pairwise(offsets) if pair[0] >= pair[1])
-    raise ValueError(
-        f"offsets{of_partition} do not ascend, from {first} to {second}: sort the table by partition and offset, compare one "
-        "topic at a time, or compare by position"
-    )
+    raise ValueError(f"offsets{of_partition} do not ascend, from {first} to {second}: {remedy}")
 
 
 def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
@@ -516,7 +536,8 @@ def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
         column = pc.coalesce(column, pa.scalar([], column.type)) if column.null_count else column
     try:
         return column if column.type.equals(type) else column.cast(type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ValueError(
-            f"column {name!r} cannot be compared as {type}: {first_line(error)}: leave it out by columns="
+            f"column {name!r} cannot be compared as {type}, which does not hold all values of both sources: leave it out by "
+            "columns="
         ) from None
