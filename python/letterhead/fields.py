@@ -198,8 +198,8 @@ def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
     return [column_spec(name, column, sql=sql) for name, column in types.items()]
 
 
-def columns_of(columns: Columns) -> Mapping[str, object]:
-    """Return a type or field for each output column, for any form of columns."""
+def columns_of(columns: Columns, parameter: str = "headers") -> Mapping[str, object]:
+    """Return a type or field for each output column, for any form of columns; errors name the parameter."""
     if isinstance(columns, Mapping):
         return columns
     pairs: list[tuple[str, object]]
@@ -220,8 +220,8 @@ def columns_of(columns: Columns) -> Mapping[str, object]:
         pairs = [(field.name, _column_of_schema(field.type, field.nullable)) for field in schema]
     else:
         raise TypeError(
-            "columns must be a mapping of output column to type, Spark's DDL, a StructType, a schema of pyarrow or a "
-            f"dataclass, not {columns.__class__.__name__}"
+            f"{parameter} must be a mapping of output column to type such as {{'tenant': 'string'}}, Spark's DDL, a "
+            f"StructType, a schema of pyarrow or a dataclass, not {columns.__class__.__name__}"
         )
     check_distinct([name for name, _ in pairs])
     return dict(pairs)

@@ -121,8 +121,8 @@ def test_misspelt_repeat_gets_suggestion() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([("tenant", "string")], "columns must be a mapping"),
-        (None, "columns must be a mapping"),
+        ([("tenant", "string")], "headers must be a mapping"),
+        (None, "headers must be a mapping"),
         ({1: "string"}, "the name of a column must be str"),
         ({"a": None}, "column 'a': a type such as 'int64'"),
         ({"a": int}, "column 'a': a type such as 'int64'"),

@@ -145,7 +145,11 @@ def test_ddl_accepts_backticks_and_encodings() -> None:
         ("a not null", ValueError, "column 'a': unknown type 'not null'"),
         ("a string, a int", ValueError, "two columns 'a'"),
         ("a strin", ValueError, "column 'a': unknown type 'strin': did you mean 'string'"),
-        (["tenant"], TypeError, "columns must be a mapping of output column to type, Spark's DDL"),
+        (
+            ["tenant"],
+            TypeError,
+            "headers must be a mapping of output column to type such as {'tenant': 'string'}, Spark's DDL",
+        ),
         ("", ValueError, "are not DDL"),
         (3, TypeError, "not int"),
     ],

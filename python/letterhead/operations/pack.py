@@ -40,7 +40,7 @@ class Pack:
         columns: Any = self.columns
         if columns is not None:
             is_sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
-            columns = dict.fromkeys(columns) if is_sequence else dict(columns_of(columns))
+            columns = dict.fromkeys(columns) if is_sequence else dict(columns_of(columns, "columns"))
             if not columns:
                 raise ValueError("no columns were asked for")
             object.__setattr__(self, "columns", columns)

@@ -1,5 +1,7 @@
 """Read, write and edit message headers in Spark: functions of a DataFrame, and one header as a column.
 
+The functions take the DataFrame first, and can be chained: ``df.transform(lhs.edit_headers, drop=["debug"])``.
+
 Examples
 --------
 >>> from letterhead import spark as lhs
