@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
-from letterhead._names import check_name, names_of, unknown_argument
+from letterhead._names import check_name, first_repeated, names_of, unknown_argument
 from letterhead._read_options import ReadOptions
 from letterhead.limits import Limits
 
@@ -159,10 +159,13 @@ def row_request(
 
 
 def columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
-    """Return the column names of a call; reject an empty list without typed headers, which would return no rows."""
+    """Return the column names of a call; reject an empty list without typed headers, which would return no rows, and a repeated name."""
     names = names_of(columns)
     if names == () and not headers:
         raise ValueError("no columns were asked for")
+    repeated = first_repeated(names or ())
+    if repeated is not None:
+        raise ValueError(f"two columns {repeated!r} would be made: name it once in columns=")
     return names
 
 

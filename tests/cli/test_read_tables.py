@@ -270,6 +270,8 @@ def test_file_that_is_no_table_is_named(run: Run, tmp_path: Path, data: bytes, c
         (["--errors", "skip"], "--errors is for a table with --headers"),
         (["--partition", "x"], "'x' is neither a number nor a range"),
         (["--start", "0=1,x"], "'x' is not PARTITION=POINT"),
+        (["--start", "0=1,0=2"], "'0=2' is a second point of partition 0"),
+        (["--columns", "offset,offset"], "two columns 'offset' would be made: name it once in --columns"),
         (["--headers", ":int32"], "--headers needs NAME:TYPE"),
         (["--headers", "id, tenant string"], "--headers: name and type are separated by a colon: tenant:string"),
         (["--csv", "--json"], "--json and --csv exclude each other"),

@@ -470,7 +470,7 @@ def test_error_column_has_given_name(folder: Callable[..., Path]) -> None:
             "two columns 'key' would be made: give error_column=",
         ),
         ({"errors": "column", "headers": {"error": "string"}}, ValueError, "two columns 'error' would be made"),
-        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: rename one of them"),
+        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: name it once in columns="),
     ],
 )
 def test_columns_need_distinct_names(samples: Path, options: Any, error: type[Exception], message: str) -> None:

@@ -451,7 +451,7 @@ def test_task_without_rows_has_type_of_others(tmp_path):
             r"unknown column 'kay': did you mean 'key'\? \(columns: task, store, key, ti",
         ),
         ({"columns": "key"}, TypeError, "columns must be a list of column names, not str"),
-        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: rename"),
+        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: name it once in columns="),
         ({"columns": []}, ValueError, "no columns were asked for"),
         ({"headers": {"value": "string"}}, ValueError, "two columns 'value' would be made: rename"),
         (

@@ -10,10 +10,10 @@ import typer
 
 from letterhead._arrow_types import UNUSED_NAME
 from letterhead._error_policies import counting_policy
-from letterhead._row_request import RowRequest
+from letterhead._row_request import RowRequest, columns_asked
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, group_options, limits, option
 from letterhead.cli.printed_rows import ReadErrors
 from letterhead.cli.render import ROWS_ON_SCREEN
@@ -189,6 +189,8 @@ def read_command(
         )
     if request.columns == ():
         raise Failure("--columns needs names of columns")
+    with usage_errors():
+        columns_asked(request.columns, typed)
     if repeated := [name for name in request.columns or () if name in (typed or {})]:
         raise Failure(f"--columns: {', '.join(repeated)} of --headers follows the columns by itself: leave it out")
     if error_column in (request.columns or ()) and errors in (ReadErrors.column, ReadErrors.only):

@@ -206,6 +206,8 @@ def points(text: str) -> OffsetSpec:
         match = _PARTITION_POINT.fullmatch(part.strip())
         if match is None:
             raise Failure(f"{part!r} is not PARTITION=POINT, as in 0=5000,1=latest")
+        if int(match[1]) in points:
+            raise Failure(f"{part!r} is a second point of partition {int(match[1])}: give one")
         points[int(match[1])] = _point(match[2])
     return points
 
