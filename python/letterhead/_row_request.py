@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from letterhead._arrow_types import OnError
 from letterhead._error_policies import NULL_COLUMN
 from letterhead._names import check_name, first_repeated, names_of, unknown_argument
 from letterhead._read_options import ReadOptions
+from letterhead.fields import columns_of
 from letterhead.limits import Limits
 
 if TYPE_CHECKING:
@@ -119,8 +121,8 @@ def _check_whole(name: str, number: int | None, least: int) -> None:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether an argument is an int, and not a bool."""
-    return isinstance(number, int) and not isinstance(number, bool)
+    """Return whether an argument is a whole number, also of NumPy, and not a bool."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def row_request(
@@ -137,7 +139,10 @@ def row_request(
     """Return the request of a call with these arguments."""
     for name in options.keys() - ReadOptions.__annotations__.keys():
         raise unknown_argument(name, ReadOptions.__annotations__, _ARGUMENTS)
-    same: Any = {name: value for name, value in options.items() if name in _SAME_NAMES}
+    given: Mapping[str, Any] = {**options}
+    same: Any = {
+        name: int(value) if _is_whole(value) else value for name, value in given.items() if name in _SAME_NAMES
+    }
     return RowRequest(
         columns=columns_asked(columns, headers),
         headers=headers,
@@ -159,9 +164,13 @@ def row_request(
 
 
 def columns_asked(columns: Sequence[str] | None, headers: Columns | None) -> tuple[str, ...] | None:
-    """Return the column names of a call; reject an empty list without typed headers, which would return no rows, and a repeated name."""
+    """Return the column names of a call.
+
+    Raise ValueError for an empty list without typed headers, which would return no rows, for empty headers, and for a
+    repeated name.
+    """
     names = names_of(columns)
-    if names == () and not headers:
+    if (names == () and not headers) or (headers is not None and not columns_of(headers)):
         raise ValueError("no columns were asked for")
     repeated = first_repeated(names or ())
     if repeated is not None:
@@ -177,7 +186,7 @@ def _partition_numbers(partitions: Iterable[int] | None) -> frozenset[int] | Non
         raise TypeError("partitions must be a list of whole numbers, such as [0, 1]")
     if not numbers:
         raise ValueError("no partitions were asked for")
-    return frozenset(numbers)
+    return frozenset(map(int, numbers))
 
 
 def is_committed(isolation_level: str | None) -> bool | None:

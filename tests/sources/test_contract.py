@@ -112,6 +112,7 @@ def test_every_option_of_sources_is_tried() -> None:
         ({"columns": "offset"}, TypeError, "columns must be a list of column names, not str"),
         ({"columns": {"tenant": "string"}}, TypeError, "headers= makes columns of headers, by name and type"),
         ({"columns": []}, ValueError, "no columns were asked for"),
+        ({"headers": {}}, ValueError, "no columns were asked for"),
         ({"columns": ["a", "b", "a"]}, ValueError, "two columns 'a' would be made: name it once in columns="),
         ({"last": "3"}, TypeError, "last must be a whole number, not str"),
         ({"partitions": "0"}, TypeError, "partitions must be a list of whole numbers, such as [0, 1]"),

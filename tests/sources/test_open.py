@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -134,6 +137,25 @@ def test_file_without_partition_names_remedy(tmp_path: Path) -> None:
     assert lh.open(path).read_all().num_rows == 10_000
 
 
+def test_numbers_of_numpy_are_accepted() -> None:
+    number = np.int64
+    for options in ({"start": number(9990)}, {"last": number(10)}, {"start": {number(0): number(-10)}}):
+        assert lh.open(ORDERS, **options, partitions=np.array([0])).read_all().num_rows == 10  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="last must be a whole number, not float64"):
+        lh.open(ORDERS, last=np.float64(1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_empty_file_of_a_form_with_footer_is_damaged(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(
+        lh.errors.DamagedTableError, match=f"{name}: it is empty, and was probably not written completely"
+    ):
+        lh.open(tmp_path / name)
+    (tmp_path / "a.jsonl").touch()
+    assert lh.open(tmp_path / "a.jsonl").read_all().num_rows == 0
+
+
 def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         lh.open(tmp_path / "missing")
@@ -150,6 +172,10 @@ def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
         lh.open(tmp_path)
     with pytest.raises(ValueError, match="no source begins with http://"):
         lh.open("http://h/t")
+    with pytest.raises(ValueError, match=f"no source begins with file://: pass the path {re.escape(str(ORDERS))}$"):
+        lh.open(f"file://{ORDERS}")
+    with pytest.raises(TypeError, match="a source must be a path, .*, not bytes"):
+        lh.open(os.fsencode(ORDERS))  # type: ignore[arg-type]
     (tmp_path / "bytes").write_bytes(b"\x02\x06")
     with pytest.raises(ValueError, match="is not a supported source"):
         lh.open(tmp_path / "bytes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from numbers import Integral
 from typing import Literal, NamedTuple, TypeAlias
 
 from letterhead._times import TIME_FORMS, check_unit, epoch_milliseconds, is_compact_date, read_time
@@ -181,9 +182,9 @@ def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPo
     if not isinstance(spec, Mapping):
         return _parse_point(name, spec)
     for partition in spec:
-        if not isinstance(partition, int) or isinstance(partition, bool):
+        if not isinstance(partition, Integral) or isinstance(partition, bool):
             raise TypeError(f"{name} must map numbers of partitions to points, such as {{0: 100}}, not {partition!r}")
-    points = {partition: _parse_point(name, point) for partition, point in spec.items()}
+    points = {int(partition): _parse_point(name, point) for partition, point in spec.items()}
     return {partition: point._replace(exact=point.kind == "offset") for partition, point in points.items()}
 
 
@@ -194,8 +195,9 @@ def _parse_point(name: str, spec: object) -> OffsetPoint:
         if spec.tzinfo is None:
             raise ValueError(f"{name} is a datetime without a time zone: {spec}")
         return _time_point(spec)
-    if isinstance(spec, int) and not isinstance(spec, bool):
-        return OffsetPoint("offset", spec) if spec >= 0 else OffsetPoint("latest", -spec)
+    if isinstance(spec, Integral) and not isinstance(spec, bool):
+        number = int(spec)
+        return OffsetPoint("offset", number) if number >= 0 else OffsetPoint("latest", -number)
     raise ValueError(f"{name} must be {_EXPECTED}, not {spec!r}")
 
 

@@ -107,7 +107,7 @@ def open(
     from letterhead.kafka.settings import reader_values
     from letterhead.sources.recognition import open_sources
 
-    names: Any = source if isinstance(source, Sequence) and not isinstance(source, str) else [source]
+    names: Any = source if isinstance(source, Sequence) and not isinstance(source, str | bytes) else [source]
     opened = open_sources(names)
     if len(opened) != 1:
         raise ValueError(f"open reads one source, not {len(opened)}: only .log files can be several")

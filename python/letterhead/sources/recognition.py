@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
+from urllib.parse import unquote
 
 from letterhead._arrow_types import ArrowStream
 from letterhead._object_paths import is_object_url
@@ -87,7 +88,9 @@ def _topic(name: str, logins: Logins) -> Source:
         return kafka.kafka_source(name, logins)
     if iggy.is_iggy_address(name):
         return iggy.iggy_source(name, logins)
-    scheme = name.partition("://")[0]
+    scheme, _, path = name.partition("://")
+    if scheme.lower() == "file":
+        raise ValueError(f"no source begins with file://: pass the path {unquote(path)}")
     raise ValueError(
         f"no source begins with {scheme}://: use kafka://host:port/topic, kafka://host:port for the topics, "
         "iggy://host:port/stream/topic, or s3://bucket/path for tables"

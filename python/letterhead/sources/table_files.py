@@ -13,6 +13,7 @@ from letterhead._arrow_types import ArrowStream, read_table
 from letterhead._object_paths import ObjectPath, path_of
 from letterhead._parquet_files import Table, open_parquet, parquet_rows, parquet_table, tables_of
 from letterhead._table_batches import check_batches, damage, schema_without_encodings
+from letterhead._table_writers import form_of_name
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits, how_to_raise
 from letterhead.sources.arrow_messages import CheckedMessages, checked_file_batches, most_decompressed
@@ -109,6 +110,9 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))
         schema = schema_without_encodings(stream.schema)
         return Table(schema, lambda columns, last: check_batches(stream, label, ARROW_ROWS, last, limits))
+    form, _ = form_of_name(label)
+    if not head and form not in (None, "json"):
+        raise DamagedTableError(f"cannot read {label}: it is empty, and was probably not written completely")
     if head.removeprefix(BOM).lstrip()[:1] in (b"{", b""):
         schema, batches = json_lines_table(file, label, limits, is_compressed=compressed is not None)
         schema = schema_without_encodings(schema)
