@@ -174,7 +174,7 @@ def test_invalid_source_names_are_rejected(tmp_path: Path) -> None:
         lh.open("http://h/t")
     with pytest.raises(ValueError, match=f"no source begins with file://: pass the path {re.escape(str(ORDERS))}$"):
         lh.open(f"file://{ORDERS}")
-    with pytest.raises(TypeError, match="a source must be a path, .*, not bytes"):
+    with pytest.raises(TypeError, match=r"a source must be a path, .*, not bytes"):
         lh.open(os.fsencode(ORDERS))  # type: ignore[arg-type]
     (tmp_path / "bytes").write_bytes(b"\x02\x06")
     with pytest.raises(ValueError, match="is not a supported source"):
