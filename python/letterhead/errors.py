@@ -215,9 +215,9 @@ class ConversionError(HeaderError):
 
 
 class UnseenHeaderWarning(UserWarning):
-    """Warn that ``drop`` or ``replace`` of an edit should hide headers that no message of a column has.
+    """Warn that no message has a header that an edit should hide, a condition tests, or a column should have.
 
-    The key may be misspelt, or be written in another case: then the values are still there.
+    The key may be misspelt, or be written in another case: then the values that an edit should hide are still there.
     """
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
+from letterhead.errors import UnseenHeaderWarning
 from tests.helpers.command import Result
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -92,21 +93,23 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_functions_warn_of_header_absent_from_all_rows(call: str) -> None:
-    with pytest.warns(UserWarning, match='^where=: no record had a header "tenent"; names of fields are ') as warned:
+    with pytest.warns(
+        UnseenHeaderWarning, match='^where=: no record had a header "tenent"; names of fields are '
+    ) as warned:
         CALLS[call](where="tenent = 'acme'")
-    assert {warning.filename for warning in warned if warning.category is UserWarning} == {__file__}
+    assert {warning.filename for warning in warned if warning.category is UnseenHeaderWarning} == {__file__}
     if call != "diff":
         message = '^none of these (record|row)s has a value of the header "tenent"$'
-        with pytest.warns(UserWarning, match=message) as warned:
+        with pytest.warns(UnseenHeaderWarning, match=message) as warned:
             CALLS[call](headers={"tenent": "string"})
-        assert {warning.filename for warning in warned if warning.category is UserWarning} == {__file__}
-        assert sum(warning.category is UserWarning for warning in warned) == 1
+        assert {warning.filename for warning in warned if warning.category is UnseenHeaderWarning} == {__file__}
+        assert sum(warning.category is UnseenHeaderWarning for warning in warned) == 1
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_functions_do_not_warn_of_header_in_some_row(call: str) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("error", UnseenHeaderWarning)
         CALLS[call](where="tenant = 'no such tenant'")
         CALLS[call](where="key is null")
 
@@ -123,7 +126,7 @@ def test_functions_do_not_warn_of_header_in_some_row(call: str) -> None:
 )
 def test_names_that_need_not_be_wrong_are_not_reported(options: dict[str, Any]) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("error", UnseenHeaderWarning)
         lh.open(ORDERS, **options).read_all()
         with lh.open(ORDERS, headers={"tenent": "string"}) as reader:
             next(reader)
@@ -131,13 +134,13 @@ def test_names_that_need_not_be_wrong_are_not_reported(options: dict[str, Any]) 
 
 def test_column_is_reported_by_its_header() -> None:
     headers = {"a": lh.field("string", key="tenent"), "b": lh.field("string", key="tenant")}
-    with pytest.warns(UserWarning, match='header "tenent"$'):
+    with pytest.warns(UnseenHeaderWarning, match='header "tenent"$'):
         lh.open(ORDERS, headers=headers).read_all()
 
 
 def test_continued_copy_is_not_searched_for_names(tmp_path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("error", UnseenHeaderWarning)
         for end in (5000, "latest", "latest"):
             lh.copy(ORDERS, tmp_path / "copy", where="tenant = 'acme'", end=end)
 
@@ -148,7 +151,7 @@ def test_condition_on_fields_bounds_the_search(tmp_path: Path) -> None:
     data[-100] ^= 1  # the search does not read batches that the condition excludes
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / log.name).write_bytes(data)
-    with pytest.warns(UserWarning, match='no record had a header "tenent"'):
+    with pytest.warns(UnseenHeaderWarning, match='no record had a header "tenent"'):
         lh.open(tmp_path / "orders-0", where="offset < 5 and tenent = 'x'").read_all()
 
 

@@ -84,6 +84,7 @@ UNTYPED = {
 """Types that libraries infer for the headers of messages that have none."""
 
 
+@pytest.mark.filterwarnings("ignore::letterhead.errors.UnseenHeaderWarning")
 @pytest.mark.parametrize("shape", UNTYPED)
 def test_types_inferred_from_messages_without_headers_are_read(
     shape: str, run: Callable[..., Any], tmp_path: Path

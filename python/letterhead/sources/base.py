@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from letterhead._row_request import OPTIONS_OF_ONE_SOURCE, RowRequest, check_supported
 from letterhead._warnings import warn
-from letterhead.errors import TruncatedTailWarning
+from letterhead.errors import TruncatedTailWarning, UnseenHeaderWarning
 from letterhead.sources.unseen_names import UnseenNames
 from letterhead.values import value_from_message
 from letterhead.where.conditions import EVERY, Predicate, all_of, col, parts_of
@@ -100,7 +100,7 @@ class Source(ABC):
         """Return a stream of the requested rows, which reports names of headers that no row has at its end."""
         reader = self.read_rows(request)
         if (request.headers or request.where is not None) and not request.follow:
-            report = self.unseen_names.append if self.reports_findings else warn
+            report = self.unseen_names.append if self.reports_findings else _warn_of_header
             reader._observer = UnseenNames(self, request, report)
         return reader
 
@@ -342,6 +342,10 @@ class LogSource(Source):
 
     def _view_columns(self, request: RowRequest) -> tuple[str, ...]:
         return request.without_headers(self.record_columns)
+
+
+def _warn_of_header(remark: str) -> None:
+    warn(remark, UnseenHeaderWarning)
 
 
 def _key_of(spec: ColumnSpec) -> Any:

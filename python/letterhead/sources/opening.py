@@ -86,7 +86,7 @@ def open(
 
     Warns
     -----
-    UserWarning
+    UnseenHeaderWarning
         After the last row, if no row has a header that ``where`` names, or a value of a column in ``headers``: its name may
         be misspelt. Reading a topic or log segments may search the records again for such a header.
 
