@@ -138,6 +138,13 @@ def test_column_is_reported_by_its_header() -> None:
         lh.open(ORDERS, headers=headers).read_all()
 
 
+@pytest.mark.parametrize("header", ["tenent", "retry"])
+def test_column_of_nulls_is_reported_with_its_type(header: str) -> None:
+    # With errors="null", values of other types are null, too.
+    with pytest.warns(UserWarning, match=f'^none of these records has a value of the header "{header}" as int64$'):
+        lh.open(ORDERS, headers={header: "int64"}, errors="null").read_all()
+
+
 def test_continued_copy_is_not_searched_for_names(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UnseenHeaderWarning)

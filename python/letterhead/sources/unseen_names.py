@@ -27,6 +27,7 @@ class EmptyColumns:
         self._empty = set(self._types)
         self._error_column = request.error_column if has_error_column(request.errors) else None
         self._has_rows = self._has_errors = False
+        self._names_types = request.errors == "null"  # values of other types are null
         # Earlier rows may have other headers.
         self._applies = bool(self._types) and request.last is None
 
@@ -52,8 +53,10 @@ class EmptyColumns:
         return remarks + [f"none of these {noun}s has a value of the header {self._key_text(name)}" for name in names]
 
     def _key_text(self, name: str) -> str:
-        key = getattr(self._types[name], "key", None)
-        return quote(name if key is None else key) if key is None or isinstance(key, str) else printable(str(key))
+        spec = self._types[name]
+        key = getattr(spec, "key", None)
+        text = quote(name if key is None else key) if key is None or isinstance(key, str) else printable(str(key))
+        return f"{text} as {getattr(spec, 'type', spec)}" if self._names_types else text
 
     def _columns_of_profiles(self) -> set[str]:
         from letterhead.conventions.profiles import PROFILES
