@@ -109,12 +109,17 @@ def read_table(table: Any) -> pa.RecordBatchReader:
         if hasattr(table, "__next__") and isinstance(schema, pa.Schema):
             # Errors of a reader of this package keep their class.
             return pa.RecordBatchReader.from_batches(schema, map(_validate, table))
-        imported = table if is_pyarrow(table) else _native.checked(table)
+        # polars exports a column of nulls with a buffer, which Arrow's specification lacks and pyarrow ignores.
+        imported = table if is_pyarrow(table) or _package(table) == "polars" else _native.checked(table)
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
         try:
             reader = pa.RecordBatchReader.from_stream(imported)
         except pa.ArrowInvalid as error:
+            if "format string" in str(error):
+                raise TypeError(
+                    "a column has a type that Arrow lacks, such as Int128 of polars: cast it to another type"
+                ) from None
             if "non-struct" not in str(error):
                 raise
             raise TypeError("this is a column, and no table: pass a table that has it") from None

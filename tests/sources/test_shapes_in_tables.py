@@ -107,6 +107,17 @@ def test_types_inferred_from_messages_without_headers_are_read(
     assert [json.loads(line)["headers"] for line in result.lines] == [[{"key": "tenant", "value": "acme"}]] * 2
 
 
+@pytest.mark.parametrize("headers", [[None, None], [[], None], [[], []], [[{"key": "a", "value": None}], []]])
+def test_polars_types_of_missing_headers_are_read(headers: list[Any]) -> None:
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"offset": [5, 6], "headers": headers, "more": [None, None]})
+    rows = lh.open(table, headers={"tenant": "string"}, where="offset > 4").read_all()
+    assert rows.to_pydict() == {"offset": [5, 6], "more": [None, None], "tenant": [None, None]}
+    assert lh.open(table, columns=["headers"]).read_all()["headers"].to_pylist() == headers
+    with pytest.raises(TypeError, match="a column has a type that Arrow lacks, such as Int128 of polars: cast it"):
+        lh.open(polars.DataFrame({"n": polars.Series([1], dtype=polars.Int128)}))
+
+
 def test_files_without_headers_are_read_beside_others(tmp_path: Path) -> None:
     written(tmp_path / "a.parquet", offset=[0], headers=pa.nulls(1))
     written(tmp_path / "b.parquet", offset=[1], headers=pa.array([[]], pa.list_(NULL)))
