@@ -61,6 +61,7 @@ ADVICE = [
     Advice("lhs.where_headers(df, 'k::int32 = 5')", 'errors="column"', "lhs.where_headers(df, 'k::int32 = 5', errors=\"column\")"),
     Advice("df.select(lhs.traceparent('bad'))", 'errors="column"', "df.select(lhs.traceparent('bad', errors=\"column\"))"),
     Advice("df.select(lhs.trace_links('bad'))", 'errors="null"', "df.select(lhs.trace_links('bad', errors=\"null\"))"),
+    Advice("lhs.convert_headers(df, 'kafka', 'iggy')", "encode_headers", "lhs.encode_headers(df, 'iggy', types=\"binary\")"),
     Advice("lhs.encode_headers(df, 'iggy')", 'types="binary"', "lhs.encode_headers(df, 'iggy', types=\"binary\")"),
     Advice("sql(\"select header_int(headers, 'k') from advised\")", "try_header_int", "sql(\"select try_header_int(headers, 'k') from advised\")"),
     Advice("sql(\"select header_int(headers, 'k', 'string') from advised\")", "header_string", "sql(\"select header_string(headers, 'k', 'string') from advised\")"),

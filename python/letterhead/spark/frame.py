@@ -201,7 +201,9 @@ def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> N
         type = ddl(field.dataType)
         if type not in column.types:
             expression = headers_expression(column.name, field.dataType) if HEADERS in column.types else None
-            hint = _CASTS.get((type, column.types[0]), "") if expression is None else f": {expression} makes it one"
+            hint = (
+                _TYPE_HINTS.get((type, column.types[0]), "") if expression is None else f": {expression} makes it one"
+            )
             fits = " or ".join(column.types)
             raise TypeError(f"column {column.name!r} is {type}, and {column.purpose} {fits}{hint}")
 
@@ -311,9 +313,10 @@ _POSITION_TYPES = {
 VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
 """SQL expression that converts text values of headers to bytes."""
 
-_CASTS = {
+_TYPE_HINTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",
     ("string", "binary"): ": a cast makes it one",
+    (HEADERS, "binary"): ": these are headers already, which encode_headers writes",
     ("int", "bigint"): ": a cast makes it one",
     ("int", "tinyint"): ": a cast makes it one",
     ("bigint", "decimal(20,0)"): ": a cast makes it one",
