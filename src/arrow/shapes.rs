@@ -107,6 +107,7 @@ fn malformed(error: arrow_schema::ArrowError) -> Error {
 }
 
 /// Converts headers to text keys and binary values; `None` if they have these, or are not headers.
+#[inline(never)]
 fn headers_of(headers: &StructArray, drops_fields: bool) -> Option<Result<StructArray, Error>> {
     let names = headers.column_names();
     if names.contains(&"key_type") {
@@ -358,18 +359,28 @@ fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
 fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
     let (offsets, texts) = (lists.value_offsets(), lists.values());
     let mut ends = vec![0i32];
-    let mut pairs: Vec<(Option<usize>, Option<usize>)> = Vec::new();
+    let mut pairs: Vec<[Option<usize>; 2]> = Vec::new();
     for row in 0..lists.len() {
         let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
         if lists.is_valid(row) {
             // A key without a value becomes an error of its row.
-            let pair = |index: usize| if index + 1 < end { (Some(index), Some(index + 1)) } else { (None, None) };
+            let pair = |index: usize| if index + 1 < end { [Some(index), Some(index + 1)] } else { [None; 2] };
             pairs.extend((start..end).step_by(2).map(pair));
         }
         ends.push(i32::try_from(pairs.len()).map_err(|_| too_large())?);
     }
-    let keys = pick_values(texts, pairs.iter().map(|(key, _)| *key))?;
-    let values = pick_values(texts, pairs.iter().map(|(_, value)| *value))?;
-    let headers = struct_with(vec![("key", keys), ("value", values)], None, Some(NO_VALUE))?;
-    list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), lists.nulls(), drops_fields)
+    from_pairs(texts, ends, &pairs, lists.nulls(), drops_fields)
+}
+
+/// Builds lists of headers from the indexes of keys and values among texts.
+fn from_pairs(
+    texts: &ArrayRef,
+    ends: Vec<i32>,
+    pairs: &[[Option<usize>; 2]],
+    nulls: Option<&NullBuffer>,
+    drops_fields: bool,
+) -> Result<ArrayRef, Error> {
+    let column = |side: usize| pick_values(texts, pairs.iter().map(move |pair| pair[side]));
+    let headers = struct_with(vec![("key", column(0)?), ("value", column(1)?)], None, Some(NO_VALUE))?;
+    list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), nulls, drops_fields)
 }
