@@ -1,5 +1,6 @@
 //! Panics of the core as errors: [`catch_panic`], and [`keep_quiet`], which stops caught panics from being printed.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
@@ -19,19 +20,23 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     CATCHING.set(CATCHING.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));
     CATCHING.set(CATCHING.get() - 1);
-    done.map_err(|panic| {
-        let panic = match panic.downcast::<Refused>() {
-            Ok(refused) => return Error::Memory(*refused),
-            Err(panic) => panic,
-        };
-        // Dereferenced, because the box itself also implements `Any`.
-        let panic = &*panic;
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
-        Error::Internal(match LOCATION.take() {
-            Some(location) => format!("{text} ({location})"),
-            None => text.into(),
-        })
+    done.map_err(error_of)
+}
+
+#[cold]
+#[inline(never)] // Compiled once, not for each function that Python calls.
+fn error_of(panic: Box<dyn Any + Send>) -> Error {
+    let panic = match panic.downcast::<Refused>() {
+        Ok(refused) => return Error::Memory(*refused),
+        Err(panic) => panic,
+    };
+    // Dereferenced, because the box itself also implements `Any`.
+    let panic = &*panic;
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
+    Error::Internal(match LOCATION.take() {
+        Some(location) => format!("{text} ({location})"),
+        None => text.into(),
     })
 }
 

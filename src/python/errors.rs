@@ -7,6 +7,8 @@ use pyo3::types::PyDict;
 use crate::error::{Direction, Error, ErrorDetail, Located, Loss};
 
 impl From<Error> for PyErr {
+    #[cold]
+    #[inline(never)]
     fn from(error: Error) -> PyErr {
         match error {
             Error::Type(text) => PyTypeError::new_err(printable(text)),

@@ -24,10 +24,17 @@ pub fn enter<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 
 /// Runs work of the core without the GIL. Signal handlers run meanwhile, and an exception of one ends the work.
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    let (mut work, mut result) = (Some(work), None);
+    detach(py, &mut || result = work.take().map(|work| work()))?;
+    Ok(result.expect("the work was done")?)
+}
+
+/// Compiled once, not for each kind of work.
+fn detach(py: Python<'_>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let done = catch_panic(|| py.detach(|| watch(run_signal_handlers, work)));
     match SIGNAL.take() {
         Some(signal) => Err(signal),
-        None => Ok(done??),
+        None => Ok(done?),
     }
 }
 
