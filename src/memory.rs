@@ -1,14 +1,11 @@
-//! Memory whose size depends on the data. [`reserve`] and similar functions end the call with [`Error::Memory`] if
-//! memory cannot be allocated, such as under a limit of the process. The standard library would abort the process.
+//! Memory whose size depends on the data. [`reserve`] and similar functions end the call with [`Refused`] if memory
+//! cannot be allocated, such as under a limit of the process. The standard library would abort the process.
 //!
 //! A failed allocation unwinds to [`catch_panic`](crate::panics::catch_panic), like a panic, so that loops have no
 //! error to pass on.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-#[cfg(doc)]
-use crate::error::Error;
 
 /// Failed allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
