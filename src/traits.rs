@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut, Range};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::{ReadableLayout, WireLayout};
+use crate::kernel::layout::{Layout, WireLayout};
 use crate::limits::Limits;
 use crate::log::{CollectErrors, EitherLog, Log, OnLoss, Result};
 use crate::memory;
@@ -86,20 +86,23 @@ impl<'a> Sink<'a> for GatheredMessage<'a> {
     }
 }
 
-/// Sink called through a trait object. The parser that collects errors is compiled once for each format, instead of for
-/// each pair of a format and a sink.
+/// Sink called through a trait object, so that a parser is compiled once for each format, instead of for each pair of a
+/// format and a sink.
 pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
 
 /// [`Sink`] without generic functions.
 pub trait Receive<'a> {
-    fn receive(&mut self, header: Header<'a>, log: &mut CollectErrors) -> Result;
+    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result;
 
     fn receive_fields(&mut self, fields: &[FieldValue<'a>]);
 }
 
 impl<'a, S: Sink<'a>> Receive<'a> for S {
-    fn receive(&mut self, header: Header<'a>, log: &mut CollectErrors) -> Result {
-        self.header(header, log)
+    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result {
+        match log {
+            EitherLog::FailFast(log) => self.header(header, log),
+            EitherLog::Collect(log) => self.header(header, log),
+        }
     }
 
     fn receive_fields(&mut self, fields: &[FieldValue<'a>]) {
@@ -109,10 +112,7 @@ impl<'a, S: Sink<'a>> Receive<'a> for S {
 
 impl<'a> Sink<'a> for AnySink<'_, 'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
-        match log.either() {
-            EitherLog::Collect(log) => self.0.receive(header, log),
-            EitherLog::FailFast(_) => unreachable!("a parse that fails fast has a sink of a known type"),
-        }
+        self.0.receive(header, log.either())
     }
 
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
@@ -338,14 +338,12 @@ pub struct Info {
     pub canonical: Option<HeaderOrder>,
     /// Maximum number of bytes that the headers of a message may take.
     pub max_written: usize,
-    /// Whether a count precedes the headers.
-    pub has_count: bool,
-    /// The layout that kernels read.
-    pub kernels: Option<ReadableLayout>,
-    /// [`HeadersFormat::parse`] with a log of all errors.
-    pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result,
-    /// [`parse_message`] with a log of all errors.
-    pub parse: for<'a> fn(Cursor<'a>, ReadOptions, &mut CollectErrors, AnySink<'_, 'a>) -> Result<Presence>,
+    /// The layout of headers, by which kernels are chosen.
+    pub wire_layout: Layout,
+    /// [`HeadersFormat::parse`].
+    pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result,
+    /// [`parse_message`].
+    pub parse: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result<Presence>,
     /// [`parse_message`] into the sink that conversion reads.
     pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut GatheredMessage<'a>) -> Result<Presence>,
     /// [`HeadersFormat::write_header`].
@@ -355,19 +353,6 @@ pub struct Info {
 }
 
 impl Info {
-    /// Parses a message into a sink with a log that collects all errors.
-    #[cold]
-    #[inline(never)]
-    pub fn collect<'a>(
-        &self,
-        data: Cursor<'a>,
-        options: ReadOptions,
-        log: &mut CollectErrors,
-        sink: &mut impl Sink<'a>,
-    ) -> Result<Presence> {
-        (self.parse)(data, options, log, AnySink(sink))
-    }
-
     /// Appends a message. Nothing is written on failure.
     pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         (self.encode)(contents, log.either(), out)
@@ -411,13 +396,12 @@ pub trait MessageFormat: Sized + 'static {
         is_target: Self::Headers::IS_TARGET,
         canonical: Self::Headers::CANONICAL,
         max_written: Self::Headers::MAX_WRITTEN,
-        has_count: LayoutOf::<Self>::MAX_COUNT > 0,
-        kernels: LayoutOf::<Self>::READS,
-        parse_headers: |data, options, log, mut to| Self::Headers::parse(data, options, log, &mut to),
-        parse: |data, options, log, mut to| parse_message::<Self, _, _>(data, options, log, &mut to),
+        wire_layout: LayoutOf::<Self>::LAYOUT,
+        parse_headers: parse_any_headers::<Self::Headers>,
+        parse: parse_any_message::<Self>,
         gather: |data, options, log, to| match log {
             EitherLog::FailFast(log) => parse_message::<Self, _, _>(data, options, log, to),
-            EitherLog::Collect(log) => parse_message::<Self, _, _>(data, options, log, to),
+            log => parse_any_message::<Self>(data, options, log, AnySink(to)),
         },
         write_header: Self::Headers::write_header,
         encode: |contents, log, out| match log {
@@ -654,6 +638,34 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
             E::Headers::parse(cursor, options, log, sink)?;
             Ok(Presence::Whole)
         }
+    }
+}
+
+/// [`HeadersFormat::parse`] for any log and sink. It is called by a pointer, so that a caller does not get a copy.
+#[inline(never)]
+fn parse_any_headers<'a, H: HeadersFormat>(
+    data: Cursor<'a>,
+    options: ReadOptions,
+    log: EitherLog<'_>,
+    mut to: AnySink<'_, 'a>,
+) -> Result {
+    match log {
+        EitherLog::FailFast(log) => H::parse(data, options, log, &mut to),
+        EitherLog::Collect(log) => H::parse(data, options, log, &mut to),
+    }
+}
+
+/// As `parse_any_headers`, for [`parse_message`].
+#[inline(never)]
+fn parse_any_message<'a, E: MessageFormat>(
+    data: Cursor<'a>,
+    options: ReadOptions,
+    log: EitherLog<'_>,
+    mut to: AnySink<'_, 'a>,
+) -> Result<Presence> {
+    match log {
+        EitherLog::FailFast(log) => parse_message::<E, _, _>(data, options, log, &mut to),
+        EitherLog::Collect(log) => parse_message::<E, _, _>(data, options, log, &mut to),
     }
 }
 

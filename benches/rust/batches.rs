@@ -42,7 +42,7 @@ fn regular() -> BatchFormat {
             value_offset: None,
         });
         let message = EncodeMessage { headers: Some(headers.collect()), fields: vec![], options: Default::default() };
-        Format::Kafka.visit(message).unwrap().unwrap()
+        message.encode(Format::Kafka.info()).unwrap().unwrap()
     };
     let serialized_rows: Vec<_> = (0..ROWS).map(row).collect();
     let serialized_rows = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());

@@ -454,7 +454,7 @@ fn generated(rows: usize, headers: usize, value_bytes: usize) -> ArrayRef {
             fields: vec![],
             options: Default::default(),
         };
-        Format::Kafka.visit(message).unwrap().unwrap()
+        message.encode(Format::Kafka.info()).unwrap().unwrap()
     };
     let serialized_rows: Vec<_> = (0..rows).map(row).collect();
     Arc::new(BinaryArray::from_iter_values(serialized_rows))

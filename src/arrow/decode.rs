@@ -9,6 +9,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
 use super::filter::{bit_ranges, ones};
+use super::layouts::read_rows;
 use super::lists::Lists;
 use super::schema;
 use super::sink::{BlockSink, RowSink};
@@ -19,7 +20,7 @@ use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use crate::kernel::decode::{self, ListColumns, max_bytes};
 use crate::kernel::keys;
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::Layout;
 use crate::kernel::scan::SelectedValues;
 use crate::log::{Log, Result};
 use crate::memory;
@@ -171,8 +172,9 @@ impl ListSink {
 
     /// Appends the headers of a block up to the first row that needs the slow path, and returns the number of rows.
     /// Also collects the values of requested keys.
-    pub fn decode<'a, F: WireLayout>(
+    pub fn decode<'a>(
         &mut self,
+        layout: Layout,
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
@@ -188,14 +190,16 @@ impl ListSink {
         let decoded = match requested {
             None => match_values!(values, (values, has_value) => {
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
-                memory::hold(|| decode::decode::<F, _>(block, limit, progress, &mut lists))
+                memory::hold(|| read_rows!(layout.name, F => decode::decode::<F, _>(block, limit, progress, &mut lists)))
             }),
             Some((requested, selected)) => {
                 // Only messages of batches are decoded and selected at once, and their values are never views.
                 let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
                 memory::hold(|| {
-                    decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, selected)
+                    read_rows!(layout.name, F => {
+                        decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, selected)
+                    })
                 })
             }
         };
@@ -290,11 +294,6 @@ impl ListSink {
     }
 }
 
-#[inline]
-fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
-    columns.iter_mut().for_each(|(index, column)| column.push(value_of(&values[*index])));
-}
-
 /// The name of a field other than the headers.
 fn field_name(message: &[Field], index: usize) -> &'static str {
     let mut others = message.iter().filter(|field| field.field_type != FieldType::Headers);
@@ -302,24 +301,16 @@ fn field_name(message: &[Field], index: usize) -> &'static str {
 }
 
 impl<'a> BlockSink<'a> for ListSink {
-    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == self.headers.key_types.is_some());
+    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        let is_kept = self.with_headers && (layout.typed_keys == self.headers.key_types.is_some());
         // A column grows by at most `max_bytes`; fields are part of the input.
         let left = max_offset.saturating_sub(self.max_offset());
-        is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
+        is_kept.then(|| if layout.typed { left / (max_bytes(layout, 1 << 10) / (1 << 10) + 1) } else { left })
     }
 
-    #[inline]
-    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
-        match fields {
-            Some(fields) => push_fields(&mut self.fields, fields),
-            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
-        }
-    }
-
-    fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append(&mut self, layout: Layout, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.row_count();
-        let done = self.decode::<F>(block, limit, progress, None);
+        let done = self.decode(layout, block, limit, progress, None);
         // The fields of all rows of the block were already appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
@@ -354,7 +345,7 @@ impl<'a> RowSink<'a> for ListSink {
 
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        push_fields(&mut self.fields, fields);
+        self.fields.iter_mut().for_each(|(index, column)| column.push(value_of(&fields[*index])));
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {

@@ -11,7 +11,8 @@ use arrow_schema::DataType;
 use super::binary::ViewInput;
 use super::column::Column;
 use super::input::{Bytes, ListInput, Texts};
-use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_serialized};
+use super::layouts::read_rows;
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
@@ -20,13 +21,15 @@ use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::edit::{FoundHeader, find};
 use crate::kernel::keys::{Keep, KeySet, Requested};
-use crate::kernel::layout::{TEXT, WireLayout};
+use crate::kernel::layout::TEXT;
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
 use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{ByteOutput, Edit, Editor};
-use crate::traits::{Class, Contents, Encoded, FieldValue, Info, LayoutOf, MessageFormat, Presence, ReadOptions};
+use crate::traits::{
+    AnySink, Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions, parse_message,
+};
 use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
@@ -210,11 +213,14 @@ impl<'a, 'e> EditSink<'a, 'e> {
     }
 
     /// Appends edited rows of a block, up to the first that needs the slow path, and returns their number.
-    fn append<F: WireLayout>(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
+    fn append(&mut self, messages: Bytes<'a>, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.found.clear();
         let others = self.editor.edit.drops_others;
-        let done = find::<F>(block, limit, &mut self.scratch, keys, others, &mut self.found);
+        let (scratch, found) = (&mut self.scratch, &mut self.found);
+        let done = read_rows!(self.editor.format.wire_layout.name, F => {
+            find::<F>(block, limit, scratch, keys, others, found)
+        });
         self.found.iter().filter_map(|header| header.entry).for_each(|entry| self.seen[entry] = true);
         self.messages.bytes_mut().0.reserve_rest(done, block.byte_len(), next.progress);
         self.splice(messages, &block.rows()[..done], next)
@@ -346,16 +352,15 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Option<Appended> {
         let block = &mut buffers.block;
-        if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers {
+        if !E::INFO.wire_layout.is_readable() || E::CLASS != Class::Headers {
             return None;
         }
-        fill_block::<LayoutOf<E>>(block, self.messages, next.rows.clone(), self.options, true);
+        fill_block(E::INFO.wire_layout, block, self.messages, next.rows.clone(), self.options, true);
         Some(match block.rows().len() {
             0 => Appended::NONE,
-            offered => Appended {
-                offered,
-                appended: to.sink.append::<LayoutOf<E>>(self.messages, block, self.options.limits.headers, &next),
-            },
+            offered => {
+                Appended { offered, appended: to.sink.append(self.messages, block, self.options.limits.headers, &next) }
+            }
         })
     }
 
@@ -372,6 +377,12 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
         if E::CLASS == Class::Headers {
             sink.end = sink.editor.headers_start(sink.data);
         }
-        parse_serialized::<E, _>(data, self.options, log, to)
+        match log {
+            // Kernels find the headers of most rows of other formats.
+            EitherLog::FailFast(log) if E::CLASS != Class::Headers => {
+                parse_message::<E, _, _>(data, self.options, log, to)
+            }
+            log => (E::INFO.parse)(data, self.options, log, AnySink(to)),
+        }
     }
 }

@@ -5,6 +5,7 @@ use arrow_schema::DataType;
 
 use super::binary::ViewInput;
 use super::column::Column;
+use super::layouts::{read_rows, write_rows};
 use super::sink::{ListsSink, RowSink};
 use crate::encoding::Encoding;
 use crate::error::Error;
@@ -12,9 +13,10 @@ use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode;
-use crate::kernel::layout::{Rules, WireLayout};
+use crate::kernel::layout::{Layout, Rules};
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::Scratch;
+use crate::kernel::varint_layout::VarintLayout;
 use crate::log::{Log, OnLoss, Result};
 use crate::op::write::{Origin, Writer};
 use crate::traits::{Class, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
@@ -110,18 +112,18 @@ impl<'a> RowSink<'a> for EncodeSink<'a> {
 }
 
 impl<'a> ListsSink<'a> for EncodeSink<'a> {
-    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.room::<F>(max_offset)
+    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.room(layout, max_offset)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, _: &mut (), lists: &ListBlock<'a>, progress: Progress) -> usize {
+    fn append_lists(&mut self, layout: Layout, _: &mut (), lists: &ListBlock<'a>, progress: Progress) -> usize {
         let Some(rules) = self.rules else { return 0 };
-        let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
+        let fits = if layout.typed { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
         if !fits {
             return 0;
         }
         let (messages, valid) = self.messages.bytes_mut();
-        let done = encode::encode::<F>(lists, rules, progress, messages);
+        let done = write_rows!(layout.name, F => encode::encode::<F>(lists, rules, progress, messages));
         valid.push_all(done);
         done
     }
@@ -130,26 +132,31 @@ impl<'a> ListsSink<'a> for EncodeSink<'a> {
 impl<'a> EncodeSink<'a> {
     /// Number of bytes that kernels can append before the output exceeds an offset; `None` if the options or the layout
     /// need the slow path.
-    pub fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
+    pub fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.rules.filter(|_| layout.is_writable()).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
     }
 
-    /// Writes rows of layout `S` in layout `F`, up to the first that needs the slow path, and returns their number.
-    pub fn append_converted<S: WireLayout, F: WireLayout>(
+    /// Writes rows of one layout in another, up to the first that needs the slow path, and returns their number.
+    pub fn append_converted(
         &mut self,
+        source: Layout,
+        target: Layout,
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
     ) -> usize {
-        let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
-            (false, false) => true,
-            (false, true) => rules.default_type.is_some(),
-            (true, false) => rules.untyped.is_some(),
-            (true, true) => false,
-        };
-        let Some(rules) = self.rules.filter(fits) else { return 0 };
+        let Some(rules) = self.rules else { return 0 };
         let (messages, valid) = self.messages.bytes_mut();
-        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, progress, messages);
+        let scratch = &mut self.scratch;
+        let done = match source.typed {
+            false => write_rows!(target.name, F => {
+                encode::convert::<VarintLayout, F>(block, limit, rules, scratch, progress, messages)
+            }),
+            true if rules.untyped.is_some() && !target.typed => read_rows!(source.name, S => {
+                encode::convert::<S, VarintLayout>(block, limit, rules, scratch, progress, messages)
+            }),
+            true => 0,
+        };
         valid.push_all(done);
         done
     }

@@ -28,7 +28,7 @@ use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Scratch, SelectedValues};
 use crate::log::{Log, Result};
@@ -562,26 +562,20 @@ impl<'a> RowSink<'a> for FilterSink {
 }
 
 impl<'a> BlockSink<'a> for FilterSink {
-    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.headers.room::<F>(max_offset)
+    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.headers.room(layout, max_offset)
     }
 
-    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
-        match fields {
-            Some(fields) => self.fields(fields),
-            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
-        }
-    }
-
-    fn append<F: WireLayout>(
+    fn append(
         &mut self,
+        layout: Layout,
         found: &mut Found<'a>,
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
     ) -> usize {
         let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
-        let done = self.headers.append::<F>(found, block, limit, progress);
+        let done = self.headers.append(layout, found, block, limit, progress);
         // The fields of all rows of the block were already appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
@@ -589,17 +583,18 @@ impl<'a> BlockSink<'a> for FilterSink {
 }
 
 impl<'a> ListsSink<'a> for FilterSink {
-    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.headers.room_for_lists::<F>(max_offset)
+    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.headers.room_for_lists(layout, max_offset)
     }
 
-    fn append_lists<F: WireLayout>(
+    fn append_lists(
         &mut self,
+        layout: Layout,
         found: &mut Found<'a>,
         lists: &ListBlock<'a>,
         progress: Progress,
     ) -> usize {
-        self.headers.append_lists::<F>(found, lists, progress)
+        self.headers.append_lists(layout, found, lists, progress)
     }
 }
 

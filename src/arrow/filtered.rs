@@ -13,16 +13,15 @@ use arrow_schema::DataType;
 use super::errors::Verdict;
 use super::filter::{Filter, FilterSink, Known, ROWS};
 use super::input::ListInput;
-use super::rows::{MessageRows, RowSource};
+use super::rows::MessageRows;
 use super::run::{Plan, Rows, run};
 use super::schema;
-use super::{Input, Operation, Output, binary_column, list_rows};
+use super::{BoxedRows, Input, Operation, Output, messages_or_lists};
 use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
 use crate::number::fitting;
 use crate::traits::{Info, MessageFormat, ReadOptions};
-use crate::value::ByteOrder;
 
 /// Operation that first reads the operands of the filter from all rows, and then applies another operation to the
 /// selected rows.
@@ -60,7 +59,8 @@ impl<O: Operation> Operation for Filtered<O> {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         self.output_type(&E::INFO)?;
-        let selected = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
+        let messages = MessageRows::<E>::of(input.column, self.options);
+        let selected = Selected::of(&self.filter, messages, &E::INFO, input, self.options, self.on_error)?;
         selected.pass_to(input, &|input| self.operation.apply::<E>(input))
     }
 
@@ -80,7 +80,9 @@ impl Operation for Matches {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let data_type = self.output_type(&E::INFO)?;
-        Ok(Selected::of::<E>(&self.filter, input, self.options, self.on_error)?.mark(input, &data_type, self.on_error))
+        let messages = MessageRows::<E>::of(input.column, self.options);
+        let selected = Selected::of(&self.filter, messages, &E::INFO, input, self.options, self.on_error)?;
+        Ok(selected.mark(input, &data_type, self.on_error))
     }
 }
 
@@ -131,44 +133,23 @@ impl Selected {
         Output { column: Arc::new(StructArray::new(fields.clone(), columns, None)), until }
     }
 
-    fn of<E: MessageFormat>(
+    fn of<'a>(
         filter: &Arc<Filter>,
-        input: Input<'_>,
-        options: ReadOptions,
-        on_error: OnError,
-    ) -> Result<Selected, Error> {
-        let plan = input.plan(E::NAME, Direction::Decode, on_error, options.limits);
-        let is_strict = options.strict_types;
-        match ListInput::of(input.column) {
-            Some(_) if !filter.fields.is_empty() => {
-                let field = &filter.fields[0];
-                Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
-            }
-            Some(_) => {
-                let rows = list_rows::<E>(input.column)?;
-                Self::select(filter, &rows, &E::INFO, plan, input, (ByteOrder::Big, is_strict))
-            }
-            None => {
-                let messages = MessageRows::<E>::new(binary_column(input.column, &E::INFO)?, options);
-                Self::select(filter, &messages, &E::INFO, plan, input, (E::INFO.order, is_strict))
-            }
-        }
-    }
-
-    fn select<'a>(
-        filter: &Arc<Filter>,
-        rows: &dyn RowSource<'a, FilterSink>,
-        format: &Info,
-        plan: Plan,
+        messages: Option<BoxedRows<'a, FilterSink>>,
+        format: &'static Info,
         input: Input<'a>,
-        (order, is_strict): (ByteOrder, bool),
+        options: ReadOptions,
+        policy: OnError,
     ) -> Result<Selected, Error> {
+        if let (Some(_), Some(field)) = (ListInput::of(input.column), filter.fields.first()) {
+            return Err(Error::Value(format!("where: a list of headers has no field '{field}'")));
+        }
+        let (rows, order) = messages_or_lists(messages, input.column, format)?;
         // Errors of rows that are excluded by their fields are ignored.
-        let policy = plan.on_error;
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
-        let plan = Plan { on_error, ..plan };
-        let make = || Ok(FilterSink::new(filter, format, order)?.strict(is_strict));
-        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        let plan = input.plan(format.name, Direction::Decode, on_error, options.limits);
+        let make = || Ok(FilterSink::new(filter, format, order)?.strict(options.strict_types));
+        let Rows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
         let errors = on_error.is_column().then(|| report_columns.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);
@@ -181,7 +162,7 @@ impl Selected {
                     errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && by_fields.no >> bit & 1 == 0;
                 if is_failed && policy == OnError::Raise {
                     let plan = Plan { on_error: OnError::Raise, ..plan };
-                    return Err(run(rows, input.from + row, &plan, &make)
+                    return Err(run(&*rows, input.from + row, &plan, &make)
                         .err()
                         .unwrap_or_else(|| no_reason(format.name)));
                 }

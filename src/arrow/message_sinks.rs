@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, Int64Array};
 
 use super::decode::ListSink;
 use super::filter::{FilterSink, Known, Truth};
+use super::layouts::read_rows;
 use super::messages::Messages;
 use super::select::{Found, SelectSink};
 use super::sink::{BlockSink, RowSink};
@@ -13,7 +14,7 @@ use super::validate::ErrorsOnly;
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::Layout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
 use crate::memory;
@@ -97,8 +98,9 @@ impl MessageSinks {
 
     /// Appends messages and their fields by kernels, up to the first that needs the slow path; returns their number.
     /// `is_listed`: the headers of these messages are already the last rows of the list.
-    pub fn append<'a, F: WireLayout, M: MessageFields<'a>>(
+    pub fn append<'a, M: MessageFields<'a>>(
         &mut self,
+        layout: Layout,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
         fields: &[M],
@@ -106,9 +108,9 @@ impl MessageSinks {
         is_listed: bool,
     ) -> usize {
         let first = self.list.row_count() - if is_listed { rows.rows().len() } else { 0 };
-        let fits = (is_listed || self.list_fits::<F>(rows, limits))
-            && has_room(self.select.room::<F>(limits.max_offset), rows);
-        let done = if fits { self.append_headers::<F>(found, rows, limits, is_listed) } else { 0 };
+        let fits = (is_listed || self.list_fits(layout, rows, limits))
+            && has_room(self.select.room(layout, limits.max_offset), rows);
+        let done = if fits { self.append_headers(layout, found, rows, limits, is_listed) } else { 0 };
         if done < self.list.row_count() - first {
             self.list.truncate(first + done);
         }
@@ -118,8 +120,9 @@ impl MessageSinks {
         done
     }
 
-    fn append_headers<'a, F: WireLayout>(
+    fn append_headers<'a>(
         &mut self,
+        layout: Layout,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
         limits: BlockLimits,
@@ -129,16 +132,16 @@ impl MessageSinks {
         let MessageSinks { list, select, errors_only, .. } = self;
         let is_decoded = list.keeps_headers() && !is_listed;
         let done = match (is_decoded, select.is_empty()) {
-            (true, true) => list.decode::<F>(rows, limit, progress, None),
+            (true, true) => list.decode(layout, rows, limit, progress, None),
             (true, false) => select.append_read(
                 &mut found.select,
                 progress,
                 |_| false,
-                |_, keys, selected| list.decode::<F>(rows, limit, progress, Some((keys, selected))),
+                |_, keys, selected| list.decode(layout, rows, limit, progress, Some((keys, selected))),
             ),
-            (false, false) => select.append::<F>(&mut found.select, rows, limit, progress),
+            (false, false) => select.append(layout, &mut found.select, rows, limit, progress),
             (false, true) if is_listed => rows.rows().len(),
-            (false, true) => errors_only.append::<F>(&mut (), rows, limit, progress),
+            (false, true) => errors_only.append(layout, &mut (), rows, limit, progress),
         };
         if !list.keeps_headers() {
             list.push_without_headers(done);
@@ -146,32 +149,33 @@ impl MessageSinks {
         done
     }
 
-    fn list_fits<F: WireLayout>(&self, rows: &RowBlock<'_>, limits: BlockLimits) -> bool {
+    fn list_fits(&self, layout: Layout, rows: &RowBlock<'_>, limits: BlockLimits) -> bool {
         let left = limits.max_offset.saturating_sub(self.list.max_offset());
-        has_room(if self.list.keeps_headers() { self.list.room::<F>(limits.max_offset) } else { Some(left) }, rows)
+        has_room(if self.list.keeps_headers() { self.list.room(layout, limits.max_offset) } else { Some(left) }, rows)
     }
 
     /// Evaluates the filter for messages up to the first that needs the slow path. Returns the truth, the number of
     /// messages, and whether the headers of selected ones are in the list: if the filter selected most messages of the
     /// previous block, one kernel decodes and selects.
-    pub fn evaluate<'a, F: WireLayout, M: MessageFields<'a>>(
+    pub fn evaluate<'a, M: MessageFields<'a>>(
         &mut self,
+        layout: Layout,
         found: &mut MessageFound<'a>,
         rows: &RowBlock<'a>,
         fields: &[M],
         limits: BlockLimits,
     ) -> (Truth, usize, bool) {
         let BlockLimits { limit, max_offset, progress } = limits;
-        let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits::<F>(rows, limits);
+        let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits(layout, rows, limits);
         let first = self.list.row_count();
         let MessageSinks { list, filter, .. } = self;
         let Some(filter) = filter else { return (Truth::default(), 0, false) };
         filter.clear();
-        let scanned = match has_room(filter.room::<F>(max_offset), rows) {
+        let scanned = match has_room(filter.room(layout, max_offset), rows) {
             false => 0,
             true => filter.append_read(&mut found.filter, |scratch, keys, selected| match is_listed {
-                true => list.decode::<F>(rows, limit, progress, Some((keys, selected))),
-                false => scan::select::<F>(rows, limit, scratch, keys, selected),
+                true => list.decode(layout, rows, limit, progress, Some((keys, selected))),
+                false => read_rows!(layout.name, F => scan::select::<F>(rows, limit, scratch, keys, selected)),
             }),
         };
         let truth = filter.truth_of(&fields[..scanned], Known::Everything);

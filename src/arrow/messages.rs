@@ -21,12 +21,11 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
 use crate::interrupt;
 use crate::kernel::buffer::Progress;
-use crate::kernel::layout::WireLayout as _;
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    AnySink, BatchFormat, FieldValue, FieldsOf, HeadersFormat, Info, LayoutOf, MessageFields as _, MessageFormat,
+    AnySink, BatchFormat, FieldValue, FieldsOf, HeadersFormat, Info, MessageFields as _, MessageFormat,
     MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
@@ -384,9 +383,9 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         len: usize,
         log: &CollectErrors,
     ) -> Result<bool> {
-        let is_plain = LayoutOf::<B::Message>::READS.is_some() && log.errors().is_empty();
+        let is_plain = B::INFO.wire_layout.is_readable() && log.errors().is_empty();
         let Some(headers) = headers.filter(|_| is_plain) else { return Ok(false) };
-        let Some(span) = regular_span::<LayoutOf<B::Message>>(headers, self.operation.options) else {
+        let Some(span) = regular_span(B::INFO.wire_layout, headers, self.operation.options) else {
             return Ok(false);
         };
         // Upper bound of the bytes that the message adds to one column.
@@ -411,7 +410,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         if self.ended.is_none() && interrupt::is_requested() {
             self.ended = Some(End::Failed(interrupted()));
         }
-        if self.ended.is_none() && !held.block.headers.is_empty() {
+        if B::INFO.wire_layout.is_readable() && self.ended.is_none() && !held.block.headers.is_empty() {
             let _ = match self.operation.filter.is_some() {
                 true => self.append_selected(held),
                 false => self.append_block(&mut held.block, &mut held.found, false),
@@ -439,7 +438,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             }
             let sink = &mut self.rows.sink;
             let (truth, scanned, is_listed) =
-                sink.evaluate::<LayoutOf<B::Message>, _>(found, &block.rows, &block.fields, limits);
+                sink.evaluate(B::INFO.wire_layout, found, &block.rows, &block.fields, limits);
             if scanned == all {
                 block.retain(truth.yes);
                 return self.append_block(block, found, is_listed);
@@ -472,7 +471,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         while next < all {
             let Rows { sink, report_columns, .. } = &mut self.rows;
             let fields = &block.fields[next..];
-            let done = sink.append::<LayoutOf<B::Message>, _>(found, &block.rows, fields, limits, is_listed);
+            let done = sink.append(B::INFO.wire_layout, found, &block.rows, fields, limits, is_listed);
             is_listed = false;
             report_columns.push_whole(done, self.plan.on_error.is_column(), false);
             next += done;
@@ -519,8 +518,10 @@ impl<B: BatchFormat> BatchReader<'_, B> {
             to.fields(fields);
             let Some(cursor) = headers else { return Ok(Presence::Absent) };
             match log {
-                EitherLog::FailFast(log) => <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to)?,
-                EitherLog::Collect(log) => (B::INFO.parse_headers)(cursor, *options, log, AnySink(to))?,
+                EitherLog::FailFast(log) if !B::INFO.wire_layout.is_readable() => {
+                    <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, to)?
+                }
+                log => (B::INFO.parse_headers)(cursor, *options, log, AnySink(to))?,
             }
             Ok(Presence::Whole)
         };

@@ -17,6 +17,7 @@ pub mod filtered;
 pub(crate) mod input;
 pub mod json_lines;
 mod json_text;
+mod layouts;
 mod lists;
 mod message_sinks;
 pub mod messages;
@@ -49,7 +50,7 @@ use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{no_target, not_one_by_one};
 use crate::op::write::{Origin, check_written};
-use crate::traits::{BatchFormat, Class, Info, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
+use crate::traits::{BatchFormat, Class, Info, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
 use binary::ViewInput;
@@ -57,9 +58,10 @@ use decode::ListSink;
 use encode::EncodeSink;
 use errors::ReportColumns;
 use input::{Bytes, ListInput};
-use rows::{BatchRows, ConvertedRows, LayoutRows, ListRows, MessageRows, RowSource, StructRows};
+use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, RowSource, StructRows};
 use run::{Plan, Rows, run};
 use select::{SelectSink, Selection};
+use sink::ListsSink;
 use validate::ErrorsOnly;
 
 /// Input column of an operation, and the first row.
@@ -274,24 +276,20 @@ impl Operation for Encode {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        match E::CLASS {
-            Class::Headers => self.run_rows(&list_rows::<E>(input.column)?, input, &E::INFO),
-            _ => self.run_rows(&StructRows::new(input.column, &E::INFO)?, input, &E::INFO),
-        }
+        self.write(&E::INFO, input)
     }
 }
 
 impl Encode {
     #[inline(never)]
-    fn run_rows<'a>(
-        &self,
-        rows: &dyn RowSource<'a, EncodeSink<'a>>,
-        input: Input<'a>,
-        target: &'static Info,
-    ) -> Result<Output, Error> {
+    fn write(&self, target: &'static Info, input: Input<'_>) -> Result<Output, Error> {
+        let rows: Box<dyn RowSource<'_, EncodeSink<'_>>> = match target.class {
+            Class::Headers => Box::new(ListRows::new(input.column, target)?),
+            _ => Box::new(StructRows::new(input.column, target)?),
+        };
         let plan = input.plan(target.name, Direction::Encode, OnError::Raise, self.limits);
         let plan = Plan { on_loss: self.options.on_loss, ..plan };
-        write_rows(rows, input, &plan, target, &self.options, Origin::USER)
+        write_rows(&*rows, input, &plan, target, &self.options, Origin::USER)
     }
 }
 
@@ -317,8 +315,7 @@ impl Operation for Convert {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = binary_column(input.column, &E::INFO)?;
-        self.target.visit(ConvertInto { operation: self, messages, source: &E::INFO, input })
+        self.convert(&E::INFO, input)
     }
 
     fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
@@ -330,38 +327,21 @@ impl Operation for Convert {
     }
 }
 
-/// Part of convert that is generic over the target.
-struct ConvertInto<'a> {
-    operation: &'a Convert,
-    messages: Bytes<'a>,
-    source: &'static Info,
-    input: Input<'a>,
-}
-
-impl Visitor for ConvertInto<'_> {
-    type Out = Result<Output, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        let ConvertInto { operation, messages, source, .. } = self;
-        let rows = ConvertedRows::<LayoutOf<E>>::new(messages, operation.read, source, E::FIELDS);
-        self.run_rows(&rows, &E::INFO)
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(no_target(B::NAME))
-    }
-}
-
-impl<'a> ConvertInto<'a> {
-    fn run_rows(&self, rows: &dyn RowSource<'a, EncodeSink<'a>>, target: &'static Info) -> Result<Output, Error> {
-        let ConvertInto { operation, source, input, .. } = *self;
+impl Convert {
+    #[inline(never)]
+    fn convert(&self, source: &'static Info, input: Input<'_>) -> Result<Output, Error> {
+        let (messages, target) = (binary_column(input.column, source)?, self.target.info());
+        if target.class == Class::Batch {
+            return Err(no_target(target.name));
+        }
+        let rows = ConvertedRows { messages, options: self.read, source, target };
         let plan = Plan {
             target: Some(target.name),
-            on_loss: operation.write.on_loss,
-            ..input.plan(source.name, Direction::Decode, operation.on_error, operation.read.limits)
+            on_loss: self.write.on_loss,
+            ..input.plan(source.name, Direction::Decode, self.on_error, self.read.limits)
         };
         let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
-        write_rows(rows, input, &plan, target, &operation.write, origin)
+        write_rows(&rows, input, &plan, target, &self.write, origin)
     }
 }
 
@@ -416,18 +396,18 @@ impl Select {
     #[inline(never)]
     fn run_rows<'a>(
         &self,
-        rows: &dyn RowSource<'a, SelectSink>,
+        messages: Option<BoxedRows<'a, SelectSink>>,
         input: Input<'a>,
-        format: &Info,
-        order: ByteOrder,
+        format: &'static Info,
     ) -> Result<Output, Error> {
+        let (rows, order) = messages_or_lists(messages, input.column, format)?;
         let has_types = format.types.is_typed();
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        let Rows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
         Ok(Output::new(self.result_type(), sink.finish(), None, &plan, report_columns, input.from..until))
     }
 }
@@ -442,18 +422,7 @@ impl Operation for Select {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         check_keys(&self.selections, &E::INFO)?;
-        match ListInput::of(input.column) {
-            // Typed values in lists are big-endian bytes.
-            Some(_) => {
-                let rows = list_rows::<E>(input.column)?;
-                self.run_rows(&rows, input, &E::INFO, ByteOrder::Big)
-            }
-            None => {
-                let messages = binary_column(input.column, &E::INFO)?;
-                let rows = MessageRows::<E>::new(messages, self.options);
-                self.run_rows(&rows, input, &E::INFO, E::INFO.order)
-            }
-        }
+        self.run_rows(MessageRows::<E>::of(input.column, self.options), input, &E::INFO)
     }
 }
 
@@ -469,9 +438,9 @@ impl Validate {
         &self,
         rows: &dyn RowSource<'a, ErrorsOnly>,
         input: Input<'a>,
-        format: &'static str,
+        format: &'static Info,
     ) -> Result<Output, Error> {
-        let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
+        let plan = input.plan(format.name, Direction::Decode, OnError::Column, self.options.limits);
         let Rows { report_columns, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
         Ok(Output { column: report_columns.errors.finish(), until })
     }
@@ -490,32 +459,44 @@ impl Operation for Validate {
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let messages = binary_column(input.column, &B::INFO)?;
-        self.run_rows(&BatchRows::<B>::new(messages, self.options), input, B::NAME)
+        self.run_rows(&BatchRows::<B>::new(messages, self.options), input, &B::INFO)
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        match ListInput::of(input.column) {
-            Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME),
-            None => self.run_rows(
-                &MessageRows::<E>::new(binary_column(input.column, &E::INFO)?, self.options),
-                input,
-                E::NAME,
-            ),
-        }
+        let messages = MessageRows::<E>::of(input.column, self.options);
+        self.run_rows(&*messages_or_lists(messages, input.column, &E::INFO)?.0, input, &E::INFO)
+    }
+}
+
+type BoxedRows<'a, S> = Box<dyn RowSource<'a, S> + 'a>;
+
+/// Serialized messages, or else the lists of headers of a column, and the byte order of typed values.
+fn messages_or_lists<'a, S: ListsSink<'a>>(
+    messages: Option<BoxedRows<'a, S>>,
+    column: &'a dyn Array,
+    format: &'static Info,
+) -> Result<(BoxedRows<'a, S>, ByteOrder), Error> {
+    match (messages, ListInput::of(column)) {
+        (Some(messages), _) => Ok((messages, format.order)),
+        (None, Some(_)) => Ok((Box::new(ListRows::new(column, format)?), ByteOrder::Big)),
+        (None, None) => Err(not_binary(column, format)),
     }
 }
 
 fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
-    Bytes::of(column).ok_or_else(|| {
-        let actual = schema::type_name(column.data_type());
-        let advice = match (ListInput::of(column), column.data_type()) {
-            (Some(_), _) => ": headers of a list are read by select, and made bytes by encode".into(),
-            (None, DataType::Struct(fields)) => column_advice(fields),
-            (None, _) => String::new(),
-        };
-        let fits = "read from binary, large_binary or binary_view";
-        Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
-    })
+    Bytes::of(column).ok_or_else(|| not_binary(column, format))
+}
+
+#[cold]
+fn not_binary(column: &dyn Array, format: &Info) -> Error {
+    let actual = schema::type_name(column.data_type());
+    let advice = match (ListInput::of(column), column.data_type()) {
+        (Some(_), _) => ": headers of a list are read by select, and made bytes by encode".into(),
+        (None, DataType::Struct(fields)) => column_advice(fields),
+        (None, _) => String::new(),
+    };
+    let fits = "read from binary, large_binary or binary_view";
+    Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
 }
 
 /// Names a column of a table that was passed whole.
@@ -531,10 +512,6 @@ fn column_advice(columns: &Fields) -> String {
         readable().find(|column| column.name() == "headers").or_else(|| readable().next().filter(|_| !is_header));
     column
         .map_or_else(String::new, |column| format!(": pass a column of the table, such as table[{:?}]", column.name()))
-}
-
-fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<LayoutRows<'_, LayoutOf<E>>, Error> {
-    Ok(LayoutRows::new(ListRows::new(column, E::INFO.keys, &schema::headers_type(&E::INFO, false))?))
 }
 
 fn check_keys(selections: &[Selection], format: &Info) -> Result<(), Error> {

@@ -97,7 +97,7 @@ impl Pack {
         let sources = self.columns.iter().zip(structs.columns()).zip(&encoded).map(|((packed, column), encoded)| {
             Ok(match (packed, encoded) {
                 (PackedColumn::Values { key, .. }, Some(encoded)) => HeaderSource::Values { key, encoded },
-                _ => HeaderSource::Headers(Box::new(ListRows::new(column.as_ref(), format.keys, &data_type)?)),
+                _ => HeaderSource::Headers(Box::new(ListRows::new(column.as_ref(), format)?)),
             })
         });
         let rows = PackRows {

@@ -9,32 +9,28 @@ use arrow_array::{
     Array, BooleanArray, Decimal128Array, GenericByteArray, Int8Array, Int32Array, Int64Array, StringArray, StructArray,
 };
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
 
 use super::binary;
 use super::encode::EncodeSink;
 use super::input::{Bytes, ListInput, Texts};
+use super::layouts::read_rows;
 use super::sink::{BlockSink, ListsSink, Row, RowSink, parse_row};
 use super::{schema, shapes};
 use crate::cursor::Cursor;
 use crate::error::{Code, Error};
-use crate::formats::headers::iggy::Iggy;
-use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted_len};
-use crate::kernel::layout::{ReadableLayout, WireLayout};
+use crate::kernel::layout::Layout;
 use crate::kernel::lists::{Bits, Columns, ListBlock, Names, Strings};
 use crate::kernel::scan::has_named_types;
-use crate::kernel::typed_layout::TypedLayout;
-use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{self, BYTES, ROWS};
 use crate::log::{EitherLog, FailFast, Log, OnLoss, Result, Stop};
 use crate::op::convert::hand_over;
 use crate::op::inspect::batch_errors;
 use crate::traits::{
-    BatchFormat, Class, Field, FieldType, FieldValue, GatheredMessage, Info, LayoutOf, MessageFormat, Presence,
-    ReadOptions, Sink, open_checked, parse_message,
+    AnySink, BatchFormat, Class, FieldType, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions,
+    Sink, open_checked, parse_message,
 };
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
@@ -62,6 +58,8 @@ pub trait RowSource<'a, S: RowSink<'a>>: Sync {
 pub struct Buffers<'a> {
     pub block: kernel::RowBlock<'a>,
     lists: Option<ListBlock<'a>>,
+    /// Fields of the rows of the block.
+    fields: Vec<FieldValue<'a>>,
     message: GatheredMessage<'a>,
 }
 
@@ -98,6 +96,11 @@ impl<'a, E: MessageFormat> MessageRows<'a, E> {
     pub fn new(messages: Bytes<'a>, options: ReadOptions) -> Self {
         MessageRows { messages, options, format: PhantomData }
     }
+
+    /// Returns the messages of a binary column.
+    pub fn of<S: BlockSink<'a>>(column: &'a dyn Array, options: ReadOptions) -> Option<Box<dyn RowSource<'a, S> + 'a>> {
+        Bytes::of(column).map(|messages| Box::new(Self::new(messages, options)) as _)
+    }
 }
 
 impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
@@ -106,48 +109,81 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
     }
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
-        LayoutOf::<E>::READS?;
-        let (Row { sink, found }, block) = (to, &mut buffers.block);
-        let room = sink.room::<LayoutOf<E>>(next.max_offset)?;
-        block.clear();
-        // Number of bytes of messages that still fit.
-        let mut left = room.min(BYTES);
-        for row in next.rows {
-            let Some(data) = self.messages.cursor(row) else {
-                sink.open_row(None);
-                block.push(None);
-                continue;
-            };
-            let len = data.remaining();
-            if len > left {
-                if len > room || !block.rows().is_empty() {
-                    break;
-                }
-                // A large message gets a separate block.
-                left = len;
-            }
-            let Ok(opened) = open_checked::<E, _>(data, self.options, &mut FailFast::new(OnLoss::Raise)) else { break };
-            let Some(span) = opened.headers.and_then(|headers| regular_span::<LayoutOf<E>>(headers, self.options))
-            else {
-                break;
-            };
-            sink.open_row(Some(opened.fields.as_ref()));
-            block.push(Some(span));
-            left -= len;
+        match E::INFO.wire_layout.is_readable() {
+            true => append_messages(&open_rows::<E>, &E::INFO, self.messages, self.options, buffers, next, to),
+            false => None,
         }
-        Some(match block.rows().len() {
-            0 => Appended::NONE,
-            offered => {
-                let appended = sink.append::<LayoutOf<E>>(found, block, self.options.limits.headers, next.progress);
-                Appended { offered, appended }
-            }
-        })
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         parse_serialized::<E, S>(data, self.options, log, to)
     }
+}
+
+/// Opens messages and adds their headers to a block and their fields to the others, up to the first that kernels cannot
+/// read. A block takes `room` bytes.
+type OpenRows<'a> =
+    dyn Fn(&mut kernel::RowBlock<'a>, &mut Vec<FieldValue<'a>>, Bytes<'a>, Range<usize>, usize, ReadOptions);
+
+fn open_rows<'a, E: MessageFormat>(
+    block: &mut kernel::RowBlock<'a>,
+    fields: &mut Vec<FieldValue<'a>>,
+    messages: Bytes<'a>,
+    rows: Range<usize>,
+    room: usize,
+    options: ReadOptions,
+) {
+    block.clear();
+    fields.clear();
+    // Number of bytes of messages that still fit.
+    let mut left = room.min(BYTES);
+    for row in rows {
+        let Some(data) = messages.cursor(row) else {
+            fields.resize(fields.len() + E::FIELDS.len() - 1, FieldValue::Null);
+            block.push(None);
+            continue;
+        };
+        let len = data.remaining();
+        if len > left {
+            if len > room || !block.rows().is_empty() {
+                break;
+            }
+            // A large message gets a separate block.
+            left = len;
+        }
+        let Ok(opened) = open_checked::<E, _>(data, options, &mut FailFast::new(OnLoss::Raise)) else { break };
+        let layout = E::INFO.wire_layout;
+        let Some(span) = opened.headers.and_then(|headers| regular_span(layout, headers, options)) else { break };
+        fields.extend_from_slice(opened.fields.as_ref());
+        block.push(Some(span));
+        left -= len;
+    }
+}
+
+/// Lets the sink append a block of messages.
+fn append_messages<'a, S: BlockSink<'a>>(
+    open_rows: &OpenRows<'a>,
+    format: &'static Info,
+    messages: Bytes<'a>,
+    options: ReadOptions,
+    buffers: &mut Buffers<'a>,
+    next: Next,
+    to: &mut Row<'_, 'a, S>,
+) -> Option<Appended> {
+    let (Row { sink, found }, Buffers { block, fields, .. }) = (to, buffers);
+    let room = sink.room(format.wire_layout, next.max_offset)?;
+    open_rows(block, fields, messages, next.rows, room, options);
+    if !fields.is_empty() {
+        fields.chunks_exact(format.fields.len() - 1).for_each(|fields| sink.fields(fields));
+    }
+    Some(match block.rows().len() {
+        0 => Appended::NONE,
+        offered => {
+            let appended = sink.append(format.wire_layout, found, block, options.limits.headers, next.progress);
+            Appended { offered, appended }
+        }
+    })
 }
 
 /// Parses a serialized message into the sink of a row.
@@ -159,8 +195,11 @@ pub(super) fn parse_serialized<'a, E: MessageFormat, S: RowSink<'a>>(
     to: &mut Row<'_, 'a, S>,
 ) -> Parsed {
     match log {
-        EitherLog::FailFast(log) => parse_message::<E, _, _>(data, options, log, to),
-        EitherLog::Collect(log) => E::INFO.collect(data, options, log, to),
+        // Kernels read most rows of other formats.
+        EitherLog::FailFast(log) if !E::INFO.wire_layout.is_readable() => {
+            parse_message::<E, _, _>(data, options, log, to)
+        }
+        log => (E::INFO.parse)(data, options, log, AnySink(to)),
     }
 }
 
@@ -188,28 +227,32 @@ impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
     }
 }
 
-/// Serialized messages that are converted to a format with headers of layout `F`.
-pub struct ConvertedRows<'a, F> {
-    messages: Bytes<'a>,
-    options: ReadOptions,
-    source: &'static Info,
-    /// Fields of the target.
-    fields: &'static [Field],
-    target: PhantomData<fn() -> F>,
+/// Serialized messages that are converted to another format.
+pub struct ConvertedRows<'a> {
+    pub messages: Bytes<'a>,
+    pub options: ReadOptions,
+    pub source: &'static Info,
+    pub target: &'static Info,
 }
 
 /// Bytes of headers, if kernels can read them. Of the options, only `strict_types` matters: a row that is valid only
 /// with `lenient` is irregular.
 #[inline(always)]
-pub(super) fn regular_span<'a, L: WireLayout>(headers: Cursor<'a>, options: ReadOptions) -> Option<kernel::Span<'a>> {
+pub(super) fn regular_span<'a>(layout: Layout, headers: Cursor<'a>, options: ReadOptions) -> Option<kernel::Span<'a>> {
     let span = headers.span()?;
-    (!options.strict_types || has_named_types::<L>(span, options.limits.headers)).then_some(span)
+    (!options.strict_types || !layout.typed || types_have_names(layout, span, options.limits.headers)).then_some(span)
+}
+
+#[inline(never)]
+fn types_have_names(layout: Layout, span: kernel::Span<'_>, limit: usize) -> bool {
+    read_rows!(layout.name, F => usize::from(has_named_types::<F>(span, limit))) == 1
 }
 
 /// Fills a block with messages that only have headers, up to the first that kernels cannot read. With `takes_nulls`,
 /// rows without a message are part of the block.
 #[inline(never)]
-pub(super) fn fill_block<'a, L: WireLayout>(
+pub(super) fn fill_block<'a>(
+    layout: Layout,
     block: &mut kernel::RowBlock<'a>,
     messages: Bytes<'a>,
     rows: Range<usize>,
@@ -221,7 +264,7 @@ pub(super) fn fill_block<'a, L: WireLayout>(
         let data = messages.cursor(row);
         let len = data.map_or(0, |data| data.remaining());
         let span = data.filter(|_| len <= options.limits.message_bytes);
-        let span = span.and_then(|data| regular_span::<L>(data, options));
+        let span = span.and_then(|data| regular_span(layout, data, options));
         let is_readable = span.is_some() || takes_nulls && data.is_none();
         if !is_readable || !block.has_room(ROWS, len) {
             break;
@@ -230,41 +273,23 @@ pub(super) fn fill_block<'a, L: WireLayout>(
     }
 }
 
-impl<'a, F: WireLayout> ConvertedRows<'a, F> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: &'static Info, fields: &'static [Field]) -> Self {
-        ConvertedRows { messages, options, source, fields, target: PhantomData }
-    }
-
-    /// Lets the sink append a block of rows of a layout.
-    fn convert<L: WireLayout>(
-        &self,
-        block: &mut kernel::RowBlock<'a>,
-        room: usize,
-        next: Next,
-        sink: &mut EncodeSink<'a>,
-    ) -> Appended {
-        fill_block::<L>(block, self.messages, next.rows, self.options, false);
-        let limit = self.options.limits.headers;
-        match block.rows().len() {
-            offered @ 1.. if max_converted_len::<L, F>(block) <= room => {
-                Appended { offered, appended: sink.append_converted::<L, F>(block, limit, next.progress) }
-            }
-            _ => Appended::NONE,
-        }
-    }
-}
-
-impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
+impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
         let (sink, block) = (&mut *to.sink, &mut buffers.block);
-        let room = sink.room::<F>(next.max_offset)?;
-        match self.source.kernels.filter(|_| self.source.class == Class::Headers)? {
-            ReadableLayout::Varint => Some(self.convert::<VarintLayout>(block, room, next, sink)),
-            // Kernels do not convert types.
-            ReadableLayout::Iggy | ReadableLayout::Iggy2023 if F::TYPED => None,
-            ReadableLayout::Iggy => Some(self.convert::<TypedLayout<Iggy>>(block, room, next, sink)),
-            ReadableLayout::Iggy2023 => Some(self.convert::<TypedLayout<Iggy2023>>(block, room, next, sink)),
+        let (source, target) = (self.source.wire_layout, self.target.wire_layout);
+        let room = sink.room(target, next.max_offset)?;
+        // Kernels do not convert types.
+        if self.source.class != Class::Headers || !source.is_readable() || source.typed && target.typed {
+            return None;
         }
+        fill_block(source, block, self.messages, next.rows, self.options, false);
+        let limit = self.options.limits.headers;
+        Some(match block.rows().len() {
+            offered @ 1.. if max_converted_len(source, target, block) <= room => {
+                Appended { offered, appended: sink.append_converted(source, target, block, limit, next.progress) }
+            }
+            _ => Appended::NONE,
+        })
     }
 
     fn column(&self) -> &'a dyn Array {
@@ -283,7 +308,7 @@ impl<'a, F: WireLayout> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a, F> {
         message.clear();
         parse_row!(log, to, |log, to| {
             let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-            hand_over(message, presence, self.source.fields, self.fields, log, to)?;
+            hand_over(message, presence, self.source.fields, self.target.fields, log, to)?;
             Ok(presence)
         })
     }
@@ -361,19 +386,20 @@ pub struct ListRows<'a> {
     columns: Option<Columns<'a>>,
     /// Message of the error for a null key.
     no_key: &'static str,
+    layout: Layout,
 }
 
 impl<'a> ListRows<'a> {
-    /// Finds keys, types and values by their names; errors contain the type `expected`.
-    pub fn new(array: &'a dyn Array, keys: KeyForm, expected: &DataType) -> Result<Self, Error> {
-        let mismatch = || schema::mismatch(expected, array.data_type());
+    /// Finds keys, types and values by their names.
+    pub fn new(array: &'a dyn Array, format: &Info) -> Result<Self, Error> {
+        let mismatch = || schema::mismatch(&schema::headers_type(format, false), array.data_type());
         let lists = ListInput::of(array).ok_or_else(mismatch)?;
         let elements = lists.elements().ok_or_else(mismatch)?;
         let known = ["key_type", "key", "type", "value"];
         if elements.column_names().iter().any(|name| !known.contains(name)) {
             return Err(mismatch());
         }
-        let keys = KeyColumn::of(elements, keys).ok_or_else(mismatch)?;
+        let keys = KeyColumn::of(elements, format.keys).ok_or_else(mismatch)?;
         let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(mismatch)?;
         let types = match elements.column_by_name("type") {
             Some(column) => Some(Texts::of(column).ok_or_else(mismatch)?),
@@ -381,7 +407,7 @@ impl<'a> ListRows<'a> {
         };
         let columns = keys.kernel_columns(types, values, elements, lists.element_range());
         let no_key = elements.fields().iter().find_map(|field| shapes::why_null(field)).unwrap_or("the key is null");
-        Ok(ListRows { array, lists, elements, keys, types, values, columns, no_key })
+        Ok(ListRows { array, lists, elements, keys, types, values, columns, no_key, layout: format.wire_layout })
     }
 
     /// Parses the headers of a row. It is generic over the representation of keys, so that the loop does not branch on
@@ -446,21 +472,9 @@ fn or_null<K, R: Log>(key: Option<K>, log: &mut R, why: &'static str) -> Result<
     Ok(key)
 }
 
-/// Lists of headers for a format with this layout.
-pub struct LayoutRows<'a, F> {
-    rows: ListRows<'a>,
-    layout: PhantomData<fn() -> F>,
-}
-
-impl<'a, F> LayoutRows<'a, F> {
-    pub fn new(rows: ListRows<'a>) -> Self {
-        LayoutRows { rows, layout: PhantomData }
-    }
-}
-
-impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for LayoutRows<'a, F> {
+impl<'a, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a> {
     fn column(&self) -> &'a dyn Array {
-        self.rows.array
+        self.array
     }
 
     /// A null list is a message without a headers field, not a missing message.
@@ -470,18 +484,18 @@ impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for LayoutRows<'a, F>
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
         let Row { sink, found } = to;
-        let (columns, room) = (self.rows.columns?, sink.room_for_lists::<F>(next.max_offset)?);
+        let (columns, room) = (self.columns?, sink.room_for_lists(self.layout, next.max_offset)?);
         let lists = buffers.lists.get_or_insert_with(|| ListBlock::new(columns));
-        Some(match self.rows.lists.fill(next.rows, lists) {
-            offered @ 1.. if max_bytes::<F>(lists) <= room => {
-                Appended { offered, appended: sink.append_lists::<F>(found, lists, next.progress) }
+        Some(match self.lists.fill(next.rows, lists) {
+            offered @ 1.. if max_bytes(self.layout, lists) <= room => {
+                Appended { offered, appended: sink.append_lists(self.layout, found, lists, next.progress) }
             }
             _ => Appended::NONE,
         })
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
-        parse_row!(log, to, |log, to| self.rows.parse_row(row, log, to))
+        parse_row!(log, to, |log, to| self.parse_row(row, log, to))
     }
 }
 
@@ -584,8 +598,7 @@ impl<'a> StructRows<'a> {
             let column = structs.column_by_name(field.name).ok_or_else(mismatch)?;
             match field.field_type {
                 FieldType::Headers => {
-                    let expected = schema::headers_type(format, false);
-                    headers = Some(ListRows::new(column, format.keys, &expected)?);
+                    headers = Some(ListRows::new(column, format)?);
                 }
                 field_type => fields.push(FieldColumn::of(field_type, column).ok_or_else(mismatch)?),
             }

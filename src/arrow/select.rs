@@ -9,19 +9,20 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::binary::ViewInput;
 use super::column::Column;
+use super::layouts::read_rows;
 use super::schema;
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::arrow::types::{Dialect, common_type};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
-use crate::kernel::layout::{TEXT, WireLayout};
+use crate::kernel::layout::{Layout, TEXT};
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{FailFast, Log, OnLoss, Result};
 use crate::memory;
-use crate::traits::{FieldValue, Presence};
+use crate::traits::Presence;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
@@ -350,17 +351,16 @@ impl<'a> RowSink<'a> for SelectSink {
 }
 
 impl<'a> BlockSink<'a> for SelectSink {
-    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
+    fn room(&self, _layout: Layout, max_offset: usize) -> Option<usize> {
         // The text of a value may be longer than its bytes in the input.
         let defaults: usize = self.slots.iter().map(|slot| slot.selection.default_len()).sum();
         let used = RowSink::max_offset(self).saturating_add(defaults.saturating_mul(ROWS));
         self.keys.is_some().then(|| max_offset.saturating_sub(used) / MAX_GROWTH)
     }
 
-    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
-
-    fn append<F: WireLayout>(
+    fn append(
         &mut self,
+        layout: Layout,
         found: &mut Found<'a>,
         block: &RowBlock<'a>,
         limit: usize,
@@ -368,25 +368,31 @@ impl<'a> BlockSink<'a> for SelectSink {
     ) -> usize {
         let is_null = |row: usize| block.rows()[row].is_none();
         self.append_read(found, progress, is_null, |scratch, keys, selected| {
-            scan::select::<F>(block, limit, scratch, keys, selected)
+            read_rows!(layout.name, F => scan::select::<F>(block, limit, scratch, keys, selected))
         })
     }
 }
 
 impl<'a> ListsSink<'a> for SelectSink {
-    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
-        self.room::<F>(max_offset)
+    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.room(layout, max_offset)
     }
 
-    fn append_lists<F: WireLayout>(
+    fn append_lists(
         &mut self,
+        layout: Layout,
         found: &mut Found<'a>,
         lists: &ListBlock<'a>,
         progress: Progress,
     ) -> usize {
-        if F::TYPED != lists.has_types() {
+        if layout.typed != lists.has_types() {
             return 0;
         }
-        self.append_read(found, progress, |_| false, |_, keys, selected| lists::select::<F>(lists, keys, selected))
+        self.append_read(
+            found,
+            progress,
+            |_| false,
+            |_, keys, selected| read_rows!(layout.of_lists(), F => lists::select::<F>(lists, keys, selected)),
+        )
     }
 }

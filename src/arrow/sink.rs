@@ -3,7 +3,7 @@
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
@@ -97,15 +97,13 @@ pub(super) use parse_row;
 pub trait BlockSink<'a>: RowSink<'a> {
     /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if the
     /// options need the slow path.
-    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
+    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize>;
 
-    /// Appends the fields of a row of the next block; `None` for a row without a message.
-    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>);
-
-    /// Appends rows of a block up to the first that needs the slow path, and returns their number. Rows have at most
+    /// Appends rows of a block, whose fields were all received, up to the first that needs the slow path, and returns their number. Rows have at most
     /// `limit` headers.
-    fn append<F: WireLayout>(
+    fn append(
         &mut self,
+        layout: Layout,
         found: &mut Self::Found,
         block: &RowBlock<'a>,
         limit: usize,
@@ -116,11 +114,12 @@ pub trait BlockSink<'a>: RowSink<'a> {
 /// A sink to which kernels append blocks of lists of headers.
 pub trait ListsSink<'a>: RowSink<'a> {
     /// As [`BlockSink::room`].
-    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
+    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize>;
 
     /// As [`BlockSink::append`].
-    fn append_lists<F: WireLayout>(
+    fn append_lists(
         &mut self,
+        layout: Layout,
         found: &mut Self::Found,
         lists: &ListBlock<'a>,
         progress: Progress,

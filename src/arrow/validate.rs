@@ -1,13 +1,14 @@
 //! [`ErrorsOnly`]: a sink without rows, for operations that only report errors.
 
+use super::layouts::read_rows;
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::layout::WireLayout;
+use crate::kernel::layout::Layout;
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{FieldValue, Presence};
+use crate::traits::Presence;
 
 /// Sink without rows.
 #[derive(Default)]
@@ -40,23 +41,21 @@ impl<'a> RowSink<'a> for ErrorsOnly {
 }
 
 impl<'a> BlockSink<'a> for ErrorsOnly {
-    fn room<F: WireLayout>(&self, _max_offset: usize) -> Option<usize> {
+    fn room(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
-    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
-
-    fn append<F: WireLayout>(&mut self, _: &mut (), block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
-        scan::validate::<F>(block, limit, &mut self.0)
+    fn append(&mut self, layout: Layout, _: &mut (), block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
+        read_rows!(layout.name, F => scan::validate::<F>(block, limit, &mut self.0))
     }
 }
 
 impl<'a> ListsSink<'a> for ErrorsOnly {
-    fn room_for_lists<F: WireLayout>(&self, _max_offset: usize) -> Option<usize> {
+    fn room_for_lists(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
-    fn append_lists<F: WireLayout>(&mut self, _: &mut (), lists: &ListBlock<'a>, _progress: Progress) -> usize {
-        lists::validate::<F>(lists)
+    fn append_lists(&mut self, layout: Layout, _: &mut (), lists: &ListBlock<'a>, _progress: Progress) -> usize {
+        read_rows!(layout.of_lists(), F => lists::validate::<F>(lists))
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::bitmap::Validity;
 use super::buffer::{BinaryValues, Progress, Utf8, ValueWriter, Values, Writer};
-use super::layout::{HeaderVisitor, IgnoreHeaders, RawHeader, WireLayout, for_each_header};
+use super::layout::{HeaderVisitor, IgnoreHeaders, Layout, RawHeader, WireLayout, for_each_header};
 use super::scan::{RowVisitor, SelectHeaders, SelectedValues};
 use super::{RowBlock, copy, dispatch, keys};
 use crate::number::offset;
@@ -29,8 +29,8 @@ pub enum KeyColumns<'o> {
 }
 
 /// Maximum number of bytes that decoding this many input bytes appends to one column.
-pub fn max_bytes<F: WireLayout>(input: usize) -> usize {
-    if F::TYPED { input.max((input / F::MIN_LEN).saturating_mul(MAX_NAME_LEN)) } else { input }
+pub fn max_bytes(layout: Layout, input: usize) -> usize {
+    if layout.typed { input.max((input / layout.min_len).saturating_mul(MAX_NAME_LEN)) } else { input }
 }
 
 dispatch! {

@@ -3,20 +3,20 @@
 use std::marker::PhantomData;
 
 use super::buffer::{BinaryValues, Progress, Values as _, Writer};
-use super::layout::{Begin, RawHeader, Rules, WireLayout};
+use super::layout::{Begin, Layout, RawHeader, Rules, WireLayout};
 use super::lists::ListBlock;
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::varint_layout::MAX_IN_BYTE;
 use super::{RowBlock, dispatch};
 
 /// Maximum number of bytes that encoding these rows appends, saturated at `usize::MAX`.
-pub fn max_bytes<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
-    max_written::<F>(lists.byte_len(), lists.header_count(), lists.row_count())
+pub fn max_bytes(layout: Layout, lists: &ListBlock<'_>) -> usize {
+    max_written(layout, lists.byte_len(), lists.header_count(), lists.row_count())
 }
 
 /// Maximum number of bytes of keys, values, their framing and the counts of rows.
-fn max_written<F: WireLayout>(bytes: usize, headers: usize, rows: usize) -> usize {
-    let (framing, counts) = (headers.saturating_mul(F::MAX_FRAMING), rows.saturating_mul(F::MAX_COUNT));
+fn max_written(layout: Layout, bytes: usize, headers: usize, rows: usize) -> usize {
+    let (framing, counts) = (headers.saturating_mul(layout.max_framing), rows.saturating_mul(layout.max_count));
     bytes.saturating_add(framing).saturating_add(counts)
 }
 
@@ -24,15 +24,15 @@ dispatch! {
     /// Encodes rows up to the first that needs the slow path, and returns the number of encoded rows. Rows without a
     /// list are encoded as no headers.
     pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut BinaryValues) -> usize {
-        let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
+        let (rows, bytes) = (lists.row_count(), max_bytes(F::LAYOUT, lists));
         // SAFETY: the writer was made for these rows.
         unsafe { lists.for_each_row::<F, _>(&mut EncodeHeaders::<F, true>::new(out.writer(rows, bytes, progress), rules)) }
     }
 }
 
-/// Maximum number of bytes that converting a block of layout `S` to layout `F` appends, saturated at `usize::MAX`.
-pub fn max_converted_len<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> usize {
-    max_written::<F>(block.byte_len(), block.byte_len() / S::MIN_LEN, block.rows().len())
+/// Maximum number of bytes that converting a block of one layout to another appends, saturated at `usize::MAX`.
+pub fn max_converted_len(source: Layout, target: Layout, block: &RowBlock<'_>) -> usize {
+    max_written(target, block.byte_len(), block.byte_len() / source.min_len, block.rows().len())
 }
 
 dispatch! {
@@ -46,8 +46,11 @@ dispatch! {
         progress: Progress,
         out: &mut BinaryValues,
     ) -> usize {
+        if F::TYPED && !S::TYPED && rules.default_type.is_none() {
+            return 0;
+        }
         let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
-        let to = out.writer(block.rows().len(), max_converted_len::<S, F>(block), progress);
+        let to = out.writer(block.rows().len(), max_converted_len(S::LAYOUT, F::LAYOUT, block), progress);
         // SAFETY: the writer was made for this block.
         let done = unsafe {
             match S::MAX_COUNT {

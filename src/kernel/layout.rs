@@ -86,14 +86,49 @@ pub struct Begin {
     pub count: Option<usize>,
 }
 
-/// Layouts that kernels read, as values.
+/// The layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadableLayout {
+pub enum LayoutName {
     Varint,
-    /// [`TypedLayout`], with types of keys and of values.
+    /// With types of keys and of values.
     Iggy,
-    /// [`TypedLayout`], with types of values.
+    /// With types of values.
     Iggy2023,
+    /// Only written by kernels.
+    Kip82,
+    NoKernels,
+}
+
+/// A layout as a value, for code that is compiled once for all layouts.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    pub name: LayoutName,
+    pub typed: bool,
+    pub typed_keys: bool,
+    pub min_len: usize,
+    pub max_count: usize,
+    pub max_framing: usize,
+}
+
+impl Layout {
+    /// Whether kernels read it.
+    pub const fn is_readable(self) -> bool {
+        matches!(self.name, LayoutName::Varint | LayoutName::Iggy | LayoutName::Iggy2023)
+    }
+
+    /// Whether kernels write it.
+    pub const fn is_writable(self) -> bool {
+        !matches!(self.name, LayoutName::NoKernels)
+    }
+
+    /// A layout with the same types that kernels read, for headers of list columns.
+    pub const fn of_lists(self) -> LayoutName {
+        match (self.typed, self.typed_keys) {
+            (false, _) => LayoutName::Varint,
+            (true, true) => LayoutName::Iggy,
+            (true, false) => LayoutName::Iggy2023,
+        }
+    }
 }
 
 /// A layout of headers.
@@ -109,10 +144,7 @@ pub enum ReadableLayout {
 /// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
 /// `write`.
 pub unsafe trait WireLayout: 'static {
-    /// This layout as a value, if kernels read it.
-    const READS: Option<ReadableLayout> = None;
-    /// Whether kernels write it.
-    const WRITES: bool = false;
+    const NAME: LayoutName;
     /// Whether values have types.
     const TYPED: bool = false;
     const TYPED_KEYS: bool = false;
@@ -121,6 +153,15 @@ pub unsafe trait WireLayout: 'static {
     /// Maximum number of bytes before the headers of a row, and of those around a key and a value.
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
+    /// The layout as a value.
+    const LAYOUT: Layout = Layout {
+        name: Self::NAME,
+        typed: Self::TYPED,
+        typed_keys: Self::TYPED_KEYS,
+        min_len: Self::MIN_LEN,
+        max_count: Self::MAX_COUNT,
+        max_framing: Self::MAX_FRAMING,
+    };
 
     /// Returns the beginning of a row; `None` if the row is unreadable.
     ///
@@ -251,7 +292,9 @@ unsafe fn irregular<F: WireLayout>(row: Span<'_>, start: *const u8) -> Option<Ra
 pub struct NoKernels;
 
 // SAFETY: it finds and writes no headers.
-unsafe impl WireLayout for NoKernels {}
+unsafe impl WireLayout for NoKernels {
+    const NAME: LayoutName = LayoutName::NoKernels;
+}
 
 /// Passes the header at `start` to `visitor` if its value ends in the row.
 ///

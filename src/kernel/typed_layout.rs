@@ -9,7 +9,7 @@
 //!            └────────┴─────┴────────┴──────┴───────┘
 //! ```
 
-use super::layout::{Begin, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, pass_long};
+use super::layout::{Begin, HeaderVisitor, LayoutName, RawHeader, Rules, TEXT, WireLayout, pass_long};
 use super::{copy_long, write_reversed};
 use crate::number::length;
 use crate::value::Checks;
@@ -81,9 +81,7 @@ impl<T: Types> TypedLayout<T> {
 // SAFETY: `header` compares the end of the value with the end of the row before it passes a header on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> WireLayout for TypedLayout<T> {
-    const READS: Option<ReadableLayout> =
-        Some(if T::TYPED_KEYS { ReadableLayout::Iggy } else { ReadableLayout::Iggy2023 });
-    const WRITES: bool = true;
+    const NAME: LayoutName = if T::TYPED_KEYS { LayoutName::Iggy } else { LayoutName::Iggy2023 };
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
     const MIN_LEN: usize = Self::MAX_FRAMING + 2 * PART_LEN.0;
@@ -156,7 +154,7 @@ pub struct Kip82Layout;
 
 // SAFETY: it finds no headers; a written header has the length of its framing, key and value.
 unsafe impl WireLayout for Kip82Layout {
-    const WRITES: bool = true;
+    const NAME: LayoutName = LayoutName::Kip82;
     const TYPED: bool = true;
     const MAX_FRAMING: usize = 9;
 

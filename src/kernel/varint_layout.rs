@@ -6,9 +6,7 @@
 //!   └───────┴────────┴─────┴────────┴───────┴┄
 //! ```
 
-use super::layout::{
-    Begin, HeaderOffsets, HeaderVisitor, RawHeader, ReadableLayout, Rules, TEXT, WireLayout, pass_long,
-};
+use super::layout::{Begin, HeaderOffsets, HeaderVisitor, LayoutName, RawHeader, Rules, TEXT, WireLayout, pass_long};
 use super::{COPY, copy, copy_long, has_high_bit, write_reversed};
 use crate::number;
 use crate::number::byte;
@@ -43,8 +41,7 @@ unsafe fn two_byte_length(start: *const u8) -> Option<usize> {
 // SAFETY: `header` compares the end of the value with the end of the row before it passes them on, and the key ends
 // where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both from the row's slice.
 unsafe impl WireLayout for VarintLayout {
-    const READS: Option<ReadableLayout> = Some(ReadableLayout::Varint);
-    const WRITES: bool = true;
+    const NAME: LayoutName = LayoutName::Varint;
     const MIN_LEN: usize = 2;
     const MAX_COUNT: usize = varint::MAX_LEN;
     const MAX_FRAMING: usize = 2 * varint::MAX_LEN;

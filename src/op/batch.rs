@@ -2,10 +2,9 @@
 
 use crate::codec::Codec;
 use crate::error::{Direction, Error, ErrorDetail};
-use crate::format::Visitor;
 use crate::formats::batch::Builder;
 use crate::op::write::EncodeMessage;
-use crate::traits::BatchFormat;
+use crate::traits::{BatchFormat, MessageFormat as _};
 
 /// Writes messages as one batch, or returns the first error with the index of its message.
 pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
@@ -22,7 +21,7 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
     let mut batch = B::new(&first.fields, codec).map_err(rejected)?;
     for (row, mut message) in messages.into_iter().enumerate() {
         let prepared = batch.prepare(&mut message.fields).map_err(rejected);
-        let bytes = prepared.and_then(|()| message.visit::<<B::Batch as BatchFormat>::Message>());
+        let bytes = prepared.and_then(|()| message.encode(&<B::Batch as BatchFormat>::Message::INFO));
         batch.push(&bytes.map_err(|error| error.in_row(Some(row)))?.unwrap_or_default());
     }
     batch.finish().map_err(rejected)

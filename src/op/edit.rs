@@ -179,7 +179,7 @@ impl<'e> Editor<'e> {
 
     /// Offset of the first header of a message that only has headers.
     pub fn headers_start(&self, data: &[u8]) -> usize {
-        match self.format.has_count {
+        match self.format.wire_layout.max_count > 0 {
             true => data.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1),
             false => 0,
         }

@@ -33,7 +33,7 @@ impl Visitor for Inspect<'_> {
     fn visit<E: MessageFormat>(self) -> Inspection {
         let mut log = CollectErrors::with_labels(self.options.limits.reports);
         // The errors are the result.
-        let _ = E::INFO.collect(Cursor::new(self.data), self.options, &mut log, &mut Discard);
+        let _ = (E::INFO.parse)(Cursor::new(self.data), self.options, log.either(), AnySink(&mut Discard));
         inspection(log, self.data.len())
     }
 
@@ -95,7 +95,7 @@ impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
             && (log.has_labels() || !self.is_valid(cursor))
         {
             // Broken headers do not hide the next message.
-            let _ = (B::INFO.parse_headers)(cursor, self.0, log, AnySink(&mut Discard));
+            let _ = (B::INFO.parse_headers)(cursor, self.0, log.either(), AnySink(&mut Discard));
         }
         log.enter_header(None);
         Ok(())

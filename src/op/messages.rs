@@ -99,7 +99,7 @@ where
         } else {
             let mut sink = GatheredMessage::default();
             if let Some(cursor) = headers {
-                (B::INFO.parse_headers)(cursor, *options, log, AnySink(&mut sink))?;
+                (B::INFO.parse_headers)(cursor, *options, log.either(), AnySink(&mut sink))?;
             }
             log.enter_header(None);
             if !log.errors().is_empty() {

@@ -1,10 +1,13 @@
-//! [`ParseMessage`] parses one message into a sink.
+//! [`gather_message`] and [`ParseMessage`] parse one message.
 
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
-use crate::log::{CollectErrors, FailFast, OnLoss};
-use crate::traits::{BatchFormat, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
+use crate::log::{CollectErrors, EitherLog, FailFast, OnLoss};
+use crate::traits::{
+    AnySink, BatchFormat, Class, GatheredMessage, Info, MessageFormat, Opened, Presence, ReadOptions, Sink,
+    parse_message,
+};
 
 /// Parses one message into a sink, or returns its first error.
 pub struct ParseMessage<'a, F> {
@@ -19,21 +22,45 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let data = Cursor::new(self.data);
-        // Nearly every message is valid. The errors of an invalid one are collected in a second pass.
-        let mut sink = (self.fresh)();
-        let fast = parse_message::<E, _, _>(data, self.options, &mut FailFast::new(OnLoss::Raise), &mut sink);
-        if let Ok(presence) = fast {
+        // Nearly every message is valid. The errors of an invalid one are collected in a second pass. Headers formats
+        // are the fastest, and are compiled for this sink.
+        let (mut sink, mut fast) = ((self.fresh)(), FailFast::new(OnLoss::Raise));
+        let parsed = match E::CLASS {
+            Class::Headers => parse_message::<E, _, _>(data, self.options, &mut fast, &mut sink),
+            _ => (E::INFO.parse)(data, self.options, EitherLog::FailFast(&mut fast), AnySink(&mut sink)),
+        };
+        if let Ok(presence) = parsed {
             return Ok((sink, presence));
         }
         let mut sink = (self.fresh)();
         let mut log = CollectErrors::default();
-        let parsed = E::INFO.collect(data, self.options, &mut log, &mut sink);
+        let parsed = (E::INFO.parse)(data, self.options, EitherLog::Collect(&mut log), AnySink(&mut sink));
         Ok((sink, log.finish_parse(parsed, Direction::Decode, E::NAME)?))
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(super::batch_needs_messages(B::NAME))
     }
+}
+
+/// Parses one message, or returns its first error.
+pub fn gather_message<'a>(
+    format: &Info,
+    data: &'a [u8],
+    options: ReadOptions,
+) -> Result<(GatheredMessage<'a>, Presence), Error> {
+    if format.class == Class::Batch {
+        return Err(super::batch_needs_messages(format.name));
+    }
+    let (cursor, mut message) = (Cursor::new(data), GatheredMessage::default());
+    let mut fast = FailFast::new(OnLoss::Raise);
+    if let Ok(presence) = (format.gather)(cursor, options, EitherLog::FailFast(&mut fast), &mut message) {
+        return Ok((message, presence));
+    }
+    message.clear();
+    let mut log = CollectErrors::default();
+    let parsed = (format.gather)(cursor, options, EitherLog::Collect(&mut log), &mut message);
+    Ok((message, log.finish_parse(parsed, Direction::Decode, format.name)?))
 }
 
 /// Opens one message without parsing its headers, or returns the first error of its frame.

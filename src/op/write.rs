@@ -12,7 +12,7 @@ use crate::kernel::recycle;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result};
 use crate::memory;
-use crate::traits::{BatchFormat, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, Sink, WriteOptions};
+use crate::traits::{Class, Contents, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
 use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
@@ -475,20 +475,11 @@ impl EncodeMessage<'_> {
     }
 }
 
-impl crate::format::Visitor for EncodeMessage<'_> {
-    type Out = Result<Option<Vec<u8>>, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        self.encode(&E::INFO)
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(super::batch_needs_messages(B::NAME))
-    }
-}
-
 impl EncodeMessage<'_> {
-    fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
+    pub fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
+        if target.class == Class::Batch {
+            return Err(super::batch_needs_messages(target.name));
+        }
         // Nearly every message can be written. Errors of the others are collected in a second pass.
         if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {
             return Ok(written);

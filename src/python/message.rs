@@ -26,10 +26,10 @@ use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use crate::op::not_a_batch;
-use crate::op::values::ParseMessage;
+use crate::op::values::{ParseMessage, gather_message};
 use crate::op::write::TypeHint;
 use crate::panics::catch_panic;
-use crate::traits::{Class, FieldValue, GatheredMessage, Presence, ReadOptions, WriteOptions};
+use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
 
 /// Decodes headers to `letterhead.Headers`, which are parsed on access, and a message to a dict of its fields.
 ///
@@ -57,8 +57,7 @@ pub fn decode<'py>(
             let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
             return headers_of(Bound::new(py, Packed::new(data.clone(), info.order, positions))?.into_any());
         }
-        let read = ParseMessage { data: bytes, options, fresh: GatheredMessage::default };
-        let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
+        let (message, presence) = without_gil_if_long(py, bytes.len(), || gather_message(info, bytes, options))?;
         let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
         let headers = headers_object(py, headers, info.order)?;
         match info.class {
@@ -184,7 +183,7 @@ pub fn encode<'py>(
         let info = format.info();
         let argument = MessageArgument::of(message, info)?;
         let message = argument.encode(info.name, options)?;
-        let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
+        let result = without_gil_if_long(py, size(&message), || message.encode(info))?;
         result.map(|bytes| bytes_object(py, &bytes)).transpose()
     })
 }

@@ -9,7 +9,6 @@ use super::arguments::HeadersArgument;
 use super::gil::enter;
 use super::objects::bytes_object;
 use crate::error::Error;
-use crate::format::Visitor;
 use crate::formats::message::streams::Streams;
 use crate::formats::message::streams_timestamped::StreamsTimestamped;
 use crate::header::Header;
@@ -42,9 +41,9 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
     match timestamp {
         Some(millis) => {
             let fields = vec![FieldValue::Int64(millis), payload];
-            EncodeMessage { headers, fields, options }.visit::<StreamsTimestamped>()
+            EncodeMessage { headers, fields, options }.encode(&StreamsTimestamped::INFO)
         }
-        None => EncodeMessage { headers, fields: vec![payload], options }.visit::<Streams>(),
+        None => EncodeMessage { headers, fields: vec![payload], options }.encode(&Streams::INFO),
     }
 }
 

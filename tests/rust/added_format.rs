@@ -74,7 +74,7 @@ use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{GatheredMessage, ReadOptions, WriteOptions};
+use letterhead::traits::{GatheredMessage, MessageFormat as _, ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
 /// The row of the table: the type that the dispatch hands out.
@@ -144,7 +144,7 @@ fn added_format_rejects_what_it_cannot_carry() {
     let write = |key: &str, value: Option<&[u8]>| {
         let header = Header { index: 0, key: Key::from(key), value_type: None, value, value_offset: None };
         let options = WriteOptions::default();
-        match (EncodeMessage { headers: Some(vec![header]), fields: vec![], options }).visit::<Row>() {
+        match (EncodeMessage { headers: Some(vec![header]), fields: vec![], options }).encode(&Row::INFO) {
             Err(Error::Headers(_, located)) => located.error.message,
             other => panic!("{other:?}"),
         }

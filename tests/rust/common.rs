@@ -228,7 +228,7 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
     let headers = message.headers.as_deref().map(lend);
     let fields =
         message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.field_type)).collect();
-    match format.visit(EncodeMessage { headers, fields, options }) {
+    match (EncodeMessage { headers, fields, options }).encode(format.info()) {
         Ok(serialized) => Ok(serialized),
         Err(Error::Headers(_, located)) => Err(located.error),
         Err(other) => panic!("{other}"),

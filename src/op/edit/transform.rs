@@ -267,7 +267,7 @@ impl<'d> EditOutput<'d> for ByteOutput<'_, 'd> {
 
     #[inline(always)]
     fn end(&mut self, rest: Range<usize>, dropped: usize, added: usize) -> Result<(), Refusal> {
-        if self.editor.format.has_count && dropped + added > 0 {
+        if self.editor.format.wire_layout.max_count > 0 && dropped + added > 0 {
             self.recount(dropped, added);
         }
         self.keep(rest);

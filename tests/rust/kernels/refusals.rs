@@ -41,7 +41,8 @@ fn single_message_operations_reject_batch() {
         assert_eq!(refused(format, &Select::default()), said);
         let read = format.visit(ParseMessage { data: b"", options: STRICT, fresh: GatheredMessage::default });
         assert_eq!(read.err(), Some(Error::Value(said.clone())));
-        let written = format.visit(EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() });
+        let written =
+            (EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() }).encode(format.info());
         assert_eq!(written, Err(Error::Value(said)));
     }
 }
@@ -70,7 +71,7 @@ fn iggy_auto_is_no_target() {
     let said = "iggy-auto reads either layout and is no target: name iggy or iggy-2023";
     assert_eq!(refused(Kafka, &convert_to(IggyAuto, WriteOptions::default())), said);
     let operation = EncodeMessage { headers: Some(vec![]), fields: vec![], options: WriteOptions::default() };
-    assert_eq!(IggyAuto.visit(operation), Err(Error::Value(said.into())));
+    assert_eq!(operation.encode(IggyAuto.info()), Err(Error::Value(said.into())));
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn canonical_is_for_iggy_only() {
     let options = || WriteOptions { canonical: true, ..WriteOptions::default() };
     for format in Format::ALL.iter().copied().filter(|format| format.info().is_target) {
         let fields = other_fields(format).map(|_| FieldValue::Null).collect();
-        let written = format.visit(EncodeMessage { headers: None, fields, options: options() });
+        let written = (EncodeMessage { headers: None, fields, options: options() }).encode(format.info());
         let name = format.info().name;
         let said = Error::Value(format!("canonical=True: {name} has no order of its own for headers"));
         assert_eq!(written == Err(said), !["iggy", "iggy-message"].contains(&name), "{name}");
@@ -89,7 +90,7 @@ fn canonical_is_for_iggy_only() {
 fn types_that_a_target_cannot_have_are_rejected() {
     let encode = |format: Format, types| {
         let options = WriteOptions { types, ..WriteOptions::default() };
-        format.visit(EncodeMessage { headers: None, fields: vec![], options })
+        (EncodeMessage { headers: None, fields: vec![], options }).encode(format.info())
     };
     for format in [Iggy, Iggy2023, Kip82Typed] {
         let error = encode(format, TypeOption::Untyped(Encoding::Text)).unwrap_err().to_string();

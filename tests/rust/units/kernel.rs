@@ -8,7 +8,7 @@ use super::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted_len};
 use super::keys::{Keep, KeySet, Requested};
-use super::layout::{Rules, TEXT};
+use super::layout::{Rules, TEXT, WireLayout as _};
 use super::lists::{Bits, Columns, ListBlock, Names, Offsets, Strings, is_ascii, never_decrease};
 use super::scan::{Scratch, SelectedValues, select, validate};
 use super::typed_layout::{Kip82Layout, TypedLayout, Types};
@@ -555,9 +555,9 @@ fn sizes_of_memory_do_not_wrap() {
     block.push(None);
     assert_eq!(block.byte_len(), usize::MAX);
     assert!(!block.has_room(64, usize::MAX));
-    assert_eq!(max_converted_len::<VarintLayout, Kip82Layout>(&block), usize::MAX);
-    assert!(decode::max_bytes::<TypedLayout<Iggy>>(usize::MAX) >= usize::MAX / 2);
-    assert_eq!(decode::max_bytes::<VarintLayout>(usize::MAX), usize::MAX);
+    assert_eq!(max_converted_len(VarintLayout::LAYOUT, Kip82Layout::LAYOUT, &block), usize::MAX);
+    assert!(decode::max_bytes(<TypedLayout<Iggy>>::LAYOUT, usize::MAX) >= usize::MAX / 2);
+    assert_eq!(decode::max_bytes(VarintLayout::LAYOUT, usize::MAX), usize::MAX);
 }
 
 #[test]
