@@ -16,6 +16,7 @@ mod log;
 mod message;
 mod objects;
 mod operations;
+mod options;
 mod packed;
 mod recent;
 mod scalar;
@@ -46,9 +47,10 @@ mod _native {
     use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]
     use super::operations::{
-        Arguments, ColumnOperation, Convert, Decode, DecodeOptions, Edit, Encode, ExplodeBatches, Pack, Select,
-        Validate, Where, WriteOptions,
+        ColumnOperation, Convert, Decode, Edit, Encode, ExplodeBatches, Pack, Select, Validate, Where,
     };
+    #[pymodule_export]
+    use super::options::{Arguments, DecodeOptions, WriteOptions};
     #[pymodule_export]
     use super::packed::Packed;
     #[pymodule_export]

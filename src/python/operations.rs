@@ -5,17 +5,17 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{DataType, Fields};
-use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyList, PyMapping, PyTuple};
+use pyo3::types::{IntoPyDict, PyList, PyTuple};
 
-use super::arguments::{self, TypesArgument, argument, limits_or_default, parse_choice, type_option};
+use super::arguments::{argument, limits_or_default, parse_choice};
 use super::capsule::{self, Notes, Schema, Shared, Stream};
 use super::columns::{ColumnSpec, selections};
 use super::edit::{EditEntries, EditedKeys, edit as edit_of};
 use super::filter::filter;
 use super::gil::enter;
+use super::options::{Arguments, DecodeOptions, ERROR_COLUMN, WriteOptions, or_default, passed};
 use crate::arrow::edit::EditColumn;
 use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
@@ -31,154 +31,6 @@ use crate::format::Format;
 use crate::kernel::buffer::MAX_OFFSET;
 use crate::log::OnError;
 use crate::traits;
-
-/// Default name of the column of errors.
-const ERROR_COLUMN: &str = "error";
-
-/// Arguments by which an object is compared, hashed, printed and pickled.
-#[pyclass(frozen, subclass, module = "letterhead._native")]
-pub struct Arguments(Py<PyDict>);
-
-#[pymethods]
-impl Arguments {
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Py<PyDict>)> {
-        enter(|| Ok((PyTuple::empty(py), self.0.clone_ref(py))))
-    }
-
-    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        enter(|| match other.cast::<Self>() {
-            Ok(other) if other.get_type().is(slf.get_type()) => slf.get().0.bind(slf.py()).eq(&other.get().0),
-            _ => Ok(false),
-        })
-    }
-
-    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        enter(|| self.0.bind(py).items().to_tuple().hash())
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        enter(|| {
-            let passed = slf.get().0.bind(slf.py()).iter().filter(|(_, value)| !value.is_none());
-            let passed =
-                passed.map(|(name, value)| Ok(format!("{name}={}", value.repr()?))).collect::<PyResult<Vec<_>>>()?;
-            Ok(format!("{}({})", slf.get_type().name()?, passed.join(", ")))
-        })
-    }
-}
-
-/// Collects the arguments of an object by name, in the order of its constructor.
-macro_rules! arguments {
-    ($py:expr, $($name:literal: $value:expr),* $(,)?) => {{
-        let passed = PyDict::new($py);
-        $(passed.set_item($name, $value)?;)*
-        PyClassInitializer::from(Arguments(passed.unbind()))
-    }};
-}
-
-/// Strictness of reading, and the policy for messages that cannot be read.
-#[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
-pub struct DecodeOptions {
-    on_error: OnError,
-    #[pyo3(get)]
-    errors: String,
-    #[pyo3(get)]
-    error_column: String,
-    #[pyo3(get)]
-    strict_types: bool,
-    lenient: bool,
-    text_keys: bool,
-    /// Limits as they were passed, because unset limits are those of the process that unpickles the object.
-    #[pyo3(get)]
-    limits: Option<Py<PyAny>>,
-}
-
-#[pymethods]
-impl DecodeOptions {
-    #[new]
-    #[pyo3(signature = (*, errors="raise", error_column="error", lenient=false, strict_types=false, text_keys=false, limits=None))]
-    fn new(
-        py: Python<'_>,
-        #[pyo3(from_py_with = argument::errors)] errors: &str,
-        #[pyo3(from_py_with = argument::error_column)] error_column: &str,
-        #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-        #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-        #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
-        limits: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        enter(|| {
-            let on_error = on_error(errors)?;
-            if error_column != ERROR_COLUMN && !on_error.is_column() {
-                return Err(Error::Value("error_column= names the column of errors='column'".into()).into());
-            }
-            if limits.is_some() {
-                limits_or_default(py, limits.as_ref())?;
-            }
-            let base = arguments!(py, "errors": errors, "error_column": error_column, "lenient": lenient,
-                "strict_types": strict_types, "text_keys": text_keys, "limits": &limits);
-            Ok(base.add_subclass(DecodeOptions {
-                on_error,
-                errors: errors.to_owned(),
-                error_column: error_column.to_owned(),
-                strict_types,
-                lenient,
-                text_keys,
-                limits: limits.map(Bound::unbind),
-            }))
-        })
-    }
-}
-
-impl DecodeOptions {
-    fn read(&self, py: Python<'_>) -> PyResult<traits::ReadOptions> {
-        let limits = limits_or_default(py, self.limits.as_ref().map(|limits| limits.bind(py)))?;
-        let DecodeOptions { lenient, strict_types, text_keys, .. } = *self;
-        Ok(traits::ReadOptions { lenient, strict_types, text_keys, limits })
-    }
-}
-
-/// Returns the options, or the default options.
-fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py, T>>) -> PyResult<Bound<'py, T>> {
-    options.map_or_else(|| Ok(py.get_type::<T>().call0()?.cast_into()?), Ok)
-}
-
-/// Types of the values to write, and the policy for losses.
-#[pyclass(frozen, extends = Arguments, module = "letterhead._native")]
-pub struct WriteOptions {
-    #[pyo3(get)]
-    on_loss: String,
-    write: traits::WriteOptions,
-}
-
-#[pymethods]
-impl WriteOptions {
-    #[new]
-    #[pyo3(signature = (*, on_loss="raise", types=None, nulls="skip", canonical=false))]
-    fn new(
-        py: Python<'_>,
-        #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-        types: Option<Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = argument::nulls)] nulls: &str,
-        #[pyo3(from_py_with = argument::canonical)] canonical: bool,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        enter(|| {
-            let plain = py.import("letterhead.results")?.call_method1("to_native_types", (&types,))?;
-            let write = traits::WriteOptions {
-                on_loss: arguments::on_loss(on_loss)?,
-                types: type_option(plain.extract::<Option<TypesArgument>>()?)?,
-                refuse_null_headers: arguments::refuses_nulls(nulls)?,
-                canonical,
-            };
-            // Copied, because the caller may change a mapping.
-            let types = types.map(|types| match types.cast::<PyMapping>() {
-                Ok(mapping) => py.get_type::<PyDict>().call1((mapping,)),
-                Err(_) => Ok(types.clone()),
-            });
-            let base =
-                arguments!(py, "on_loss": on_loss, "types": types.transpose()?, "nulls": nulls, "canonical": canonical);
-            Ok(base.add_subclass(WriteOptions { on_loss: on_loss.to_owned(), write }))
-        })
-    }
-}
 
 /// A function from a column of messages to a column of results.
 #[pyclass(frozen, subclass, extends = Arguments, module = "letterhead._native")]
@@ -317,7 +169,7 @@ impl Decode {
             let (condition, filter) = filter_of(r#where, format, None)?;
             let work = filter_rows(arrow::Decode { options: read, on_error, views }, format, filter, read, on_error);
             let passed =
-                arguments!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
+                passed!(py, "format": format.info().name, "options": &options, "where": condition, "views": views);
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Decode))
         })
     }
@@ -347,7 +199,7 @@ impl Select {
             let (condition, filter) = filter_of(r#where, format, Some(&columns))?;
             let select = arrow::Select { selections, dialect: dialect_of(dialect)?, options: read, on_error, views };
             let work = filter_rows(select, format, filter, read, on_error);
-            let passed = arguments!(py, "format": format.info().name, "columns": columns, "options": &options,
+            let passed = passed!(py, "format": format.info().name, "columns": columns, "options": &options,
                 "where": condition, "views": views, "dialect": dialect);
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Select))
         })
@@ -370,7 +222,7 @@ impl Encode {
         enter(|| {
             let options = or_default(py, options)?;
             let encode = arrow::Encode { options: options.get().write.clone(), limits: limits_or_default(py, None)? };
-            let passed = arguments!(py, "format": format.info().name, "options": &options);
+            let passed = passed!(py, "format": format.info().name, "options": &options);
             Ok(operation(py, passed, Arc::new(FormatOperation(encode, format)), format, None, None)?
                 .add_subclass(Encode))
         })
@@ -396,7 +248,7 @@ impl Convert {
             let (reading, writing) = (or_default(py, reading)?, or_default(py, writing)?);
             let (read, on_error) = (reading.get().read(py)?, reading.get().on_error);
             let convert = arrow::Convert { target, read, write: writing.get().write.clone(), on_error };
-            let passed = arguments!(py, "format": format.info().name, "target": target.info().name,
+            let passed = passed!(py, "format": format.info().name, "target": target.info().name,
                 "reading": &reading, "writing": &writing);
             let work = Arc::new(FormatOperation(convert, format));
             Ok(operation(py, passed, work, format, Some(reading.get()), None)?.add_subclass(Convert))
@@ -440,7 +292,7 @@ impl ExplodeBatches {
                 on_error: options.get().on_error,
                 filter: filter.map(Arc::new),
             };
-            let passed = arguments!(py, "format": format.info().name, "columns": fields, "headers": &headers,
+            let passed = passed!(py, "format": format.info().name, "columns": fields, "headers": &headers,
                 "options": &options, "where": condition, "dialect": dialect);
             let base =
                 operation(py, passed, Arc::new(FormatOperation(messages, format)), format, Some(options.get()), None)?;
@@ -465,7 +317,7 @@ impl Validate {
         enter(|| {
             let options = or_default(py, options)?;
             let validate = arrow::Validate { options: options.get().read(py)? };
-            let passed = arguments!(py, "format": format.info().name, "options": &options);
+            let passed = passed!(py, "format": format.info().name, "options": &options);
             let work = Arc::new(FormatOperation(validate, format));
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Validate))
         })
@@ -493,7 +345,7 @@ impl Where {
             };
             let (read, on_error) = (options.get().read(py)?, options.get().on_error);
             let work = Arc::new(FormatOperation(Matches { filter: Arc::new(filter), options: read, on_error }, format));
-            let passed = arguments!(py, "format": format.info().name, "where": condition, "options": &options);
+            let passed = passed!(py, "format": format.info().name, "where": condition, "options": &options);
             Ok(operation(py, passed, work, format, Some(options.get()), None)?.add_subclass(Where))
         })
     }
@@ -522,7 +374,7 @@ impl Edit {
                 on_error: options.get().on_error,
                 seen: edited.as_ref().map(|edited| Arc::clone(&edited.get().seen)),
             };
-            let passed = arguments!(py, "format": format.info().name, "edit": edit, "options": &options);
+            let passed = passed!(py, "format": format.info().name, "edit": edit, "options": &options);
             let work = Arc::new(FormatOperation(column, format));
             Ok(operation(py, passed, work, format, Some(options.get()), edited)?.add_subclass(Edit))
         })
@@ -554,7 +406,7 @@ impl Pack {
             };
             let specs = columns.extract::<Vec<Option<ColumnSpec>>>()?;
             let packed = specs.into_iter().map(packed).collect::<Result<_, Error>>()?;
-            let passed = arguments!(py, "format": format.info().name, "columns": columns, "skips_nulls": skips_nulls,
+            let passed = passed!(py, "format": format.info().name, "columns": columns, "skips_nulls": skips_nulls,
                 "truncates": truncates);
             let pack = PackColumns { columns: packed, skips_nulls, truncates };
             Ok(operation(py, passed, Arc::new(FormatOperation(pack, format)), format, None, None)?.add_subclass(Pack))
@@ -684,16 +536,4 @@ fn filter_of<'py>(
 
 pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
     parse_choice("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
-}
-
-pub fn on_error(name: &str) -> Result<OnError, Error> {
-    // For internal callers that count rows with errors. Errors do not list this value, because it is not public.
-    if name == "null-column" {
-        return Ok(OnError::NullColumn);
-    }
-    parse_choice(
-        "errors value",
-        name,
-        &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)],
-    )
 }
