@@ -12,7 +12,7 @@ use super::binary::ViewInput;
 use super::column::Column;
 use super::input::{Bytes, ListInput, Texts};
 use super::layouts::read_rows;
-use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block};
+use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_any};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
@@ -382,7 +382,7 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
             EitherLog::FailFast(log) if E::CLASS != Class::Headers => {
                 parse_message::<E, _, _>(data, self.options, log, to)
             }
-            log => (E::INFO.parse)(data, self.options, log, AnySink(to)),
+            log => parse_any(&E::INFO, self.messages, row, self.options, log, AnySink(to)),
         }
     }
 }

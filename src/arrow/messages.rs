@@ -98,28 +98,44 @@ impl Operation for Messages {
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let fields = self.fields(&B::INFO)?;
-        let (_, indexes) = self.column_indexes(&B::INFO)?;
-        let batches = binary_column(input.column, &B::INFO)?;
         let plan = input.plan(B::NAME, Direction::Decode, self.on_error, self.options.limits);
+        let batches = binary_column(input.column, &B::INFO)?;
+        self.run(&B::INFO, input, &plan, batches, &|range, share| {
+            Box::new(BatchRun::<B>::new(self, &plan, batches, range, share))
+        })
+    }
+}
+
+/// Function that creates the processing of a range of batches.
+type NewRun<'r, 'a> = dyn Fn(Range<usize>, Option<Share>) -> Box<dyn RangeRun<'a, MessageSinks> + 'r> + Sync + 'r;
+
+impl Messages {
+    fn run<'a>(
+        &self,
+        format: &'static Info,
+        input: Input<'_>,
+        plan: &Plan,
+        batches: Bytes<'a>,
+        new_run: &NewRun<'_, 'a>,
+    ) -> Result<Output, Error> {
+        let fields = self.fields(format)?;
+        let (_, indexes) = self.column_indexes(format)?;
         let all = input.from..input.column.len();
         let limit = self.options.limits.decompressed_bytes;
         let share_of = |threads: usize| limit.min((limit / threads).max(MIN_DECOMPRESSED));
         let parts_share = Share { left: share_of(plan.threads), is_of_all_values: true };
         let whole_share = Share { left: share_of(input.at_once), is_of_all_values: false };
-        let new_run = |range, share| BatchRun::<B>::new(self, &plan, batches, range, share);
         let bytes = (batches.before(all.end) - batches.before(all.start)) / all.len().max(1);
         let sizes = (MIN_PART / bytes.max(1)).max(1)..=(MAX_PART / bytes.max(1)).max(1);
-        let whole = new_run(all.clone(), (input.at_once > 1).then_some(whole_share));
-        let whole = share(all, &plan, sizes, whole, |range| Some(new_run(range, Some(parts_share))))?;
-        Ok(self.output(whole.reader.rows, whole.count, fields, &indexes))
+        let mut whole = new_run(all.clone(), (input.at_once > 1).then_some(whole_share));
+        share(all, plan, sizes, &mut *whole, &|range| Some(new_run(range, Some(parts_share))))?;
+        Ok(self.output(whole.into_rows(), fields, &indexes))
     }
-}
 
-impl Messages {
     /// Builds the output. A batch whose messages did not all fit is left for the next chunk.
-    fn output(&self, rows: Rows<MessageSinks>, count: usize, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
+    fn output(&self, rows: Rows<MessageSinks>, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
         let Rows { sink, report_columns, until, .. } = rows;
+        let count = sink.row_count();
         let (produced, selected) = sink.finish();
         let mut columns: Vec<ArrayRef> = indexes.iter().map(|index| Arc::clone(&produced[*index])).collect();
         columns.extend(selected);
@@ -185,7 +201,8 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
         &self.reader.rows
     }
 
-    fn into_rows(self) -> Rows<MessageSinks> {
+    fn into_rows(mut self: Box<Self>) -> Rows<MessageSinks> {
+        self.reader.rows.sink.truncate(self.count);
         self.reader.rows
     }
 

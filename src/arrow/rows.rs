@@ -106,8 +106,14 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
-        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        parse_serialized::<E, S>(data, self.options, log, to)
+        match log {
+            // Kernels read most rows of other formats.
+            EitherLog::FailFast(log) if !E::INFO.wire_layout.is_readable() => match self.messages.cursor(row) {
+                Some(data) => parse_message::<E, _, _>(data, self.options, log, to),
+                None => Ok(Presence::Absent),
+            },
+            log => parse_any(&E::INFO, self.messages, row, self.options, log, AnySink(to)),
+        }
     }
 }
 
@@ -176,20 +182,19 @@ fn append_messages<'a, S: BlockSink<'a>>(
     })
 }
 
-/// Parses a serialized message into the sink of a row.
-#[inline]
-pub(super) fn parse_serialized<'a, E: MessageFormat, S: RowSink<'a>>(
-    data: Cursor<'a>,
+/// Parses a row with the parser that all sinks share.
+#[inline(never)]
+pub(super) fn parse_any<'a>(
+    format: &Info,
+    messages: Bytes<'a>,
+    row: usize,
     options: ReadOptions,
     log: EitherLog<'_>,
-    to: &mut Row<'_, 'a, S>,
+    to: AnySink<'_, 'a>,
 ) -> Parsed {
-    match log {
-        // Kernels read most rows of other formats.
-        EitherLog::FailFast(log) if !E::INFO.wire_layout.is_readable() => {
-            parse_message::<E, _, _>(data, options, log, to)
-        }
-        log => (E::INFO.parse)(data, options, log, AnySink(to)),
+    match messages.cursor(row) {
+        Some(data) => (format.parse)(data, options, log, to),
+        None => Ok(Presence::Absent),
     }
 }
 

@@ -290,16 +290,17 @@ pub fn run<'a, S: RowSink<'a>>(
     make: &(dyn Fn() -> Result<S, Error> + Sync),
 ) -> Result<Rows<S>, Error> {
     let all = from..rows.column().len();
-    let whole = RowRun::new(rows, plan, all.clone(), make()?);
-    let part = |range| Some(RowRun::new(rows, plan, range, make().ok()?));
-    Ok(share(all, plan, PART_ROWS, whole, part)?.rows)
+    let mut whole = RowRun::new(rows, plan, all.clone(), make()?);
+    let part = |range| Some(Box::new(RowRun::new(rows, plan, range, make().ok()?)) as _);
+    share(all, plan, PART_ROWS, &mut whole, &part)?;
+    Ok(whole.rows)
 }
 
 /// Processing of a range of the input, to which the rows of the next range can be appended.
 pub trait RangeRun<'a, S: RowSink<'a>> {
     fn rows(&self) -> &Rows<S>;
 
-    fn into_rows(self) -> Rows<S>;
+    fn into_rows(self: Box<Self>) -> Rows<S>;
 
     /// Processes rows up to `end`; returns false if the output is full before.
     fn advance(&mut self, end: usize) -> Result<bool, Error>;
@@ -310,13 +311,13 @@ pub trait RangeRun<'a, S: RowSink<'a>> {
 
 /// Shares a range among the threads of a plan. Runs created by `make` process parts of `sizes` rows. `whole` appends
 /// these parts, or processes a part itself if it cannot append it.
-pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
+pub fn share<'r, 'a, S: RowSink<'a>>(
     all: Range<usize>,
     plan: &Plan,
     sizes: RangeInclusive<usize>,
-    mut whole: T,
-    make: impl Fn(Range<usize>) -> Option<T> + Sync,
-) -> Result<T, Error> {
+    whole: &mut dyn RangeRun<'a, S>,
+    make: &(dyn Fn(Range<usize>) -> Option<Box<dyn RangeRun<'a, S> + 'r>> + Sync),
+) -> Result<(), Error> {
     let parts = Mutex::new(Vec::new());
     let lock = || parts.lock().unwrap_or_else(PoisonError::into_inner);
     let make_part = |range: Range<usize>| {
@@ -337,8 +338,7 @@ pub fn share<'a, S: RowSink<'a>, T: RangeRun<'a, S>>(
             _ => whole.advance(range.end),
         }
     };
-    threads::share(all, plan.threads, sizes, &make_part, &mut append)?;
-    Ok(whole)
+    threads::share(all, plan.threads, sizes, &make_part, &mut append)
 }
 
 /// Processing of a range of rows, up to `rows.until`.
@@ -399,7 +399,7 @@ impl<'a, S: RowSink<'a>> RangeRun<'a, S> for RowRun<'_, 'a, S> {
         &self.rows
     }
 
-    fn into_rows(self) -> Rows<S> {
+    fn into_rows(self: Box<Self>) -> Rows<S> {
         self.rows
     }
 

@@ -21,25 +21,30 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
     type Out = Result<(S, Presence), Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let data = Cursor::new(self.data);
-        // Nearly every message is valid. The errors of an invalid one are collected in a second pass. Headers formats
-        // are the fastest, and are compiled for this sink.
-        let (mut sink, mut fast) = ((self.fresh)(), FailFast::new(OnLoss::Raise));
-        let parsed = match E::CLASS {
-            Class::Headers => parse_message::<E, _, _>(data, self.options, &mut fast, &mut sink),
-            _ => (E::INFO.parse)(data, self.options, EitherLog::FailFast(&mut fast), AnySink(&mut sink)),
-        };
-        if let Ok(presence) = parsed {
-            return Ok((sink, presence));
+        if E::CLASS == Class::Headers {
+            // Nearly all headers are valid. The errors of others are collected in a second pass.
+            let (mut sink, mut fast) = ((self.fresh)(), FailFast::new(OnLoss::Raise));
+            let data = Cursor::new(self.data);
+            if let Ok(presence) = parse_message::<E, _, _>(data, self.options, &mut fast, &mut sink) {
+                return Ok((sink, presence));
+            }
         }
-        let mut sink = (self.fresh)();
-        let mut log = CollectErrors::default();
-        let parsed = (E::INFO.parse)(data, self.options, EitherLog::Collect(&mut log), AnySink(&mut sink));
-        Ok((sink, log.finish_parse(parsed, Direction::Decode, E::NAME)?))
+        self.collect(&E::INFO)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(super::batch_needs_messages(B::NAME))
+    }
+}
+
+impl<'a, S: Sink<'a>, F: Fn() -> S> ParseMessage<'a, F> {
+    #[cold]
+    #[inline(never)]
+    fn collect(&self, format: &Info) -> Result<(S, Presence), Error> {
+        let (mut sink, mut log) = ((self.fresh)(), CollectErrors::default());
+        let data = Cursor::new(self.data);
+        let parsed = (format.parse)(data, self.options, EitherLog::Collect(&mut log), AnySink(&mut sink));
+        Ok((sink, log.finish_parse(parsed, Direction::Decode, format.name)?))
     }
 }
 
