@@ -180,7 +180,7 @@ impl From<&Key<'_>> for RequestedKey {
 
 impl RequestedKey {
     /// Whether a key equals the requested one.
-    #[inline]
+    #[inline(always)] // Called for every header.
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
             (RequestedKey::Text(requested), key) => key.is_text(requested.as_bytes()),

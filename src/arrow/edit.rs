@@ -269,6 +269,7 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
 
     const KEEPS_PARTS: bool = false;
 
+    #[inline(always)] // Passing a header through memory costs more than comparing its key.
     fn header<R: Log>(&mut self, _: &mut (), header: Header<'a>, _log: &mut R) -> Result {
         let is_message = self.editor.format.class != Class::Headers;
         let end = match is_message {

@@ -186,6 +186,7 @@ impl<'e> Editor<'e> {
     }
 
     /// Finds a header that the edit may change, in a range of the input of [`Editor::apply`].
+    #[inline]
     pub fn find(&self, header: &Header<'_>, range: Range<usize>) -> Option<FoundHeader> {
         let entry = match &self.entry_by_key {
             Some(entries) => entries.get(&RequestedKey::from(&header.key)).copied(),
