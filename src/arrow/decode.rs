@@ -12,7 +12,7 @@ use super::filter::{bit_ranges, ones};
 use super::layouts::read_rows;
 use super::lists::Lists;
 use super::schema;
-use super::sink::{BlockSink, RowSink};
+use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key};
 use crate::kernel::RowBlock;
@@ -300,23 +300,6 @@ fn field_name(message: &[Field], index: usize) -> &'static str {
     others.nth(index).map_or("", |field| field.name)
 }
 
-impl<'a> BlockSink<'a> for ListSink {
-    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (layout.typed_keys == self.headers.key_types.is_some());
-        // A column grows by at most `max_bytes`; fields are part of the input.
-        let left = max_offset.saturating_sub(self.max_offset());
-        is_kept.then(|| if layout.typed { left / (max_bytes(layout, 1 << 10) / (1 << 10) + 1) } else { left })
-    }
-
-    fn append(&mut self, layout: Layout, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let rows = self.row_count();
-        let done = self.decode(layout, block, limit, progress, None);
-        // The fields of all rows of the block were already appended.
-        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
-        done
-    }
-}
-
 impl<'a> RowSink<'a> for ListSink {
     type Found = ();
 
@@ -396,5 +379,20 @@ impl<'a> RowSink<'a> for ListSink {
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.max_offset()).max().unwrap_or(0);
         self.headers.max_offset().max(fields)
+    }
+
+    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        let is_kept = self.with_headers && (layout.typed_keys == self.headers.key_types.is_some());
+        // A column grows by at most `max_bytes`; fields are part of the input.
+        let left = max_offset.saturating_sub(self.max_offset());
+        is_kept.then(|| if layout.typed { left / (max_bytes(layout, 1 << 10) / (1 << 10) + 1) } else { left })
+    }
+
+    fn append(&mut self, layout: Layout, _: &mut (), block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let rows = self.row_count();
+        let done = self.decode(layout, block, limit, progress, None);
+        // The fields of all rows of the block were already appended.
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
+        done
     }
 }

@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use super::binary::ViewInput;
 use super::column::Column;
 use super::layouts::{read_rows, write_rows};
-use super::sink::{ListsSink, RowSink};
+use super::sink::RowSink;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::header::Header;
@@ -109,12 +109,6 @@ impl<'a> RowSink<'a> for EncodeSink<'a> {
     fn max_offset(&self) -> usize {
         self.messages.max_offset()
     }
-}
-
-impl<'a> ListsSink<'a> for EncodeSink<'a> {
-    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
-        self.room(layout, max_offset)
-    }
 
     fn append_lists(&mut self, layout: Layout, _: &mut (), lists: &ListBlock<'a>, progress: Progress) -> usize {
         let Some(rules) = self.rules else { return 0 };
@@ -127,15 +121,13 @@ impl<'a> ListsSink<'a> for EncodeSink<'a> {
         valid.push_all(done);
         done
     }
+
+    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
+        self.rules.filter(|_| layout.is_writable()).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
+    }
 }
 
 impl<'a> EncodeSink<'a> {
-    /// Number of bytes that kernels can append before the output exceeds an offset; `None` if the options or the layout
-    /// need the slow path.
-    pub fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| layout.is_writable()).map(|_| max_offset.saturating_sub(self.messages.max_offset()))
-    }
-
     /// Writes rows of one layout in another, up to the first that needs the slow path, and returns their number.
     pub fn append_converted(
         &mut self,

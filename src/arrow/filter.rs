@@ -21,7 +21,7 @@ use super::check_keys;
 use super::column::{Column, Data, value_of};
 use super::schema;
 use super::select::{Found, SelectSink, Selection};
-use super::sink::{BlockSink, ListsSink, RowSink};
+use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::header::Header;
@@ -559,9 +559,7 @@ impl<'a> RowSink<'a> for FilterSink {
         let fields = self.fields.iter().map(|(_, column)| column.max_offset());
         fields.max().unwrap_or(0).max(self.headers.max_offset())
     }
-}
 
-impl<'a> BlockSink<'a> for FilterSink {
     fn room(&self, layout: Layout, max_offset: usize) -> Option<usize> {
         self.headers.room(layout, max_offset)
     }
@@ -579,12 +577,6 @@ impl<'a> BlockSink<'a> for FilterSink {
         // The fields of all rows of the block were already appended.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
-    }
-}
-
-impl<'a> ListsSink<'a> for FilterSink {
-    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
-        self.headers.room_for_lists(layout, max_offset)
     }
 
     fn append_lists(

@@ -11,7 +11,7 @@ use arrow_buffer::NullBuffer;
 
 use super::input::{Bytes, ListInput, Texts};
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
-use super::sink::{ListsSink, Row, RowSink, parse_row};
+use super::sink::{Row, RowSink, parse_row};
 use super::{binary, schema, shapes};
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};
@@ -181,7 +181,7 @@ fn or_null<K, R: Log>(key: Option<K>, log: &mut R, why: &'static str) -> Result<
     Ok(key)
 }
 
-impl<'a, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a> {
+impl<'a, S: RowSink<'a>> RowSource<'a, S> for ListRows<'a> {
     fn column(&self) -> &'a dyn Array {
         self.array
     }
@@ -193,7 +193,7 @@ impl<'a, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a> {
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
         let Row { sink, found } = to;
-        let (columns, room) = (self.columns?, sink.room_for_lists(self.layout, next.max_offset)?);
+        let (columns, room) = (self.columns?, sink.room(self.layout, next.max_offset)?);
         let lists = buffers.lists.get_or_insert_with(|| ListBlock::new(columns));
         Some(match self.lists.fill(next.rows, lists) {
             offered @ 1.. if max_bytes(self.layout, lists) <= room => {

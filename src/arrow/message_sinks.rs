@@ -9,7 +9,7 @@ use super::filter::{FilterSink, Known, Truth};
 use super::layouts::read_rows;
 use super::messages::Messages;
 use super::select::{Found, SelectSink};
-use super::sink::{BlockSink, RowSink};
+use super::sink::RowSink;
 use super::validate::ErrorsOnly;
 use crate::header::Header;
 use crate::kernel::RowBlock;

@@ -63,7 +63,7 @@ use list_rows::{ListRows, StructRows};
 use rows::{BatchRows, ConvertedRows, MessageRows, RowSource};
 use run::{Plan, Rows, run};
 use select::{SelectSink, Selection};
-use sink::ListsSink;
+use sink::RowSink;
 use validate::ErrorsOnly;
 
 /// Input column of an operation, and the first row.
@@ -473,7 +473,7 @@ impl Operation for Validate {
 type BoxedRows<'a, S> = Box<dyn RowSource<'a, S> + 'a>;
 
 /// Serialized messages, or else the lists of headers of a column, and the byte order of typed values.
-fn messages_or_lists<'a, S: ListsSink<'a>>(
+fn messages_or_lists<'a, S: RowSink<'a>>(
     messages: Option<BoxedRows<'a, S>>,
     column: &'a dyn Array,
     format: &'static Info,

@@ -9,7 +9,7 @@ use arrow_buffer::NullBuffer;
 use super::encode::EncodeSink;
 use super::input::Bytes;
 use super::layouts::read_rows;
-use super::sink::{BlockSink, Row, RowSink, parse_row};
+use super::sink::{Row, RowSink, parse_row};
 use crate::cursor::Cursor;
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::max_converted_len;
@@ -88,12 +88,12 @@ impl<'a, E: MessageFormat> MessageRows<'a, E> {
     }
 
     /// Returns the messages of a binary column.
-    pub fn of<S: BlockSink<'a>>(column: &'a dyn Array, options: ReadOptions) -> Option<Box<dyn RowSource<'a, S> + 'a>> {
+    pub fn of<S: RowSink<'a>>(column: &'a dyn Array, options: ReadOptions) -> Option<Box<dyn RowSource<'a, S> + 'a>> {
         Bytes::of(column).map(|messages| Box::new(Self::new(messages, options)) as _)
     }
 }
 
-impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
+impl<'a, E: MessageFormat, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
     fn column(&self) -> &'a dyn Array {
         self.messages.array()
     }
@@ -158,7 +158,7 @@ fn open_rows<'a, E: MessageFormat>(
 }
 
 /// Lets the sink append a block of messages.
-fn append_messages<'a, S: BlockSink<'a>>(
+fn append_messages<'a, S: RowSink<'a>>(
     open_rows: &OpenRows<'a>,
     format: &'static Info,
     messages: Bytes<'a>,

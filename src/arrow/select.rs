@@ -11,7 +11,7 @@ use super::binary::ViewInput;
 use super::column::Column;
 use super::layouts::read_rows;
 use super::schema;
-use super::sink::{BlockSink, ListsSink, RowSink};
+use super::sink::RowSink;
 use crate::arrow::types::{Dialect, common_type};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
@@ -348,13 +348,11 @@ impl<'a> RowSink<'a> for SelectSink {
     fn max_offset(&self) -> usize {
         self.slots.iter().map(|slot| slot.column.max_offset()).max().unwrap_or(0)
     }
-}
 
-impl<'a> BlockSink<'a> for SelectSink {
     fn room(&self, _layout: Layout, max_offset: usize) -> Option<usize> {
         // The text of a value may be longer than its bytes in the input.
         let defaults: usize = self.slots.iter().map(|slot| slot.selection.default_len()).sum();
-        let used = RowSink::max_offset(self).saturating_add(defaults.saturating_mul(ROWS));
+        let used = self.max_offset().saturating_add(defaults.saturating_mul(ROWS));
         self.keys.is_some().then(|| max_offset.saturating_sub(used) / MAX_GROWTH)
     }
 
@@ -370,12 +368,6 @@ impl<'a> BlockSink<'a> for SelectSink {
         self.append_read(found, progress, is_null, |scratch, keys, selected| {
             read_rows!(layout.name, F => scan::select::<F>(block, limit, scratch, keys, selected))
         })
-    }
-}
-
-impl<'a> ListsSink<'a> for SelectSink {
-    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize> {
-        self.room(layout, max_offset)
     }
 
     fn append_lists(

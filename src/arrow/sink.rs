@@ -1,4 +1,4 @@
-//! [`RowSink`], to which rows are appended, and the traits of sinks to which kernels append blocks.
+//! [`RowSink`], to which rows are appended, one by one or in blocks by kernels.
 
 use crate::header::Header;
 use crate::kernel::RowBlock;
@@ -56,6 +56,36 @@ pub trait RowSink<'a>: Send {
     fn is_selected_by_fields(&self) -> bool {
         false
     }
+
+    /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if they append
+    /// no blocks, or the options need the slow path.
+    fn room(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
+        None
+    }
+
+    /// Appends serialized messages, whose fields were all received, up to the first that needs the slow path, and returns
+    /// their number. Messages have at most `limit` headers.
+    fn append(
+        &mut self,
+        _layout: Layout,
+        _found: &mut Self::Found,
+        _block: &RowBlock<'a>,
+        _limit: usize,
+        _progress: Progress,
+    ) -> usize {
+        0
+    }
+
+    /// As `append`, for lists of headers.
+    fn append_lists(
+        &mut self,
+        _layout: Layout,
+        _found: &mut Self::Found,
+        _lists: &ListBlock<'a>,
+        _progress: Progress,
+    ) -> usize {
+        0
+    }
 }
 
 /// Sink, and the values of the row being parsed into it.
@@ -92,36 +122,3 @@ macro_rules! parse_row {
     };
 }
 pub(super) use parse_row;
-
-/// A sink to which kernels append blocks of serialized messages.
-pub trait BlockSink<'a>: RowSink<'a> {
-    /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if the
-    /// options need the slow path.
-    fn room(&self, layout: Layout, max_offset: usize) -> Option<usize>;
-
-    /// Appends rows of a block, whose fields were all received, up to the first that needs the slow path, and returns their number. Rows have at most
-    /// `limit` headers.
-    fn append(
-        &mut self,
-        layout: Layout,
-        found: &mut Self::Found,
-        block: &RowBlock<'a>,
-        limit: usize,
-        progress: Progress,
-    ) -> usize;
-}
-
-/// A sink to which kernels append blocks of lists of headers.
-pub trait ListsSink<'a>: RowSink<'a> {
-    /// As [`BlockSink::room`].
-    fn room_for_lists(&self, layout: Layout, max_offset: usize) -> Option<usize>;
-
-    /// As [`BlockSink::append`].
-    fn append_lists(
-        &mut self,
-        layout: Layout,
-        found: &mut Self::Found,
-        lists: &ListBlock<'a>,
-        progress: Progress,
-    ) -> usize;
-}

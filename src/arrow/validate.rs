@@ -1,7 +1,7 @@
 //! [`ErrorsOnly`]: a sink without rows, for operations that only report errors.
 
 use super::layouts::read_rows;
-use super::sink::{BlockSink, ListsSink, RowSink};
+use super::sink::RowSink;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
@@ -38,21 +38,13 @@ impl<'a> RowSink<'a> for ErrorsOnly {
     fn max_offset(&self) -> usize {
         0
     }
-}
 
-impl<'a> BlockSink<'a> for ErrorsOnly {
     fn room(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
     fn append(&mut self, layout: Layout, _: &mut (), block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
         read_rows!(layout.name, F => scan::validate::<F>(block, limit, &mut self.0))
-    }
-}
-
-impl<'a> ListsSink<'a> for ErrorsOnly {
-    fn room_for_lists(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
-        Some(usize::MAX)
     }
 
     fn append_lists(&mut self, layout: Layout, _: &mut (), lists: &ListBlock<'a>, _progress: Progress) -> usize {
