@@ -59,7 +59,8 @@ class Recorder:
 
     def select(self, *columns: Any) -> Recorder:
         """Keep the names of the columns."""
-        self.selected = [re.findall("'(.*)'", str(column))[0] for column in columns]
+        # A Column of Connect prints its name in backquotes.
+        self.selected = [re.findall("'`?([^`]*)`?'", str(column))[0] for column in columns]
         return self
 
     def mapInArrow(self, run: Any, schema: Any) -> tuple[Any, Any]:
