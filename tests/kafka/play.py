@@ -80,7 +80,8 @@ orders = (
     .option("includeHeaders", "true")
     .load()
 )
-typed = orders.transform(lhs.select_headers("headers", {{"tenant": "string", "amount_cents": "int64", "retry": "int32"}}, keep=["partition", "offset"], errors="column"))
+types = {{"tenant": "string", "amount_cents": "int64", "retry": "int32"}}
+typed = lhs.select_headers(orders, types, keep=["partition", "offset"], errors="column")
 typed.where("error is null").groupBy("tenant").sum("amount_cents").show()
 typed.where("error is not null").selectExpr("partition", "offset", "error[0].message").show(5, truncate=False)
 """
