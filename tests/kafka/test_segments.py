@@ -231,7 +231,7 @@ def test_start_after_end_names_end_and_remedy(folder: Callable[..., Path]) -> No
         offsets(path, start=11)
     with pytest.raises(ValueError, match=r"ends at offset 10; for a time .* pass '@1767225600000' or a datetime"):
         offsets(path, start=1_767_225_600_000)
-    with pytest.raises(ValueError, match="start names partition 1, and .* has only partition 0"):
+    with pytest.raises(ValueError, match=r"start names partition 1, and .* has only partition 0"):
         offsets(path, start={1: 5})
     with pytest.raises(ValueError, match="start has no entry for partition 0"):
         offsets(path, start={})

@@ -18,7 +18,7 @@ CALLS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("topic", ["a b", "a" * 250, "käse", "a:1"])
+@pytest.mark.parametrize("topic", ["a b", "a" * 250, "käse", "a:1", ".."])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_invalid_topic_name_is_rejected(call: Any, topic: str) -> None:
     with pytest.raises(ValueError, match="must have 1 to 249 letters, digits, dots, underscores and hyphens"):
