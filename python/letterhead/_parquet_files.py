@@ -174,7 +174,7 @@ def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | No
 
 
 class _Merged(NamedTuple):
-    """Column of several files, and the file that has its type."""
+    """Column merged from several files, and the file whose type it has."""
 
     field: pa.Field
     file: _Path
@@ -209,7 +209,7 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _partition_keys(directory: _Path, file: _Path) -> dict[str, str | None]:
-    """Return the keys and values in the names of a file's directories."""
+    """Return the Hive partition keys in a file's path, and their values."""
     parts = _path_in_store(file)[len(_path_in_store(directory)) :].replace(os.sep, "/").split("/")[:-1]
     keys: dict[str, str | None] = {}
     for part in parts:
@@ -337,7 +337,7 @@ def _partition_value(field: pa.Field, file: _Path, text: str | None) -> pa.Scala
 
 
 def _are_equal(column: pa.Array, value: pa.Scalar[Any]) -> bool:
-    """Return whether all rows have a value, or null."""
+    """Return whether every row equals a value; for a null value, whether every row is null."""
     import pyarrow.compute as pc
 
     if not value.is_valid:

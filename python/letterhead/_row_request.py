@@ -139,9 +139,9 @@ def row_request(
     """Return the request of a call with these arguments."""
     for name in options.keys() - ReadOptions.__annotations__.keys():
         raise unknown_argument(name, ReadOptions.__annotations__, _ARGUMENTS)
-    given: Mapping[str, Any] = {**options}
+    values: Mapping[str, Any] = {**options}
     same: Any = {
-        name: int(value) if _is_whole(value) else value for name, value in given.items() if name in _SAME_NAMES
+        name: int(value) if _is_whole(value) else value for name, value in values.items() if name in _SAME_NAMES
     }
     return RowRequest(
         columns=columns_asked(columns, headers),

@@ -174,8 +174,8 @@ set : mapping of key to value, optional
     dropped. If no header has the key, one is appended.
 
 append : mapping of key to value, or sequence of pairs, optional
-    Headers to append, even if the key exists; pairs can repeat a key. New headers come in this order: those of ``set``,
-    then those of ``append``, each in the order of its mapping.
+    Headers to append, even if the key exists; pairs can repeat a key. New headers from ``set`` precede
+    new headers from ``append``, each in the order of its mapping.
 
 ignore_case : bool, default False
     Whether ``only``, ``drop``, ``rename`` and ``replace`` ignore the case of the letters A to Z in keys.

@@ -32,7 +32,7 @@ class Progress(Protocol):
 
 
 class RowObserver(Protocol):
-    """Observer of the batches of a reader."""
+    """Receiver of each batch of a reader, and of its end."""
 
     def note(self, batch: pa.RecordBatch, /) -> None: ...
 
@@ -130,7 +130,7 @@ class Reader(Closing):
             self._open = None  # releases the files that it refers to
 
     def _converted(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Self:
-        """Return a stream of the rows that these are converted to, with the progress and the reports of this reader."""
+        """Return a reader of converted rows that shares this reader's progress and reports."""
         reader = copy(self)
         Reader.__init__(reader, schema, batches, self._progress)
         return reader

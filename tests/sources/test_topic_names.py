@@ -31,6 +31,7 @@ def test_swapped_broker_and_topic_are_told_apart(call: Any) -> None:
         call("localhost:9092")
 
 
-def test_topic_that_is_no_text_is_rejected() -> None:
-    with pytest.raises(TypeError, match="topic must be str, not NoneType"):
-        lh.read.topic(None, "unreachable.invalid:9092")  # type: ignore[arg-type]
+@pytest.mark.parametrize("topic", [None, 5])
+def test_topic_that_is_no_text_is_rejected(topic: Any) -> None:
+    with pytest.raises(TypeError, match=f"topic must be str, not {type(topic).__name__}"):
+        lh.read.topic(topic, "unreachable.invalid:9092")

@@ -78,7 +78,7 @@ def copy(
     settings : mapping of str to str, or path, optional
         Connection settings, as in :func:`letterhead.read.topic`.
     target_settings : mapping of str to str, or path, optional
-        Connection settings of the target; by default those of the source.
+        Connection settings of the target; by default the source's settings.
     offsets : str or path, optional
         For topics as targets: a file of JSON lines that maps offsets of the source to offsets of the target. Each line
         describes a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. If a copy is called again,
@@ -154,7 +154,7 @@ def split_options(
 ) -> tuple[RowRequest, TargetOptions]:
     """Return the request for the source, and the options of the target.
 
-    Both use the options of a connection, unless ``settings`` has those of the target. Options that only the target
+    Both use the options of a connection, unless ``settings`` is the target's. Options that only the target
     uses are removed from the request.
     """
     used = {"mapping"}

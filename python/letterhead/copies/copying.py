@@ -218,7 +218,7 @@ class Copying:
 
     def _run_to_directory(self, path: Path | ObjectPath, advance: Callable[[int], None]) -> Copied:
         with PartDirectory(path, self._description(), self._described_topic) as directory:
-            # Names that occur in earlier records need not occur in those of a round.
+            # Records of a later round may lack headers that earlier records have.
             read = self._source.read_rows if directory.ends or self._request.follow else self._source.reader
             with read(self._after(directory.ends)) as reader:
                 for batch in self._edited(reader):

@@ -49,7 +49,7 @@ def has_segment_name(path: Path) -> bool:
 
 
 def has_kafka_batch(path: Path) -> bool:
-    """Return whether a file begins with a batch of Kafka."""
+    """Return whether a file begins with a Kafka record batch."""
     with path.open("rb") as file:
         head = file.read(17)
     # Offset and length, big-endian, and the magic byte of a Kafka batch.

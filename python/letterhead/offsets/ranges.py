@@ -24,7 +24,7 @@ __all__ = [
 def choose_partitions(
     available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None, bounds: OffsetBounds | None = None
 ) -> list[TopicPartition]:
-    """Return the partitions with these numbers, or all; raise ValueError if the topic lacks one of these, or of ``bounds``."""
+    """Return the partitions with these numbers, or all; raise ValueError if one, or a partition in ``bounds``, does not exist."""
     if bounds is not None:
         bounds.check_partitions((partition.partition for partition in available), f"topic {str(topic)!r}")
     if numbers is None:

@@ -114,7 +114,7 @@ class CheckedMessages:
 def checked_file_batches(
     file: BinaryIO, label: str, limits: Limits | None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the schema and the batches of a file that is read by its footer, which are checked as those of a stream.
+    """Return the schema and batches of a file, read by its footer, with the checks of a stream.
 
     Files of polars have a schema in the footer alone.
     """

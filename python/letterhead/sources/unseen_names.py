@@ -50,12 +50,14 @@ class EmptyColumns:
         if of_profile and of_profile <= self._empty:
             remarks.append(f"none of these {noun}s has a value of a header of the profile")
         names = sorted(self._empty - of_profile)
-        return remarks + [f"none of these {noun}s has a value of the header {self._key_text(name)}" for name in names]
+        return remarks + [
+            f"none of these {noun}s has a value of the header {self._header_text(name)}" for name in names
+        ]
 
-    def _key_text(self, name: str) -> str:
+    def _header_text(self, name: str) -> str:
         spec = self._types[name]
         key = getattr(spec, "key", None)
-        text = quote(name if key is None else key) if key is None or isinstance(key, str) else printable(str(key))
+        text = _key_text(name if key is None else key)
         return f"{text} as {getattr(spec, 'type', spec)}" if self._names_types else text
 
     def _columns_of_profiles(self) -> set[str]:
@@ -66,6 +68,10 @@ class EmptyColumns:
             return set()
         known = [profile.columns() for profile in PROFILES.values()]
         return {name for name, spec in fields.items() if any(columns.get(name) == spec for columns in known)}
+
+
+def _key_text(key: object) -> str:
+    return quote(key) if isinstance(key, str) else printable(str(key))
 
 
 def describe_unmatched(source: Source, request: RowRequest, *, has_selected: bool) -> list[str]:
@@ -80,7 +86,7 @@ def describe_unmatched(source: Source, request: RowRequest, *, has_selected: boo
     fields = [*source.fields]
     remarks = []
     for key in keys:
-        name = quote(key) if isinstance(key, str) else printable(str(key))
+        name = _key_text(key)
         hint = (
             f"the field {name} is written without headers[...] and a type"
             if key in fields

@@ -73,7 +73,7 @@ def decode_headers(
     Returns
     -------
     DataFrame
-        The kept columns, then those of the message.
+        The kept columns, then the fields of the message.
 
     Raises
     ------

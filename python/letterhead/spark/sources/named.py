@@ -31,8 +31,8 @@ class NamedSource(ArrowSource):
     """Read what a path names, as :func:`letterhead.open` does: ``spark.read.format("letterhead").load(path)``.
 
     The path is a topic (``kafka://host:port/topic``, ``iggy://user:password@host:port/stream/topic``), log segments or a
-    state directory. Topics of Kafka can also be named by ``subscribe``, without a path. All other options are those of the
-    source of this kind, such as ``letterhead-kafka``.
+    state directory. Topics of Kafka can also be named by ``subscribe``, without a path. The source of this
+    kind, such as ``letterhead-kafka``, defines all other options.
 
     Examples
     --------
