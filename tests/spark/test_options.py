@@ -45,12 +45,11 @@ def test_every_parameter_is_documented(operation):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_options_match_arrow(operation):
-    """With the same defaults. `where_headers` filters the rows of columns of messages, and Arrow data has one engine."""
+    """With the same defaults. Arrow data has one engine."""
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
     own = {"df", "keep", "identify", "into", "fields", "engine"}
-    other = {"threads", "views"} | ({"where"} if operation != "messages" else set())
-    assert set(of_spark) - own == set(of_arrow) - other
+    assert set(of_spark) - own == set(of_arrow) - {"threads", "views"}
     for name in set(of_spark) - own - {"column"}:
         assert of_spark[name].default == of_arrow[name].default, name
 
@@ -58,14 +57,19 @@ def test_options_match_arrow(operation):
 READING = {"errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS}
 READ = operations.DecodeOptions(**READING)
 READ_TEXT = operations.DecodeOptions(**READING, text_keys=True)
+WHERE = "a::int8 > 3"
 TYPES = {lh.Int32(3): ["int8", "type-20"]}
 
 EXPECTED = {
-    "decode": ("iggy", READING | {"text_keys": True}, operations.Decode("iggy", READ_TEXT)),
+    "decode": (
+        "iggy",
+        READING | {"text_keys": True, "where": WHERE},
+        operations.Decode("iggy", READ_TEXT, WHERE),
+    ),
     "select": (
         "iggy",
-        READING | {"headers": {"a": "int8"}},
-        operations.Select("iggy", {"a": "int8"}, READ, dialect="spark"),
+        READING | {"headers": {"a": "int8"}, "where": WHERE},
+        operations.Select("iggy", {"a": "int8"}, READ, WHERE, dialect="spark"),
     ),
     "encode": (
         "iggy",
@@ -104,6 +108,7 @@ def test_every_option_reaches_operation(spark, operation):
         Recorder(StructType().add("value", DataType.fromDDL(column))), format=format, column="value", **options
     )
     assert run.operation == expected
+    assert (run.where is None) == (operation not in ("decode", "select"))
     assert pickle.loads(pickle.dumps(run)) == run
 
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
+from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.fields import normalise
 from letterhead.operations import DecodeOptions, Select, Where
 from letterhead.types import base_type
 from letterhead.where.program import filter_of
@@ -187,6 +189,63 @@ def test_engines_raise_same_errors(spark: Any) -> None:
             text = texts["arrow"].partition(" in the row with offset=7")[0]
             assert texts["spark"].startswith(f"{text} ("), texts
             assert ") in the row with offset=7" in texts["spark"]
+
+
+@pytest.mark.parametrize("errors", ["null", "column"])
+def test_select_where_returns_rows_of_core(spark: Any, errors: Any) -> None:
+    rows = random_rows(7)
+    df, columns = (
+        frame(spark, rows),
+        {"number": lh.field("int64", key="k"), "others": lh.field("string", key="κ", repeat="all")},
+    )
+    for condition in CONDITIONS:
+        expected = lha.select(pa.array(rows, HEADERS), columns, where=condition, errors=errors)
+        where = Where("kafka", filter_of(condition, "kafka", normalise(columns)), DecodeOptions(errors=errors))
+        selected = where(pa.array(rows, HEADERS)).field("selected").to_pylist()
+        for engine in ("spark", "arrow") if errors == "null" else ("arrow", None):
+            read = collected(
+                lhs.select_headers(df, columns, where=condition, keep=["row"], errors=errors, engine=engine)
+            )
+            assert read["row"] == [row for row, is_selected in enumerate(selected) if is_selected]
+            for name in columns:
+                assert read[name] == expected.field(name).to_pylist(), (condition, engine)
+            if errors == "column":
+                codes = [error and [detail["code"] for detail in error] for error in read["error"]]
+                assert codes == [
+                    error and [detail["code"] for detail in error] for error in expected.field("error").to_pylist()
+                ]
+
+
+@pytest.mark.parametrize("engine", ["spark", "arrow", None])
+def test_select_where_ignores_values_of_other_rows(spark: Any, engine: Any) -> None:
+    rows = [
+        [{"key": "k", "value": b"no int"}, {"key": "tenant", "value": b"other"}],
+        [{"key": "k", "value": b"7"}, {"key": "tenant", "value": b"acme"}],
+    ]
+    df = frame(spark, rows)
+    read = lhs.select_headers(df, {"k": "int64:text"}, where="tenant = 'acme'", keep=["row"], engine=engine)
+    assert read.columns == ["row", "k"]
+    assert read.collect() == [(1, 7)]
+    alone = lhs.select_headers(df, {"k": "int64:text"}, where="tenant = 'acme'", keep=[], engine=engine)
+    assert alone.collect() == [(7,)]
+    identify = ["row"] if engine == "arrow" else ()
+    damaged = lhs.select_headers(df, {"k": "int64:text"}, where="tenant = 'other'", identify=identify, engine=engine)
+    with pytest.raises(PySparkException, match="kafka: column k: .*row=0" if engine == "arrow" else "kafka: column k"):
+        damaged.collect()
+
+
+def test_select_where_of_spark_rejects_error_column(spark: Any) -> None:
+    df = frame(spark, [])
+    with pytest.raises(ValueError, match=r"where= with errors='column'.*omit engine="):
+        lhs.select_headers(df, {"k": "int8"}, where="k = 5", errors="column", engine="spark")
+
+
+def test_decode_where_keeps_columns_of_selected_rows(spark: Any) -> None:
+    messages = [lh.Message(timestamp=n, payload=b"v", headers={"n": bytes([n])}) for n in range(4)]
+    data = [lh.encode(message, "streams-timestamped") for message in messages]
+    df = spark.createDataFrame(pa.table({"row": range(4), "value": pa.array(data, pa.binary())}))
+    read = lhs.decode_headers(df, "streams-timestamped", column="value", where="timestamp > 1 and n::int8 <> 3")
+    assert collected(read.select("row", "timestamp")) == {"row": [2], "timestamp": [2]}
 
 
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])

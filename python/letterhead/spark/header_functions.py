@@ -31,7 +31,7 @@ from letterhead.spark.schemas import ddl, header_lists, message_fields, output_s
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
 from letterhead.spark.steps import ArrowStep, control_column_count, run_step
 from letterhead.where.conditions import Where
-from letterhead.where.program import filter_of
+from letterhead.where.program import Filter, filter_of
 
 StepT = TypeVar("StepT")
 
@@ -45,6 +45,7 @@ def decode_headers(
     *,
     column: str | Column = "headers",
     into: str | None = None,
+    where: Where | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
@@ -68,6 +69,9 @@ def decode_headers(
         The binary column.
     into : str, optional
         Name of the column of headers. Only for a headers format.
+    where : Condition or str, optional
+        Return only rows for which a condition on headers, and on the fields of a message format, is true, as in
+        :func:`where_headers`.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {text_keys} {limits}
 
     Returns
@@ -100,7 +104,7 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
     result_name = ("headers" if into is None else into) if len(fields) == 1 else None
-    return _run(df, Decode(format, options), source, keep, identify, result_name)
+    return _run(df, Decode(format, options, where), source, keep, identify, result_name, _test(where, format, options))
 
 
 @documented
@@ -110,6 +114,7 @@ def select_headers(
     format: str = "kafka",
     *,
     column: str | Column = "headers",
+    where: Where | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
@@ -134,6 +139,9 @@ def select_headers(
     column : str or Column, default "headers"
         A column of headers as returned by Spark's Kafka source with ``includeHeaders`` and by :func:`decode_headers`, or a
         binary column.
+    where : Condition or str, optional
+        Return only rows for which a condition on their headers is true, as in :func:`where_headers`. Of other rows, only
+        headers in the condition are read.
     {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
@@ -162,15 +170,19 @@ def select_headers(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     _check_engine(engine, identify)
-    select = Select(format, headers, options, dialect="spark")
+    select = Select(format, headers, options, where, dialect="spark")
+    specs = tuple(normalise(headers, sql=True))
+    condition = filter_of(where, format, specs)
 
     def by_expressions() -> SelectByExpressions:
         # Rejects misspelt names, batch formats, and keys that the format does not support.
         result = output_schema(select).spark
-        specs = tuple(normalise(headers, sql=True))
-        return SelectByExpressions(format, specs, result, options, check_names("keep", keep))
+        selected = None if condition is None else _filter_by_expressions(format, condition, options, None)
+        return SelectByExpressions(format, specs, result, options, check_names("keep", keep), selected)
 
-    return _run_by_engine(df, engine, select, column, keep, identify, normalise(headers, sql=True), by_expressions)
+    step = _step(select, keep, identify, test=_test(condition, format, options))
+    read = specs if condition is None else (*specs, *condition.headers)
+    return _run_by_engine(df, engine, step, column, read, by_expressions)
 
 
 @documented
@@ -392,17 +404,26 @@ def where_headers(
         errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
     )  # fmt: skip
     _check_engine(engine, identify)
-    operation, condition_filter = (
-        operations.Where(format, where, options),
-        require(filter_of(where, format), "the condition"),
-    )
+    condition = require(filter_of(where, format), "the condition")
+    step = _step(operations.Where(format, condition, options), keep, identify)
 
     def by_expressions() -> FilterByExpressions:
-        errors_of_rows = operations.Where(format, where, DecodeOptions(errors="column"))
-        error_type = ddl(output_schema(errors_of_rows).spark[-1].dataType)
-        return FilterByExpressions(format, condition_filter, options, error_type, check_names("keep", keep))
+        return _filter_by_expressions(format, condition, options, check_names("keep", keep))
 
-    return _run_by_engine(df, engine, operation, column, keep, identify, condition_filter.headers, by_expressions)
+    return _run_by_engine(df, engine, step, column, condition.headers, by_expressions)
+
+
+def _test(where: Filter | Where | None, format: str, options: DecodeOptions) -> operations.Where | None:
+    """Return the operation that tests which rows a condition selects."""
+    return None if where is None else operations.Where(format, where, options)
+
+
+def _filter_by_expressions(
+    format: str, condition: Filter, options: DecodeOptions, keep: tuple[str, ...] | None
+) -> FilterByExpressions:
+    errors_of_rows = operations.Where(format, condition, DecodeOptions(errors="column"))
+    error_type = ddl(output_schema(errors_of_rows).spark[-1].dataType)
+    return FilterByExpressions(format, condition, options, error_type, keep)
 
 
 def _run(
@@ -412,28 +433,27 @@ def _run(
     keep: Sequence[str] | None,
     identify: Sequence[str],
     result_name: str | None = None,
+    test: operations.Where | None = None,
 ) -> DataFrame:
     """Run an operation on a column."""
-    return run_step(df, (source,), _step(operation, keep, identify, result_name))
+    return run_step(df, (source,), _step(operation, keep, identify, result_name, test=test))
 
 
 def _run_by_engine(
     df: DataFrame,
     engine: Literal["spark", "arrow"] | None,
-    operation: ColumnOperation,
+    step: ArrowStep,
     column: str | Column,
-    keep: Sequence[str] | None,
-    identify: Sequence[str],
     specs: Sequence[ColumnSpec],
     by_expressions: Callable[[], Any],
 ) -> DataFrame:
-    """Run an operation on an engine; by default, on Spark's expressions if they are fast and the column is a list."""
+    """Run a step on an engine; by default, on Spark's expressions if they are fast and the column is a list."""
+    format = step.operation.format
     if engine == "spark":
-        return run_step(df, (_lists_input(column, operation.format),), by_expressions())
-    is_fast = engine is None and not identify and reads_fast(specs)
+        return run_step(df, (_lists_input(column, format),), by_expressions())
+    is_fast = engine is None and not step.identify and reads_fast(specs)
     by_default = _if_possible(by_expressions) if is_fast else None
-    source = _headers_input(column, operation.format)
-    return run_step(df, (source,), _step(operation, keep, identify), by_default)
+    return run_step(df, (_headers_input(column, format),), step, by_default)
 
 
 def _step(
@@ -442,15 +462,15 @@ def _step(
     identify: Sequence[str],
     result_name: str | None = None,
     null_fields: Mapping[str, pa.DataType] | None = None,
+    test: operations.Where | None = None,
 ) -> ArrowStep:
     """Return the step of an operation; ``result_name`` replaces the name of its first column."""
     result = output_schema(operation)
     names = [field.name for field in result.spark[control_column_count(operation) :]]
     if result_name is not None:
         names[0] = result_name
-    return ArrowStep(
-        operation, result, tuple(names), check_names("keep", keep), check_names("identify", identify) or (), null_fields
-    )
+    kept, identifying = check_names("keep", keep), check_names("identify", identify) or ()
+    return ArrowStep(operation, result, tuple(names), kept, identifying, null_fields, test)
 
 
 def _write_options(

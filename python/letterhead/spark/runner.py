@@ -46,6 +46,9 @@ class Runner:
         selected; these columns have no name.
     identify : mapping of str to int
         Columns whose values an error quotes, and their positions in a batch.
+    where : Where, optional
+        The condition of the operation, which returns only rows for which it is true: it selects the same rows of the kept
+        columns.
     """
 
     operation: ColumnOperation | DecodeBySchema | Pack
@@ -54,6 +57,7 @@ class Runner:
     result_type: pa.DataType
     names: tuple[str, ...]
     identify: Mapping[str, int]
+    where: Where | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the operation on the batches of a partition."""
@@ -64,6 +68,9 @@ class Runner:
         """Run the operation on a batch; yields several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
+            if self.where is not None:
+                selected = pa.concat_arrays([chunk.field(0) for chunk in self.where.chunks(self._input(batch))])
+                kept = [column.filter(selected) for column in kept]
             for chunk in self.operation.chunks(self._input(batch)):
                 columns = self._columns(chunk)
                 if isinstance(self.operation, ExplodeBatches):

@@ -6,7 +6,7 @@ They are the steps of ``select_headers(engine="spark")`` and ``where_headers(eng
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
 from pyspark.sql import DataFrame, functions
@@ -20,6 +20,7 @@ from letterhead.spark.frame import (
     Input,
     check_no_collision,
     choose_kept_names,
+    fields_of,
     find_unused_name,
     headers_expression,
     identifying_names,
@@ -53,6 +54,8 @@ class SelectByExpressions:
         What to do with errors.
     keep : tuple of str or None
         The columns that are kept; by default all that are not read.
+    where : FilterByExpressions, optional
+        The condition that selects rows.
     """
 
     format: str
@@ -60,9 +63,12 @@ class SelectByExpressions:
     result: list[StructField]
     options: DecodeOptions
     keep: tuple[str, ...] | None
+    where: FilterByExpressions | None = None
 
     def __post_init__(self) -> None:
         _check_options(self.options)
+        if self.where is not None and self.options.errors == "column":
+            raise ValueError(f"where= with errors='column' is not supported by Spark's expressions: {_REMEDY}")
         for spec in self.specs:
             check_read_by_spark(spec.type, spec.split)
         if self.options.errors == "column":
@@ -74,6 +80,9 @@ class SelectByExpressions:
         [column] = inputs
         kept = choose_kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [field.name for field in self.result])
+        if self.where is not None:
+            read = fields_of(df)
+            df = replace(self.where, keep=tuple(dict.fromkeys([*kept, column.name]))).apply(df, read, inputs)
         row = _row(fields, identifying_names(fields, kept, ()))
         df, name = _with_lists(df, column.name, self.format)
         lists = HeaderLists(column_by_name(name), self.format, self.options.errors, row)

@@ -114,6 +114,8 @@ class ArrowStep:
         The columns that an error quotes.
     null_fields : mapping of str to pyarrow.DataType, optional
         For an operation that reads a struct: its fields that are null in every row, and their types.
+    where : Where, optional
+        The condition of the operation, if it returns only rows for which it is true.
     """
 
     operation: ColumnOperation | DecodeBySchema | Pack
@@ -122,6 +124,7 @@ class ArrowStep:
     keep: tuple[str, ...] | None
     identify: tuple[str, ...]
     null_fields: Mapping[str, pa.DataType] | None = None
+    where: Where | None = None
 
     def __post_init__(self) -> None:
         check_distinct(self.names)
@@ -148,6 +151,7 @@ class ArrowStep:
             self.result.arrow,
             self.names,
             {name: positions[name] for name in identify},
+            self.where,
         )
         columns = self.result.spark[control_column_count(self.operation) :]
         new = [StructField(name, column.dataType) for name, column in zip(self.names, columns, strict=True)]
