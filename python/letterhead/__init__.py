@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
 from letterhead._header_edits import hmac, lit
+from letterhead._parse_options import ParseOptions
 from letterhead._read_options import ReadOptions
 from letterhead.conventions import profile
 from letterhead.conventions.spring import spring_columns
@@ -91,6 +92,7 @@ __all__ = [
     "Loss",
     "Losses",
     "Message",
+    "ParseOptions",
     "ReadOptions",
     "String",
     "UInt8",

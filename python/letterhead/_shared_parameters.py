@@ -91,6 +91,10 @@ read_options : items of ReadOptions
     Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
     :class:`letterhead.ReadOptions`.
 
+parse_options : items of ParseOptions
+    Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+    :class:`letterhead.ParseOptions`.
+
 draft : {"typed", "int", "wrapper"}, default "typed"
     The draft: text keys and typed values, integer keys, or integer keys inside the value.
 
@@ -245,7 +249,7 @@ link_errors : {"raise", "null"}, default "raise"
 """
 
 _RENAMED = {
-    "headers_as_columns": "headers", "read_options": "options", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
+    "headers_as_columns": "headers", "read_options": "options", "parse_options": "options", "draft": "header_format", "header_serializers": "serializers", "header_errors": "errors",
     "key_and_value_serializers": "key_serializer, value_serializer", "iggy_address": "address", "iggy_topic": "stream, topic",
     "offsets": "start, end", "headers_with_ids": "headers", "headers_format": "format", "id_header": "header",
     "identify_columns": "identify", "text_or_binary": "column", "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",

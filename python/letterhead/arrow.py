@@ -11,7 +11,7 @@ methods, which every Arrow library accepts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
@@ -19,6 +19,8 @@ from letterhead._arrow_types import Column as Column
 from letterhead._arrow_types import ColumnT
 from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
+from letterhead._parse_options import ParseOptions as ParseOptions
+from letterhead._parse_options import decode_options
 from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
@@ -76,14 +78,11 @@ def decode(
     format: str = "kafka",
     *,
     errors: OnError = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
     text_keys: bool = False,
     where: Where | None = None,
-    limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
+    **options: Unpack[ParseOptions],
 ) -> ColumnT:
     """Decode a column of messages.
 
@@ -95,7 +94,8 @@ def decode(
         Name of a headers format or a message format.
     {errors}
         The result is then always a struct; for a headers format it has the fields ``headers`` and ``error``.
-    {error_column} {lenient} {strict_types} {text_keys} {where} {limits} {threads} {views}
+    {text_keys} {where} {threads} {views}
+    {parse_options}
 
     Returns
     -------
@@ -126,11 +126,8 @@ def decode(
     >>> lha.decode(column, "kafka", views=True).type
     ListType(list<element: struct<key: string, value: binary_view>>)
     """
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
-        limits=limits
-    )  # fmt: skip
-    return Decode(format, options, where, views)(column, threads=threads)
+    parsing = decode_options(options, errors=errors, text_keys=text_keys)
+    return Decode(format, parsing, where, views)(column, threads=threads)
 
 
 @documented
@@ -197,11 +194,8 @@ def convert(
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     errors: OnError = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
     threads: int = 1,
+    **options: Unpack[ParseOptions],
 ) -> ColumnT:
     """Convert a column of messages from one format to another.
 
@@ -213,7 +207,8 @@ def convert(
         Names of the formats to read and to write, each a headers format or a message format.
     {on_loss} {types} {nulls} {canonical} {errors}
         Messages that cannot be written are errors, too.
-    {error_column} {lenient} {strict_types} {limits} {threads}
+    {threads}
+    {parse_options}
 
     Returns
     -------
@@ -238,11 +233,9 @@ def convert(
     >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    reading = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
+    parsing = decode_options(options, errors=errors)
     writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    return Convert(format, target, reading, writing)(column, threads=threads)
+    return Convert(format, target, parsing, writing)(column, threads=threads)
 
 
 @documented
@@ -334,13 +327,10 @@ def messages(
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     errors: OnError = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
     text_keys: bool = False,
     where: Where | None = None,
-    limits: Limits | None = None,
     threads: int = 1,
+    **options: Unpack[ParseOptions],
 ) -> ColumnT:
     """Read a column of batches into one row per message.
 
@@ -356,10 +346,9 @@ def messages(
     {headers_as_columns}
     {errors}
         If the framing of a batch is broken, one row represents the rest of it.
-    {error_column} {lenient}
-        This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
-    {strict_types} {text_keys} {where} {limits} {threads}
+    {text_keys} {where} {threads}
         Threads share whole batches: an array of one batch is read by one thread.
+    {parse_options}
 
     Returns
     -------
@@ -383,11 +372,8 @@ def messages(
     >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
-        limits=limits
-    )  # fmt: skip
-    return ExplodeBatches(format, columns, headers, options, where)(column, threads=threads)
+    parsing = decode_options(options, errors=errors, text_keys=text_keys)
+    return ExplodeBatches(format, columns, headers, parsing, where)(column, threads=threads)
 
 
 @documented
@@ -451,13 +437,10 @@ def select(
     format: str = "kafka",
     *,
     errors: OnError = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
     where: Where | None = None,
-    limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
+    **options: Unpack[ParseOptions],
 ) -> ColumnT:
     """Read some headers into typed columns.
 
@@ -472,7 +455,8 @@ def select(
     {errors}
         With ``"null"``, a value that does not fit its type is null; all columns are null if the structure is broken.
         ``"column"`` keeps the values before the break.
-    {error_column} {lenient} {strict_types} {where} {limits} {threads} {views}
+    {where} {threads} {views}
+    {parse_options}
 
     Returns
     -------
@@ -495,10 +479,8 @@ def select(
     >>> lha.select(column, {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
-    return Select(format, headers, options, where, views)(column, threads=threads)
+    parsing = decode_options(options, errors=errors)
+    return Select(format, headers, parsing, where, views)(column, threads=threads)
 
 
 @documented

@@ -702,8 +702,17 @@ def test_messages_operation_names_decode_for_single_message(format: str) -> None
 
 def test_unknown_option_raises_type_error() -> None:
     for operation in OPERATIONS.values():
-        with pytest.raises(TypeError, match=r"unexpected keyword argument '?strict'?"):
+        with pytest.raises(TypeError, match=r"(unexpected keyword argument|unknown option) '?strict'?"):
             operation(strict=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("strict_type", "strict_types"), ("error", "errors"), ("limit", "limits")]
+)
+def test_unknown_parse_option_suggests_nearest_name(wrong: str, right: str) -> None:
+    options: Any = {wrong: None}
+    with pytest.raises(TypeError, match=rf"^unknown option '{wrong}': did you mean '{right}'\?"):
+        lha.select(binary_column([b""]), {"k": "int8"}, **options)
 
 
 def test_columns_argument_must_be_list() -> None:

@@ -50,7 +50,7 @@ LAYERS = (
     ("where",),
     ("operations",),
     ("conventions",),
-    ("_read_options",),
+    ("_parse_options", "_read_options"),
     ("",),  # letterhead itself
     ("scan", "kip82"),
     ("arrow",),

@@ -15,6 +15,7 @@ from letterhead import operations
 from letterhead import spark as lhs
 from letterhead.spark.schemas import header_lists
 from letterhead.spark.sources import options as sources
+from tests.helpers.signatures import parameters
 from tests.spark.frames import Recorder
 
 OPERATIONS = {
@@ -46,8 +47,8 @@ def test_every_parameter_is_documented(operation):
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_options_match_arrow(operation):
     """With the same defaults. Arrow data has one engine."""
-    of_arrow = inspect.signature(getattr(lha, operation)).parameters
-    of_spark = inspect.signature(OPERATIONS[operation]).parameters
+    of_arrow = parameters(getattr(lha, operation))
+    of_spark = parameters(OPERATIONS[operation])
     own = {"df", "keep", "identify", "into", "fields", "engine"}
     assert set(of_spark) - own == set(of_arrow) - {"threads", "views"}
     for name in set(of_spark) - own - {"column"}:
@@ -102,7 +103,7 @@ def test_every_option_reaches_operation(spark, operation):
     function = OPERATIONS[operation]
     own = {"df", "column", "format", "keep", "identify", "into", "fields", "error_column", "engine"}
     format, options, expected = EXPECTED[operation]
-    assert set(options) == set(inspect.signature(function).parameters) - own
+    assert set(options) == set(parameters(function)) - own
     column = header_lists(format)[0] if operation == "encode" else "binary"
     run, _ = function(
         Recorder(StructType().add("value", DataType.fromDDL(column))), format=format, column="value", **options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -12,9 +12,9 @@ from letterhead import operations
 from letterhead._formats import format_table
 from letterhead._invariants import require
 from letterhead._names import check_name
+from letterhead._parse_options import ParseOptions, decode_options
 from letterhead._shared_parameters import documented
 from letterhead.fields import Columns, ColumnSpec, normalise
-from letterhead.limits import Limits
 from letterhead.operations import (
     ColumnOperation,
     Convert,
@@ -49,11 +49,8 @@ def decode_headers(
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
     text_keys: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Decode a binary column into headers.
 
@@ -72,7 +69,8 @@ def decode_headers(
     where : Condition or str, optional
         Return only rows for which a condition on headers, and on the fields of a message format, is true, as in
         :func:`where_headers`.
-    {keep} {identify} {errors} {error_column} {lenient} {strict_types} {text_keys} {limits}
+    {keep} {identify} {errors} {text_keys}
+    {parse_options}
 
     Returns
     -------
@@ -92,10 +90,7 @@ def decode_headers(
     """
     check_frame(df, decode_headers)
     source = _bytes_input(column, format)
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
-        limits=limits,
-    )  # fmt: skip
+    parsing = decode_options(options, errors=errors, text_keys=text_keys)
     fields = message_fields(format)
     if into is not None:
         check_str("into", into)
@@ -104,7 +99,7 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
     result_name = ("headers" if into is None else into) if len(fields) == 1 else None
-    return _run(df, Decode(format, options, where), source, keep, identify, result_name, _test(where, format, options))
+    return _run(df, Decode(format, parsing, where), source, keep, identify, result_name, _test(where, format, parsing))
 
 
 @documented
@@ -118,11 +113,8 @@ def select_headers(
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
     engine: Literal["spark", "arrow"] | None = None,
+    **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Read some headers of every message into typed columns.
 
@@ -142,7 +134,7 @@ def select_headers(
     where : Condition or str, optional
         Return only rows for which a condition on their headers is true, as in :func:`where_headers`. Of other rows, only
         headers in the condition are read.
-    {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
+    {keep} {identify} {errors}
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
@@ -150,6 +142,7 @@ def select_headers(
         as types with the suffix ``:json``, is an error that names ``"arrow"``. By default expressions read a
         list where they are as fast: up to six headers, none with alternatives or with text that has a form, such as times.
         Arrow reads all others, and its plan has ``MapInArrow``.
+    {parse_options}
 
     Examples
     --------
@@ -166,21 +159,19 @@ def select_headers(
     """
     check_frame(df, select_headers)
     check_column("column", column)
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
+    parsing = decode_options(options, errors=errors)
     _check_engine(engine, identify)
-    select = Select(format, headers, options, where, dialect="spark")
+    select = Select(format, headers, parsing, where, dialect="spark")
     specs = tuple(normalise(headers, sql=True))
     condition = filter_of(where, format, specs)
 
     def by_expressions() -> SelectByExpressions:
         # Rejects misspelt names, batch formats, and keys that the format does not support.
         result = output_schema(select).spark
-        selected = None if condition is None else _filter_by_expressions(format, condition, options, None)
-        return SelectByExpressions(format, specs, result, options, check_names("keep", keep), selected)
+        selected = None if condition is None else _filter_by_expressions(format, condition, parsing, None)
+        return SelectByExpressions(format, specs, result, parsing, check_names("keep", keep), selected)
 
-    step = _step(select, keep, identify, test=_test(condition, format, options))
+    step = _step(select, keep, identify, test=_test(condition, format, parsing))
     read = specs if condition is None else (*specs, *condition.headers)
     return _run_by_engine(df, engine, step, column, read, by_expressions)
 
@@ -253,10 +244,7 @@ def convert_headers(
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Convert a column of messages from one format to another.
 
@@ -272,7 +260,8 @@ def convert_headers(
         Name of the new binary column; by default the name of ``column``.
     {keep} {identify} {on_loss}
         They are reported in a column ``losses``.
-    {types} {nulls} {canonical} {errors} {error_column} {lenient} {strict_types} {limits}
+    {types} {nulls} {canonical} {errors}
+    {parse_options}
 
     Examples
     --------
@@ -285,10 +274,8 @@ def convert_headers(
     check_frame(df, convert_headers)
     source = _bytes_input(column, format)
     writing = _write_options(on_loss, types, nulls, canonical)
-    reading = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
-    convert = Convert(format, target, reading, writing)
+    parsing = decode_options(options, errors=errors)
+    convert = Convert(format, target, parsing, writing)
     return _run(df, convert, source, keep, identify, name_of_result(column, into))
 
 
@@ -303,12 +290,9 @@ def explode_batches(
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
     text_keys: bool = False,
-    limits: Limits | None = None,
     where: Where | None = None,
+    **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Read a column of batches into one row for each message.
 
@@ -327,9 +311,8 @@ def explode_batches(
         Spark passed, which does not identify a row of the DataFrame: keep the columns that do.
     {headers_as_columns} {keep} {identify} {errors}
         If the framing is damaged, one row represents the rest of the batch.
-    {error_column} {lenient}
-        This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
-    {strict_types} {text_keys} {limits} {where}
+    {text_keys} {where}
+    {parse_options}
 
     Examples
     --------
@@ -342,13 +325,10 @@ def explode_batches(
     fields = check_names("columns", columns)
     if fields is None:
         fields = tuple(field.name for field in output_schema(ExplodeBatches(format)).spark[1:])
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
-        limits=limits,
-    )  # fmt: skip
+    parsing = decode_options(options, errors=errors, text_keys=text_keys)
     headers = None if headers is None else _mapping("headers", headers)
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
-    explode = ExplodeBatches(format, ("row", *fields), headers, options, where, dialect="spark")
+    explode = ExplodeBatches(format, ("row", *fields), headers, parsing, where, dialect="spark")
     return _run(df, explode, source, keep, identify)
 
 
@@ -362,11 +342,8 @@ def where_headers(
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
     engine: Literal["spark", "arrow"] | None = None,
+    **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Keep the rows whose headers a condition selects.
 
@@ -386,10 +363,10 @@ def where_headers(
     {identify} {errors}
         Here, ``"column"`` keeps rows with an error, too. With ``"null"``, a value with an error is null in the condition, so
         that comparisons leave its row out.
-    {error_column} {lenient} {strict_types} {limits}
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers, as in :func:`select_headers`. If expressions of
         Spark cannot evaluate the condition, such as regular expressions with groups, an error names ``"arrow"``.
+    {parse_options}
 
     Examples
     --------
@@ -400,15 +377,13 @@ def where_headers(
     """
     check_frame(df, where_headers)
     check_column("column", column)
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
+    parsing = decode_options(options, errors=errors)
     _check_engine(engine, identify)
     condition = require(filter_of(where, format), "the condition")
-    step = _step(operations.Where(format, condition, options), keep, identify)
+    step = _step(operations.Where(format, condition, parsing), keep, identify)
 
     def by_expressions() -> FilterByExpressions:
-        return _filter_by_expressions(format, condition, options, check_names("keep", keep))
+        return _filter_by_expressions(format, condition, parsing, check_names("keep", keep))
 
     return _run_by_engine(df, engine, step, column, condition.headers, by_expressions)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from pyspark.sql import Column
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import StructType
 
 from letterhead._names import check_name
+from letterhead._parse_options import ParseOptions, decode_options
 from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
@@ -26,7 +27,6 @@ from letterhead.types import ValueType, base_type
 if TYPE_CHECKING:
     from letterhead.fields import Columns, Repeat
     from letterhead.headers import GivenKey
-    from letterhead.limits import Limits
 
 __all__ = ["header_columns", "select_items", "sql", "sql_pack"]
 
@@ -38,11 +38,8 @@ def header_columns(
     *,
     format: str | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
-    error_column: str = "error",
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
     engine: Literal["spark", "arrow"] | None = None,
+    **options: Unpack[ParseOptions],
 ) -> Column:
     """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
 
@@ -58,9 +55,10 @@ def header_columns(
         Fields of the struct, as in :func:`select_headers`.
     format : str, optional
         Format of the bytes, or of the list of headers. By default a list of headers of ``kafka``.
-    {errors} {error_column} {lenient} {strict_types} {limits}
+    {errors}
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers, as in :func:`header`.
+    {parse_options}
 
     Returns
     -------
@@ -82,12 +80,10 @@ def header_columns(
     check_column("column", column)
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    options = DecodeOptions(
-        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
-    )  # fmt: skip
-    select = Select("kafka" if format is None else format, headers, options, dialect="spark")
+    parsing = decode_options(options, errors=errors)
+    select = Select("kafka" if format is None else format, headers, parsing, dialect="spark")
     result = output_schema(select).spark
-    is_plain = options == DecodeOptions(errors=errors, error_column=error_column)
+    is_plain = parsing == DecodeOptions(errors=errors, error_column=parsing.error_column)
     is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True))
     on_sail = active_is_sail()
     if engine == "spark" and on_sail:

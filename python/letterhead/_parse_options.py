@@ -1,0 +1,61 @@
+"""Less common options of parsing, which functions of columns accept by name: :class:`ParseOptions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from letterhead._arrow_types import OnError
+from letterhead._names import unknown_argument
+from letterhead.operations import DecodeOptions
+
+if TYPE_CHECKING:
+    from letterhead.limits import Limits
+
+__all__ = ["ParseOptions", "decode_options"]
+
+
+class ParseOptions(TypedDict, total=False):
+    """Options of how messages are parsed, and how much of them.
+
+    Functions of :mod:`letterhead.arrow` and :mod:`letterhead.spark` that parse columns accept each by name.
+
+    Attributes
+    ----------
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost. In a batch, this also ignores a
+        truncated message at the end, as brokers return in a fetch.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type. By
+        default, a type reads all values that it can represent without loss; ``int64`` also reads ``uint8``.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    error_column : str, default "error"
+        Name of the error column with ``errors="column"``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> column = pa.array([b"", b"\\x01"])
+    >>> lha.select(column, {"retry": "int32"}, errors="column", error_column="damage").type.names
+    ['retry', 'damage']
+    """
+
+    lenient: bool
+    strict_types: bool
+    limits: Limits | None
+    error_column: str
+
+
+_OTHER_ARGUMENTS = (
+    "column", "headers", "format", "target", "columns", "where", "errors", "on_loss", "types", "nulls", "canonical",
+    "text_keys", "threads", "views", "into", "keep", "identify", "engine",
+)  # fmt: skip
+"""Other arguments of these functions, for the suggestion in an error about an unknown one."""
+
+
+def decode_options(options: ParseOptions, *, errors: OnError, text_keys: bool = False) -> DecodeOptions:
+    """Return the options of an operation; raise TypeError for an unknown name."""
+    for name in options.keys() - ParseOptions.__annotations__.keys():
+        raise unknown_argument(name, ParseOptions.__annotations__, _OTHER_ARGUMENTS)
+    return DecodeOptions(errors=errors, text_keys=text_keys, **options)
