@@ -21,7 +21,6 @@ from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._parse_options import ParseOptions as ParseOptions
 from letterhead._parse_options import decode_options
-from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
@@ -72,7 +71,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@documented
 def decode(
     column: ColumnT,
     format: str = "kafka",
@@ -92,10 +90,35 @@ def decode(
         One message per row. Null stays null.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {errors}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read. ``"raise"`` raises the first error. ``"null"`` sets the row, or the
+        columns that failed, to null; in a batch, a message with broken headers keeps its other fields, and a message
+        with a wrong checksum keeps none. ``"column"`` keeps the readable parts, and adds a last column with a list of
+        the row's errors, which is null for a row without errors. A value that unreadable headers might override has an
+        error ``incomplete``.
         The result is then always a struct; for a headers format it has the fields ``headers`` and ``error``.
-    {text_keys} {where} {threads} {views}
-    {parse_options}
+    text_keys : bool, default False
+        For formats with typed keys: return keys as text, and reject keys of other types.
+    where : Condition or str, optional
+        Return only messages for which a condition on headers and fields is true, written with :func:`letterhead.col`
+        and operators, or as SQL text. ``row``, and the row of an error, count all messages. Of the other messages, only
+        headers in the condition are copied. A missing header is null, and a null condition selects nothing. A value
+        that does not fit its type, or a message with broken headers, is an error unless fields alone exclude the
+        message: it is raised, set to null with ``errors="null"``, or returned with its error with ``errors="column"``.
+    threads : int, default 1
+        Number of threads, which affects neither the result, its chunks nor errors. One chunk of a stream per thread is
+        read ahead. If chunks have similar sizes, each thread processes a whole chunk, and nothing is copied between
+        threads. The rows of an array, and of chunks of different sizes, are divided among the threads, and the results
+        are copied into one: ``decode``, ``encode`` and ``convert`` then gain less. Fewer than 2,048 rows are processed
+        by one thread. Use it for large columns on idle processors; in a Spark task, processors are not idle.
+    views : bool, default False
+        Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes are not copied: they
+        refer to the buffers of ``column``, which the result keeps in memory. Header keys and the error column are never
+        views. Use it for long values in polars, DuckDB or DataFusion; Spark cannot read views, and for short values
+        copying is faster.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------
@@ -130,7 +153,6 @@ def decode(
     return Decode(format, parsing, where, views)(column, threads=threads)
 
 
-@documented
 def encode(
     column: ColumnT,
     format: str = "kafka",
@@ -150,7 +172,17 @@ def encode(
         format a struct of the format's fields, in any order. Lists are read in place.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {on_loss} {types} {nulls} {canonical} {threads}
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
+        report the losses.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
 
     Returns
     -------
@@ -183,7 +215,6 @@ def encode(
     return Encode(format, options)(column, threads=threads)
 
 
-@documented
 def convert(
     column: ColumnT,
     format: str,
@@ -205,10 +236,23 @@ def convert(
         One message per row. Null stays null.
     format, target : str
         Names of the formats to read and to write, each a headers format or a message format.
-    {on_loss} {types} {nulls} {canonical} {errors}
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
+        report the losses.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         Messages that cannot be written are errors, too.
-    {threads}
-    {parse_options}
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------
@@ -238,7 +282,6 @@ def convert(
     return Convert(format, target, parsing, writing)(column, threads=threads)
 
 
-@documented
 def edit(
     column: ColumnT,
     format: str = "kafka",
@@ -269,15 +312,36 @@ def edit(
         is a message without headers, and stays null unless a header is added.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {only} {drop} {rename} {replace}
+    only : sequence of keys, optional
+        Keys of the headers to keep; by default all.
+    drop : sequence of keys, optional
+        Keys of the headers to drop, including repeated ones.
+    rename : mapping of key to key, optional
+        New keys by old keys, applied at once, so that two keys can be swapped. Existing headers with a new key stay.
+    replace : mapping of key to mask or function, optional
+        New values for all headers with a key, at their positions: a mask, a constant or a function, as in
+        :meth:`letterhead.Headers.edit`.
         A function receives the values of a chunk as a binary array, and returns as many strings or bytes. In a format with
         types, strings have the type string, and bytes keep the type of the value that they replace.
-    {set}
+    set : mapping of key to value, optional
+        Values of headers that occur once in the result, as in :meth:`letterhead.Headers.edit`.
         A string or binary array contains a value for each message.
-    {append} {ignore_case}
+    append : mapping of key to value, or sequence of pairs, optional
+        Headers to append, as in :meth:`letterhead.Headers.edit`.
+    ignore_case : bool, default False
+        Whether ``only``, ``drop``, ``rename`` and ``replace`` ignore the case of the letters A to Z in keys.
     nulls : {"keep", "skip"}, default "keep"
         Whether null in an array becomes a header with a null value, or no header.
-    {errors} {error_column} {strict_types} {limits} {threads}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
+    error_column : str, default "error"
+        Name of the error column.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
 
     Returns
     -------
@@ -319,7 +383,6 @@ def _is_arrow_data(value: object) -> bool:
     return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
-@documented
 def messages(
     column: ColumnT,
     format: str,
@@ -343,12 +406,21 @@ def messages(
     columns : sequence of str, optional
         Fields of the result, in order. ``row`` is the input row of a message, counted from 0 over the whole stream. The
         default is ``row`` and all fields of the format.
-    {headers_as_columns}
-    {errors}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         If the framing of a batch is broken, one row represents the rest of it.
-    {text_keys} {where} {threads}
+    text_keys : bool, default False
+        For formats with typed keys: return keys as text, and reject keys of other types.
+    where : Condition or str, optional
+        Return only messages for which a condition is true, as in :func:`letterhead.arrow.decode`.
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
         Threads share whole batches: an array of one batch is read by one thread.
-    {parse_options}
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------
@@ -376,7 +448,6 @@ def messages(
     return ExplodeBatches(format, columns, headers, parsing, where)(column, threads=threads)
 
 
-@documented
 def pack(
     table: Any,
     columns: Columns | Sequence[str] | None = None,
@@ -401,7 +472,9 @@ def pack(
         Name of the target format, which determines whether headers have types.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
-    {truncate}
+    truncate : bool, default False
+        Whether to cut off digits of times and decimals that a type cannot hold: times are rounded toward the past,
+        decimals toward zero. By default, such a value is an error.
 
     Returns
     -------
@@ -430,7 +503,6 @@ def pack(
     return Pack(format, columns, nulls, truncate)(table)
 
 
-@documented
 def select(
     column: ColumnT,
     headers: Columns,
@@ -452,11 +524,19 @@ def select(
         A type ``name[:be|le|text|json|connect|varlen|amqp]``, or a :func:`letterhead.field`, by output column.
     format : str, default "kafka"
         Name of the format; for a list it only determines how values are typed.
-    {errors}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         With ``"null"``, a value that does not fit its type is null; all columns are null if the structure is broken.
         ``"column"`` keeps the values before the break.
-    {where} {threads} {views}
-    {parse_options}
+    where : Condition or str, optional
+        Return only messages for which a condition is true, as in :func:`letterhead.arrow.decode`.
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
+    views : bool, default False
+        Return text and bytes as views, as in :func:`letterhead.arrow.decode`.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------
@@ -483,7 +563,6 @@ def select(
     return Select(format, headers, parsing, where, views)(column, threads=threads)
 
 
-@documented
 def scan(
     column: Column | Iterator[Column],
     format: str = "kafka",
@@ -509,7 +588,12 @@ def scan(
         could be read.
     max_keys : int, default 1000
         Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -550,7 +634,6 @@ def scan(
     return scan_column(column, format, errors=errors, max_keys=max_keys, options=options)
 
 
-@documented
 def validate(
     column: ColumnT,
     format: str = "kafka",
@@ -568,7 +651,14 @@ def validate(
         Bytes in ``format``, or a list of headers.
     format : str, default "kafka"
         Name of the format.
-    {lenient} {strict_types} {limits} {threads}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        Number of threads, as in :func:`letterhead.arrow.decode`.
 
     Returns
     -------

@@ -19,7 +19,6 @@ from letterhead._header_edits import (
     header_key,
     header_value,
 )
-from letterhead._shared_parameters import documented
 from letterhead.values import Value
 
 if TYPE_CHECKING:
@@ -292,7 +291,6 @@ class Headers(Sequence[Header]):
         items[:] = [header for header in items if header.key != unwanted]
         return before - len(items)
 
-    @documented
     def edit(
         self,
         *,
@@ -308,9 +306,28 @@ class Headers(Sequence[Header]):
 
         Parameters
         ----------
-        {only} {drop} {rename} {replace}
+        only : sequence of keys, optional
+            Keys of the headers to keep; by default all.
+        drop : sequence of keys, optional
+            Keys of the headers to drop, including repeated ones.
+        rename : mapping of key to key, optional
+            New keys by old keys, applied at once, so that two keys can be swapped. Existing headers with a new key
+            stay.
+        replace : mapping of key to mask or function, optional
+            New values for all headers with a key, at their positions. Null stays null, and no header is added.
+            ``"hash"`` is the SHA-256 of the value in hexadecimal; ``"redact"`` is ``***``; ``"last4"`` is ``****`` and
+            the last four characters, or only ``****`` if the value has fewer than eight bytes or does not end in ASCII;
+            :func:`letterhead.hmac` is a hash with a secret key. bytes, a :class:`~letterhead.Value` and
+            :func:`letterhead.lit` are constants.
             A function receives a value and returns the new value.
-        {set} {append} {ignore_case}
+        set : mapping of key to value, optional
+            Values of headers that occur once in the result: the first header with the key gets the value, and the
+            others are dropped. If no header has the key, one is appended.
+        append : mapping of key to value, or sequence of pairs, optional
+            Headers to append, even if the key exists; pairs can repeat a key. New headers from ``set`` precede new
+            headers from ``append``, each in the order of its mapping.
+        ignore_case : bool, default False
+            Whether ``only``, ``drop``, ``rename`` and ``replace`` ignore the case of the letters A to Z in keys.
 
         Raises
         ------

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
-from letterhead._shared_parameters import documented
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Columns, NativeKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
@@ -50,7 +49,6 @@ def decode(data: Data, format: HeadersFormat = "kafka", **options: Unpack[ReadKe
 def decode(data: Data, format: MessageFormat, **options: Unpack[ReadKeywords]) -> Message: ...
 @overload
 def decode(data: Data, format: str, **options: Unpack[ReadKeywords]) -> Headers | Message: ...
-@documented
 def decode(
     data: Data,
     format: str = "kafka",
@@ -67,7 +65,12 @@ def decode(
         The message.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -99,7 +102,6 @@ def decode(
     return Message(**decoded) if type(decoded) is dict else decoded
 
 
-@documented
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
@@ -113,7 +115,10 @@ def messages(
         Name of a batch format.
     lenient : bool, default False
         Ignore a truncated message at the end, as brokers return in a fetch.
-    {strict_types} {limits}
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Yields
     ------
@@ -141,7 +146,6 @@ def messages(
     return ReadOnce(messages, "the iterator of messages")
 
 
-@documented
 def batch(
     messages: Iterable[Message | Mapping[str, Any]],
     format: str = "record-batch",
@@ -168,7 +172,10 @@ def batch(
         has the offset of the last one.
     on_loss : {"raise", "drop"}, default "raise"
         What to do if the format cannot carry something: raise; or write the nearest value, or leave it out.
-    {types} {nulls}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
 
     Returns
     -------
@@ -228,7 +235,6 @@ def convert(
 def convert(
     data: Data, format: str, target: str, *, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
 ) -> Converted: ...
-@documented
 def convert(
     data: Data,
     format: str,
@@ -254,7 +260,21 @@ def convert(
         The message.
     format, target : str
         Names of the formats to read and to write, each a headers format or a message format.
-    {on_loss} {types} {nulls} {canonical} {lenient} {strict_types} {limits}
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
+        report the losses.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -308,7 +328,6 @@ def encode(
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[WriteKeywords],
 ) -> bytes | None: ...
-@documented
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str = "kafka",
@@ -327,10 +346,16 @@ def encode(
         or a mapping of its fields.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {types}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        For a format without types: how to write typed values, big-endian, little-endian or as text. For a format with
+        types: the types of untyped values, ``"binary"`` or by key, such as ``{"retry": "int32", "at": "int64:le"}``,
+        with a list for a repeated key. ``losses.types`` of a conversion converts back.
     on_loss : {"raise", "drop"}, default "raise"
         What to do if the format cannot carry something: raise; or write the nearest value, or leave it out.
-    {nulls} {canonical}
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
 
     Returns
     -------
@@ -379,7 +404,6 @@ def encode(
     return written
 
 
-@documented
 def select(
     data: Data,
     headers: Columns,
@@ -399,7 +423,12 @@ def select(
         Output name to a type, or to a :func:`~letterhead.field`.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -427,7 +456,6 @@ def select(
     return values
 
 
-@documented
 def validate(
     data: Data,
     format: str = "kafka",
@@ -444,7 +472,12 @@ def validate(
         The message.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -470,7 +503,6 @@ def validate(
     ]
 
 
-@documented
 def inspect(
     data: Data,
     format: str = "kafka",
@@ -487,7 +519,12 @@ def inspect(
         The message, valid or not.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------

@@ -22,7 +22,6 @@ LAYERS = (
         "_invariants",
         "_names",
         "_object_paths",
-        "_shared_parameters",
         "_strict_json",
         "_times",
         "_topic_partition",

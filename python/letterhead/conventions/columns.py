@@ -15,7 +15,6 @@ from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, check_column, to_pyarrow
 from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 from letterhead.conventions.amqp import check_amqp_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.limits import Limits
@@ -47,7 +46,6 @@ _INSTALL = "letterhead[arrow]"
 def amqp(column: ArrowArray, type: ValueType, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
-@documented
 def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
@@ -63,7 +61,9 @@ def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
         The type of the values: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
         ``uuid``, ``string`` (string and symbol), ``binary``. AMQP is big-endian, so that no type takes a suffix.
-    {value_errors}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -119,13 +119,16 @@ class ParseAmqp:
 def traceparent(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def traceparent(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
-@documented
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     """Parse and validate a column of W3C ``traceparent`` values.
 
     Parameters
     ----------
-    {text_or_binary} {value_errors}
+    column : Arrow array or stream of binary or string
+        The values; null stays null.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -158,7 +161,6 @@ def trace_links(column: ArrowArray, format: str = "kafka", **options: Unpack[_Li
 def trace_links(
     column: ArrowStream, format: str = "kafka", **options: Unpack[_LinkOptions]
 ) -> pa.ChunkedArray[Any]: ...
-@documented
 def trace_links(
     column: Column,
     format: str = "kafka",
@@ -178,7 +180,14 @@ def trace_links(
         The headers, as bytes of ``format``, or as lists as :func:`letterhead.arrow.decode` returns them.
     format : str, default "kafka"
         Name of the format, which has text keys.
-    {baggage} {link_errors} {limits}
+    baggage : sequence of str, optional
+        Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
+        exported.
+    errors : {"raise", "null"}, default "raise"
+        What to do with a message whose headers are damaged: raise an error, or return null. An invalid ``traceparent``
+        is always null.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -227,13 +236,16 @@ def trace_links(
 def schema_id(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def schema_id(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
-@documented
 def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     """Parse a column of Confluent's schema ids, from ``__key_schema_id`` or ``__value_schema_id``.
 
     Parameters
     ----------
-    {text_or_binary} {value_errors}
+    column : Arrow array or stream of binary or string
+        The values; null stays null.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -268,13 +280,16 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
 def rfc3339(column: ArrowArray, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def rfc3339(column: ArrowStream, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
-@documented
 def rfc3339(column: Column, *, unit: Unit = "ns", errors: OnError = "raise") -> Any:
     """Parse a column of RFC 3339 times, such as ``ce_time`` of CloudEvents.
 
     Parameters
     ----------
-    {text_or_binary} {value_errors}
+    column : Arrow array or stream of binary or string
+        The values; null stays null.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
     unit : {"s", "ms", "us", "ns"}, default "ns"
         Unit of the result. More precise digits are truncated. Spark's timestamps are ``us``.
 

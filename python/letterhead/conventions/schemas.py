@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 from letterhead._arrow_types import ArrowStream, Column, OnError, import_column
 from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import ColumnsDecoder, SchemaDecoder, SchemaGroup
 from letterhead.fields import check_distinct
 from letterhead.operations import DecodeOptions
@@ -30,7 +29,6 @@ __all__ = ["DecodeBySchema", "by_schema_id", "decode_by_schema"]
 _INSTALL = "letterhead[arrow]"
 
 
-@documented
 def by_schema_id(
     values: Column,
     headers: Column | None = None,
@@ -45,12 +43,24 @@ def by_schema_id(
 
     Parameters
     ----------
-    {values}
+    values : Arrow array or stream of binary
+        The values, or the keys of messages.
         Nulls are in no group.
-    {headers_with_ids} {headers_format} {id_header} {id_bytes}
+    headers : Arrow array or stream of binary or lists of headers, optional
+        The headers of the same messages. If a message lacks the header, the id precedes its value, as for Confluent's
+        deserializers.
+    format : str, default "kafka"
+        Name of the format of the headers.
+    header : str, default "__value_schema_id"
+        Header with the id: ``"__key_schema_id"`` for keys; for Apicurio ``"apicurio.value.globalId"``,
+        ``"apicurio.value.contentId"``, and the same with ``key``.
+    id_bytes : {4, 8}, optional
+        Size of an id before a value: 4 as written by Confluent, or 8 as written by default by Apicurio up to version 2.
+        The default is 4, or 8 if ``header`` is Apicurio's.
     errors : {"raise", "null"}, default "raise"
         What to do with a value that has no valid id: raise an error, or leave it out of all groups.
-    {limits}
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -85,7 +95,6 @@ def by_schema_id(
     return groups
 
 
-@documented
 def decode_by_schema(
     values: Column,
     decode: SchemaDecoder | ColumnsDecoder,
@@ -103,7 +112,8 @@ def decode_by_schema(
 
     Parameters
     ----------
-    {values}
+    values : Arrow array or stream of binary
+        The values, or the keys of messages.
     decode : callable or AvroDecoder
         Gets a :class:`SchemaGroup` and returns a row for each of its values: a record batch, table, struct array or list
         of dicts. It returns ``None`` for a schema that it does not know. A :class:`letterhead.schemas.AvroDecoder` fetches
@@ -111,11 +121,22 @@ def decode_by_schema(
     schema : pyarrow.Schema, optional
         The columns of the result. Columns of another type that the decoder returns are cast. An ``AvroDecoder`` knows its
         columns.
-    {headers_with_ids} {headers_format} {id_header} {id_bytes}
+    headers : Arrow array or stream of binary or lists of headers, optional
+        The headers of the same messages. If a message lacks the header, the id precedes its value, as for Confluent's
+        deserializers.
+    format : str, default "kafka"
+        Name of the format of the headers.
+    header : str, default "__value_schema_id"
+        Header with the id, as in :func:`letterhead.arrow.by_schema_id`.
+    id_bytes : {4, 8}, optional
+        Size of an id before a value, as in :func:`letterhead.arrow.by_schema_id`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error; return null columns; or
         also describe the error in a last field.
-    {error_column} {limits}
+    error_column : str, default "error"
+        Name of the error column.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------

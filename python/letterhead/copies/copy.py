@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._row_request import RowRequest, row_request
-from letterhead._shared_parameters import documented
 from letterhead.copies.copying import Copied, Copying, TargetOptions
 from letterhead.sources.base import Source, check_options
 from letterhead.sources.iggy import is_iggy_address
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["copy", "copy_of", "split_options"]
 
 
-@documented
 def copy(
     source: SourceLike,
     target: str | os.PathLike[str],
@@ -60,7 +58,8 @@ def copy(
         (``kafka://host:port/topic`` or ``iggy://user:password@host:port/stream/topic``); or a new file that ends with
         ``.parquet``, ``.arrow``, ``.arrows`` or ``.jsonl`` (also ``.jsonl.gz`` and ``.jsonl.zst``). A file appears when it
         is complete, so a killed copy starts it over.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
         The column ``headers`` is kept.
     where : Condition or str, optional
         Condition that selects the records to copy.
@@ -83,7 +82,9 @@ def copy(
         For topics as targets: a file of JSON lines that maps offsets of the source to offsets of the target. Each line
         describes a run of records: ``partition``, ``offset``, ``target_offset`` and ``records``. If a copy is called again,
         it starts at the last offset in the file, rather than at the beginning of the source.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
         ``mapping`` is the conversion of Kafka records to Iggy messages (by default without loss), or back. With ``follow``,
         new records are also copied, until the call is interrupted; a directory gets new files every 30 seconds.
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("writing to a topic of Iggy", "letterhead[arrow]"):
     import pyarrow as pa
@@ -54,7 +53,6 @@ _MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
 """Types of payload, headers and time of mapped records."""
 
 
-@documented
 def iggy(
     data: Any,
     address: str,
@@ -81,7 +79,10 @@ def iggy(
         structs as :func:`letterhead.read.iggy` returns them, or as :func:`letterhead.arrow.encode` accepts them. An id has
         16 bytes, and a null is replaced by a random one. The time is a timestamp, by default the current time. Columns
         that the server sets (``stream topic partition offset timestamp checksum``) are ignored.
-    {iggy_address} {iggy_topic}
+    address : str
+        Address of the server and the login, as in :func:`letterhead.read.iggy`.
+    stream, topic : str or int
+        Name or number of the stream, and of the topic in the stream.
     partition : int or str, optional
         The partition to append to, or the name of a column with the partition of each row. By default partitions are used
         in turn.
@@ -92,7 +93,8 @@ def iggy(
         Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
         ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
         is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
-    {types}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
     timeout_ms : int, default 60000
         Time limit for each batch, including name lookup, connection, authentication and retries.
 

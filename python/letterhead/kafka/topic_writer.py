@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("writing to a topic", "letterhead[arrow,kafka]"):
     import pyarrow as pa
@@ -52,7 +51,6 @@ _REQUEST_BYTES = 16 << 20
 """Approximate size in bytes of a request with batches of several partitions."""
 
 
-@documented
 def topic(
     data: Any,
     topic: str,
@@ -77,13 +75,19 @@ def topic(
         Columns that a broker sets (``topic partition offset timestamp_type`` and so on) are ignored.
     topic : str
         Name of the topic, which must exist unless the brokers create topics.
-    {bootstrap_servers} {settings}
+    bootstrap_servers : str or sequence of str, optional
+        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
+    settings : mapping or path, optional
+        Connection settings, as in :func:`letterhead.read.topic`.
         Settings of a producer, such as ``{"compression.type": "zstd"}``, are applied.
-    {token_provider}
+    token_provider : callable, optional
+        For ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in another
+        thread before a token expires; a token that is not a JSON web token is renewed every four minutes.
     partition : int or str, optional
         The partition to append to, or the name of a column with the partition of each row. By default it depends on the
         key, as in Kafka's Java producer.
-    {types}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
     timeout_ms : int, optional
         Time limit for retries of a batch; by default ``delivery.timeout.ms`` of the settings, or
         60 000.

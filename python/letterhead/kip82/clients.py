@@ -12,7 +12,6 @@ from typing import Any, Generic
 from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead._names import check_name
-from letterhead._shared_parameters import documented
 from letterhead._topic_partition import TopicPartition
 from letterhead.errors import DecodeError
 from letterhead.kip82.draft_headers import HeaderErrors
@@ -45,7 +44,6 @@ class _RecordClient(Closing):
             self._interceptors.close()
 
 
-@documented
 class Producer(_RecordClient):
     """Send records through interceptors.
 
@@ -55,7 +53,9 @@ class Producer(_RecordClient):
         Answers a :class:`ProduceRequest` with a :class:`ProduceResponse`, as :meth:`MessageLog.produce` does.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
         Called for every record before it is serialized, and with the result.
-    {acks}
+    acks : int, default -1
+        When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync`` of
+        :class:`~letterhead.kip82.MessageLog`.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
         Compression of each message.
 
@@ -125,7 +125,6 @@ class Producer(_RecordClient):
         return RecordMetadata(record.topic, partition, written.offset, timestamp)
 
 
-@documented
 class Consumer(_RecordClient, Generic[K, V]):
     """Fetch the records of a partition through interceptors.
 
@@ -137,12 +136,19 @@ class Consumer(_RecordClient, Generic[K, V]):
         The topic.
     partition : int, default 0
         The partition.
-    {draft}
+    header_format : {"typed", "int", "wrapper"}, default "typed"
+        The draft: text keys and typed values, integer keys, or integer keys inside the value.
     interceptors : ConsumerInterceptors or iterable of ConsumerInterceptor, optional
         Called for records before the program receives them, and for commits.
     offsets : mutable mapping of TopicPartition to int, optional
         Where :meth:`commit` stores the offset of the next record. Reading begins with the stored offset, or with 0.
-    {header_serializers} {key_and_value_serializers} {header_errors}
+    serializers : mapping of key to HeaderSerializer, optional
+        Serializers for header values, by key.
+    key_serializer, value_serializer : Serializer, optional
+        Serializers for keys and values that are not bytes.
+    errors : {"raise", "null"}, default "raise"
+        What to do if the headers of a record are accessed but cannot be parsed: raise, or return no headers.
+        ``record.headers.error`` then contains the reason.
     max_bytes : int, default 1 MiB
         Number of bytes that a :meth:`poll` requests.
 

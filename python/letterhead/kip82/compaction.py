@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 
 from letterhead._clock import now_ms
 from letterhead._names import check_name
-from letterhead._shared_parameters import documented
 from letterhead.message import Message
 
 __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "should_retain"]
@@ -57,13 +56,15 @@ def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
     return latest
 
 
-@documented
 def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS) -> int:
     """Return the time up to which deletes have outlived their retention, for :func:`should_retain`.
 
     Parameters
     ----------
-    {now} {delete_retention_ms}
+    now : int, optional
+        Milliseconds since 1970; by default the current time.
+    delete_retention_ms : int, default 86400000
+        Milliseconds for which a delete is retained.
 
     Returns
     -------

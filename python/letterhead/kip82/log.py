@@ -11,7 +11,6 @@ from letterhead._clock import now_ms
 from letterhead._context_managers import Closing
 from letterhead._names import check_name, unknown_name
 from letterhead._read_once import ReadOnce
-from letterhead._shared_parameters import documented
 from letterhead.errors import ConversionError, Damage, DamagedLogError, DecodeError, EncodeError, HeaderError
 from letterhead.kip82.compaction import (
     DELETE_RETENTION_MS,
@@ -521,7 +520,6 @@ class MessageLog(Closing):
 
     # Compaction ---------------------------------------------------------------------------------------------------
 
-    @documented
     def compact(
         self, *, now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS, keyless: Keyless = "keep"
     ) -> Compacted:
@@ -532,7 +530,10 @@ class MessageLog(Closing):
 
         Parameters
         ----------
-        {now} {delete_retention_ms}
+        now : int, optional
+            Milliseconds since 1970; by default the current time.
+        delete_retention_ms : int, default 86400000
+            Milliseconds for which a delete is retained.
             The time of a delete is its timestamp.
         keyless : {"keep", "drop"}, default "keep"
             What to do with messages without a key.

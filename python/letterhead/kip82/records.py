@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, S
 from letterhead import _native
 from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
-from letterhead._shared_parameters import documented
 from letterhead.errors import EncodeError
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
@@ -197,7 +196,6 @@ class _DraftRecord(Generic[K, V]):
         return dataclasses.replace(self, **{**stored, **fields})
 
 
-@documented
 @dataclass(frozen=True, repr=False)
 class ProducerRecord(_DraftRecord[K, V]):
     """A record to be produced. Its headers can be changed, its fields cannot.
@@ -217,11 +215,13 @@ class ProducerRecord(_DraftRecord[K, V]):
         Milliseconds since 1970; written as -1 if missing.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
         The headers, in the header format. An object of its class is kept, not copied; bytes are encoded headers.
-    {draft}
+    header_format : {"typed", "int", "wrapper"}, default "typed"
+        The draft: text keys and typed values, integer keys, or integer keys inside the value.
     tombstone : bool, optional
         Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a mark for it, so that a
         record with a value can be a tombstone, and one without a value need not be.
-    {key_and_value_serializers}
+    key_serializer, value_serializer : Serializer, optional
+        Serializers for keys and values that are not bytes.
         They are called after the interceptors.
 
     Raises
@@ -325,7 +325,6 @@ class ProducerRecord(_DraftRecord[K, V]):
         return encode(self.to_message(offset), MESSAGE_FORMATS[self.header_format]) or b""
 
 
-@documented
 @dataclass(frozen=True, repr=False)
 class ConsumerRecord(_DraftRecord[K, V]):
     """A consumed record. It is immutable, and so are its headers: an interceptor returns a changed copy.
@@ -342,10 +341,12 @@ class ConsumerRecord(_DraftRecord[K, V]):
         The partition and the offset.
     timestamp : int, optional
         Milliseconds since 1970. Messages of magic 0 have none.
-    {draft}
+    header_format : {"typed", "int", "wrapper"}, default "typed"
+        The draft: text keys and typed values, integer keys, or integer keys inside the value.
     tombstone : bool, optional
         Whether the record deletes its key; by default if it has no value.
-    {key_and_value_serializers}
+    key_serializer, value_serializer : Serializer, optional
+        Serializers for keys and values that are not bytes.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
         The headers, in the header format. Bytes are encoded headers, which are parsed on first access.
 
@@ -393,7 +394,6 @@ class ConsumerRecord(_DraftRecord[K, V]):
         self._set("headers", self.headers.frozen())
 
     @classmethod
-    @documented
     def from_message(
         cls,
         message: Message,
@@ -414,7 +414,12 @@ class ConsumerRecord(_DraftRecord[K, V]):
             headers, the record has none.
         topic, partition : str and int
             The topic and the partition of the log.
-        {draft} {header_serializers} {key_and_value_serializers}
+        header_format : {"typed", "int", "wrapper"}, default "typed"
+            The draft: text keys and typed values, integer keys, or integer keys inside the value.
+        serializers : mapping of key to HeaderSerializer, optional
+            Serializers for header values, by key.
+        key_serializer, value_serializer : Serializer, optional
+            Serializers for keys and values that are not bytes.
         """
         check_header_format(header_format)
         headers = _HEADERS[header_format](message.headers, serializers=serializers)
@@ -432,7 +437,6 @@ class ConsumerRecord(_DraftRecord[K, V]):
         return cls(key=key, value=value, **fields)
 
     @classmethod
-    @documented
     def read(
         cls,
         data: Data,
@@ -455,7 +459,15 @@ class ConsumerRecord(_DraftRecord[K, V]):
             Messages of magic 0, 1 or 2; compressed sets are opened.
         topic, partition : str and int
             The topic and the partition of the messages.
-        {draft} {header_serializers} {key_and_value_serializers} {header_errors}
+        header_format : {"typed", "int", "wrapper"}, default "typed"
+            The draft: text keys and typed values, integer keys, or integer keys inside the value.
+        serializers : mapping of key to HeaderSerializer, optional
+            Serializers for header values, by key.
+        key_serializer, value_serializer : Serializer, optional
+            Serializers for keys and values that are not bytes.
+        errors : {"raise", "null"}, default "raise"
+            What to do if the headers of a record are accessed but cannot be parsed: raise, or return no headers.
+            ``record.headers.error`` then contains the reason.
 
         Yields
         ------

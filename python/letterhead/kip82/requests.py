@@ -25,7 +25,6 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from letterhead._read_once import ReadOnce
-from letterhead._shared_parameters import documented
 from letterhead.errors import ConversionError, RequestError
 from letterhead.kip82 import wire
 from letterhead.kip82.header_formats import MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
@@ -182,7 +181,6 @@ class ProducePartition:
         return f"{len(self.message_set)} bytes"
 
 
-@documented
 @dataclass(frozen=True, repr=False)
 class ProduceRequest(_Body):
     """A request to append messages.
@@ -193,7 +191,9 @@ class ProduceRequest(_Body):
         0 to 4; determines the message format.
     topics : tuple of TopicPartitions of ProducePartition
         The messages.
-    {acks}
+    acks : int, default -1
+        When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync`` of
+        :class:`~letterhead.kip82.MessageLog`.
     timeout_ms : int, default 1500
         Time limit of the server in milliseconds. A log ignores it.
 
@@ -219,7 +219,6 @@ class ProduceRequest(_Body):
     timeout_ms: int = 1500
 
     @classmethod
-    @documented
     def for_partition(
         cls,
         topic: str,
@@ -245,7 +244,9 @@ class ProduceRequest(_Body):
             Selects the draft of version 4, which two drafts share.
         codec : {"none", "gzip", "snappy", "lz4"}, default "none"
             Compression of the messages, as one set.
-        {acks}
+        acks : int, default -1
+            When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync``
+            of :class:`~letterhead.kip82.MessageLog`.
 
         Raises
         ------

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from letterhead._native import AvroReader
-from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import BoundDecoder, DecodedGroup, SchemaGroup
 from letterhead.errors import ErrorDetail
 from letterhead.schemas.avro_schemas import common_schema, inline_references
@@ -25,7 +24,6 @@ _AVRO = "AVRO"
 _MAX_READERS = 256
 
 
-@documented
 class AvroDecoder(RegistryDecoder):
     """Decodes values of Avro by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
@@ -38,7 +36,13 @@ class AvroDecoder(RegistryDecoder):
 
     Parameters
     ----------
-    {registry} {columns_schema} {columns_subject}
+    registry : Registry
+        The registry of the schemas.
+    schema : str or mapping, optional
+        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+    subject : str, optional
+        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
+        and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------

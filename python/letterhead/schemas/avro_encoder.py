@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from letterhead._native import AvroWriter
-from letterhead._shared_parameters import documented
 from letterhead.errors import EncodeError, ErrorDetail, as_error
 from letterhead.schemas.avro_schemas import inline_references, is_record, parse_schema
 from letterhead.schemas.registered import VALUE, RegisteredSchema
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["AvroEncoder"]
 
 
-@documented
 class AvroEncoder(RegistryEncoder):
     """Encodes rows as values of Avro by a schema of a registry; an encoder for :func:`encode_values`.
 
@@ -29,7 +27,18 @@ class AvroEncoder(RegistryEncoder):
 
     Parameters
     ----------
-    {registry} {written_subject} {written_schema} {schema_id} {register}
+    registry : Registry
+        The registry of the schemas.
+    subject : str
+        Subject of the schema, such as ``orders-value``.
+    schema : str or mapping, optional
+        The schema: JSON, or Protobuf text, whose first message type is written; by default the latest schema of the
+        subject.
+    schema_id : {"header", "prefix"}, default "header"
+        Position of the schema id: in a header, as a GUID if the registry has one, or before each value, which older
+        deserializers need.
+    register : bool, default False
+        Register ``schema`` if the subject does not have it. The registry rejects an incompatible schema.
 
     Raises
     ------

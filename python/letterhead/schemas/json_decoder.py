@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from letterhead._shared_parameters import documented
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import VALUE, RegisteredSchema
 from letterhead.schemas.row_decoders import ReadRow, RowDecoder
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["JsonDecoder"]
 
 
-@documented
 class JsonDecoder(RowDecoder):
     """Decodes values of JSON by the JSON Schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
@@ -27,7 +25,13 @@ class JsonDecoder(RowDecoder):
 
     Parameters
     ----------
-    {registry} {columns_schema} {columns_subject}
+    registry : Registry
+        The registry of the schemas.
+    schema : str or mapping, optional
+        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+    subject : str, optional
+        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
+        and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.row_decoders import ReadRow, RowDecoder
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["ProtobufDecoder"]
 
 
-@documented
 class ProtobufDecoder(RowDecoder):
     """Decodes values of Protobuf by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
@@ -29,7 +27,13 @@ class ProtobufDecoder(RowDecoder):
 
     Parameters
     ----------
-    {registry} {columns_schema} {columns_subject}
+    registry : Registry
+        The registry of the schemas.
+    schema : str or mapping, optional
+        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+    subject : str, optional
+        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
+        and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------

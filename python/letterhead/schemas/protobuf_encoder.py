@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 from letterhead.schemas.refused_values import RefusedValue
 from letterhead.schemas.registered import RegisteredSchema
 from letterhead.schemas.row_encoders import RowEncoder, ValueWriter
@@ -13,7 +12,6 @@ from letterhead.schemas.row_encoders import RowEncoder, ValueWriter
 __all__ = ["ProtobufEncoder"]
 
 
-@documented
 class ProtobufEncoder(RowEncoder):
     """Encodes rows as values of Protobuf by a schema of a registry; an encoder for :func:`encode_values`.
 
@@ -23,7 +21,18 @@ class ProtobufEncoder(RowEncoder):
 
     Parameters
     ----------
-    {registry} {written_subject} {written_schema} {schema_id} {register}
+    registry : Registry
+        The registry of the schemas.
+    subject : str
+        Subject of the schema, such as ``orders-value``.
+    schema : str or mapping, optional
+        The schema: JSON, or Protobuf text, whose first message type is written; by default the latest schema of the
+        subject.
+    schema_id : {"header", "prefix"}, default "header"
+        Position of the schema id: in a header, as a GUID if the registry has one, or before each value, which older
+        deserializers need.
+    register : bool, default False
+        Register ``schema`` if the subject does not have it. The registry rejects an incompatible schema.
 
     Raises
     ------

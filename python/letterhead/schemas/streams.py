@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from letterhead._arrow_types import UNUSED_NAME, ArrowStream, OnError
 from letterhead._names import check_name
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 from letterhead._table_batches import split_batches
 from letterhead.conventions.schema_group import ColumnsDecoder, known_columns
 from letterhead.conventions.schemas import DecodeBySchema
@@ -29,7 +28,6 @@ LOCATIONS = ("topic", "partition", "offset")
 """Columns by which errors identify a row."""
 
 
-@documented
 def decode_values(
     source: ArrowStream,
     decoder: ColumnsDecoder,
@@ -55,14 +53,20 @@ def decode_values(
         The values, or the keys, with the matching ``header``.
     headers : str or None, default "headers"
         Column of the headers. With None, ids only precede values.
-    {headers_format} {id_header} {id_bytes}
+    format : str, default "kafka"
+        Name of the format of the headers.
+    header : str, default "__value_schema_id"
+        Header with the id, as in :func:`letterhead.arrow.by_schema_id`.
+    id_bytes : {4, 8}, optional
+        Size of an id before a value, as in :func:`letterhead.arrow.by_schema_id`.
     where : Condition or str, optional
         Return only the rows for which a condition is true: on columns, on headers, and on fields of the values, which are
         named as in ``"value.amount" > 10``. A value that cannot be decoded, and leaves the condition undecided, is an error.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error, after the rows before it;
         return null; or also describe the error in a last column, or in that of the source, if it has one.
-    {error_column}
+    error_column : str, default "error"
+        Name of the error column.
 
     Returns
     -------

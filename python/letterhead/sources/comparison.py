@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack, get
 from letterhead._arrow_types import as_header_lists, convert_children, has_headers, header_lists_type
 from letterhead._names import check_name, join_names
 from letterhead._row_request import RowRequest, row_request
-from letterhead._shared_parameters import documented
 from letterhead._table_batches import common_type, rows_by_partition, split_batches, type_without_encodings
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
@@ -140,7 +139,6 @@ def compare(
     return comparison, schema, _differences(sides, comparison, schema)
 
 
-@documented
 def diff(
     first: SourceLike,
     second: SourceLike,
@@ -173,7 +171,9 @@ def diff(
         For topics and log segments: where to start and to stop in both sources, as in :func:`letterhead.read.topic`.
     settings : mapping of str to str, or path, optional
         For Kafka: connection settings, as in :func:`letterhead.read.topic`.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("reading a topic of Iggy", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["iggy"]
 
 
-@documented
 def iggy(
     address: str,
     *,
@@ -50,18 +48,30 @@ def iggy(
 
     Parameters
     ----------
-    {iggy_address} {iggy_topic}
+    address : str
+        ``iggy://user:password@host:port``, or ``iggy://token@host:port`` with a personal access token. Special
+        characters are percent-encoded; the default port is 8090. ``?tls=true`` encrypts the connection; ``tls_ca_file``
+        is a file of trusted certificates, and ``tls_domain`` the name in the server's certificate if it differs from
+        the host.
+    stream, topic : str or int
+        Name or number of the stream, and of the topic in the stream.
     columns : sequence of str, optional
         Columns to return, in order, of ``stream topic partition offset timestamp origin_timestamp id headers payload
         checksum``. Other columns are not built. By default all but the checksum, without ``headers`` if the argument
         ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was created.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional
         Condition that selects the messages: on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled.
-    {offsets} {errors}
-    {read_options}
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to start and where to stop, as in :func:`letterhead.read.topic`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

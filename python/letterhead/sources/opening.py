@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from letterhead._optional_dependencies import install_hint
 from letterhead._row_request import row_request
-from letterhead._shared_parameters import documented
 from letterhead.sources.base import check_options
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["open"]
 
 
-@documented
 def open(
     source: SourceLike | Sequence[SourceLike],
     headers: Columns | None = None,
@@ -59,7 +57,9 @@ def open(
         * a table or stream of any Arrow library (``__arrow_c_stream__``), such as a :class:`pyarrow.Table`.
     columns : sequence of str, optional
         Columns to return, in order; by default all.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others: a mapping from column names to types, such as ``"int64"``,
+        or to :func:`letterhead.field`. A missing header is null.
     where : Condition or str, optional
         Condition on headers and columns that selects the rows, as in :mod:`letterhead.arrow`.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
@@ -68,7 +68,9 @@ def open(
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     settings : mapping of str to str, or path, optional
         Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

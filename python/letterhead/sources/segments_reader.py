@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("reading segments", "letterhead[arrow]"):
     import pyarrow  # noqa: F401
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["segments"]
 
 
-@documented
 def segments(
     path: Paths,
     *,
@@ -63,16 +61,21 @@ def segments(
         directory's name, and are null if the name has another form. Records of ``__consumer_offsets`` and
         ``__transaction_state`` are decoded: the columns are ``topic``, ``partition``, ``offset``, ``timestamp``, and those
         of such a record, such as ``group`` and ``committed_offset``; name ``key`` and ``value`` to get the stored bytes.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional
         Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches with excluded offsets or timestamps are neither read nor verified.
-    {offsets}
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to start and where to stop, as in :func:`letterhead.read.topic`.
         A record without a timestamp is older than all others.
-    {errors}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         An invalid batch is one such row, whose error names the missing offsets. An incomplete batch at the end of a
         partition has no row.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("reading a state directory", "letterhead[arrow,state]"):
     import pyarrow  # noqa: F401
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["state"]
 
 
-@documented
 def state(
     directory: str | os.PathLike[str],
     *,
@@ -58,13 +56,16 @@ def state(
         * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
         * ``headers``, if the store keeps them, and the argument ``headers`` is not given.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional
         Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from letterhead._optional_dependencies import install_hint
-from letterhead._shared_parameters import documented
 
 with install_hint("reading a topic", "letterhead[arrow,kafka]"):
     import pyarrow  # noqa: F401
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["topic"]
 
 
-@documented
 def topic(
     topic: str,
     bootstrap_servers: str | Sequence[str] | None = None,
@@ -53,22 +51,36 @@ def topic(
     ----------
     topic : str
         Name of the topic.
-    {bootstrap_servers} {settings}
+    bootstrap_servers : str or sequence of str, optional
+        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
+    settings : mapping or path, optional
+        Connection settings by Kafka's property names, such as ``{"security.protocol": "SSL"}``, or the path of a
+        property file. librdkafka's names are also accepted, and settings that tune other clients are ignored.
+        ``${env:NAME}`` and ``${file:PATH}`` in a value refer to a secret that is stored elsewhere.
     columns : sequence of str, optional
         Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
         producer_epoch sequence transactional``. Other columns are not built. By default all, without ``headers`` if the
         argument ``headers`` is given. Records of ``__consumer_offsets`` and ``__transaction_state`` are decoded, as in
         :func:`segments`.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional
         Condition that selects the records: on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Batches with excluded offsets or timestamps are not fetched, if brokers can identify
         them.
-    {offsets}
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to start and where to stop; ``end`` is exclusive. An offset, ``"earliest"``, ``"latest"``, a negative
+        number (``-10`` is ten offsets before the end), or a time: a datetime with a time zone, ISO 8601 text (in UTC
+        without a zone), or ``"@"`` followed by milliseconds since 1970. A time means the first row at that time or
+        later. The value applies to all partitions, within their range. A mapping from partitions to values sets each
+        partition separately; its offsets must exist.
         ``start="group:NAME"`` begins at the committed offsets of a consumer group, and at the first offset of a partition
         that has none.
-    {errors}
-    {read_options}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def compact(
         Columns that identify the log of a message, such as topic and partition, if the DataFrame has several.
     now : int, optional
         Milliseconds since 1970; by default the time when the DataFrame is planned.
-    delete_retention_ms : int, default 86,400,000
+    delete_retention_ms : int, default 86400000
         Milliseconds for which a delete is kept after its timestamp. Deletes with timestamp null or -1 are always kept.
     keyless : {"keep", "drop"}, default "keep"
         What to do with messages without a key.

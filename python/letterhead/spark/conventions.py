@@ -16,7 +16,6 @@ from pyspark.sql import Column
 
 from letterhead import arrow as lha
 from letterhead._names import check_name
-from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.conventions.trace_links import PARENT_FORM
 from letterhead.limits import Limits
@@ -32,7 +31,6 @@ from letterhead.types import ValueType
 __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 
-@documented
 def amqp(
     column: str | Column,
     type: ValueType,
@@ -50,7 +48,12 @@ def amqp(
         One value per row: binary.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
         Type of the values, one of those that :func:`letterhead.arrow.amqp` lists; a value of another type is an error.
-    {identify_columns} {value_errors}
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
+        "offset"]``. A raised error quotes their values.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -73,7 +76,6 @@ def amqp(
     return _parse("amqp", ParseAmqp(type, errors, dialect="spark"), column, identify)
 
 
-@documented
 def traceparent(
     column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
 ) -> Column:
@@ -84,7 +86,14 @@ def traceparent(
 
     Parameters
     ----------
-    {text_or_binary_column} {identify_columns} {value_errors}
+    column : str or Column
+        The values: string or binary; null stays null.
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
+        "offset"]``. A raised error quotes their values.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -107,7 +116,6 @@ def traceparent(
     return read.alias(f"traceparent({column})" if isinstance(column, str) else "traceparent")
 
 
-@documented
 def trace_links(
     column: str | Column,
     format: str = "kafka",
@@ -127,7 +135,17 @@ def trace_links(
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``.
     format : str, default "kafka"
         Name of the format, which has text keys.
-    {baggage} {identify_columns} {link_errors} {limits}
+    baggage : sequence of str, optional
+        Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
+        exported.
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
+        "offset"]``. A raised error quotes their values.
+    errors : {"raise", "null"}, default "raise"
+        What to do with a message whose headers are damaged: raise an error, or return null. An invalid ``traceparent``
+        is always null.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -145,7 +163,6 @@ def trace_links(
     return _parse("trace_links", links, column, identify)
 
 
-@documented
 def schema_id(
     column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
 ) -> Column:
@@ -155,7 +172,12 @@ def schema_id(
     ----------
     column : str or Column
         Values of ``__key_schema_id`` or ``__value_schema_id``: binary.
-    {identify_columns} {value_errors}
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
+        "offset"]``. A raised error quotes their values.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------
@@ -172,7 +194,6 @@ def schema_id(
     return _parse("schema_id", partial(lha.schema_id, errors=errors), column, identify)
 
 
-@documented
 def rfc3339(
     column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
 ) -> Column:
@@ -182,7 +203,14 @@ def rfc3339(
 
     Parameters
     ----------
-    {text_or_binary_column} {identify_columns} {value_errors}
+    column : str or Column
+        The values: string or binary; null stays null.
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
+        "offset"]``. A raised error quotes their values.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error``, in which an invalid value is null.
 
     Returns
     -------

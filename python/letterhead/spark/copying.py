@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from letterhead._shared_parameters import documented
 from letterhead.copies.copy import copy_of
 from letterhead.copies.copying import Copied, CopyTask
 from letterhead.copies.part_directory import Part, StagedPart
@@ -32,7 +31,6 @@ _SCHEMA = pa.schema(
 )
 
 
-@documented
 def copy_topic(
     spark: SparkSession,
     source: str,
@@ -62,7 +60,8 @@ def copy_topic(
         Address of the topic: ``kafka://host:port/topic``.
     target : str or path
         A directory that the driver and all executors share, also in an object store (``s3://bucket/path``).
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
         The column ``headers`` is kept.
     where : Condition or str, optional
         Condition that selects the records to copy.
@@ -74,7 +73,9 @@ def copy_topic(
         Connection settings, as in :func:`letterhead.read.topic`. They are sent to the executors.
     tasks : int, default 32
         Number of tasks of a round.
-    {read_options}
+    options : items of ReadOptions
+        Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
+        :class:`letterhead.ReadOptions`.
 
     Returns
     -------

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from letterhead._shared_parameters import documented
 from letterhead.arrow import SchemaDecoder
 from letterhead.conventions.schema_group import ColumnsDecoder, known_columns
 from letterhead.conventions.schemas import DecodeBySchema
@@ -24,7 +23,6 @@ from letterhead.spark.steps import ArrowStep, run_step
 __all__ = ["decode_by_schema"]
 
 
-@documented
 def decode_by_schema(
     df: DataFrame,
     decode: SchemaDecoder | ColumnsDecoder,
@@ -62,11 +60,23 @@ def decode_by_schema(
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
         the header has its id before its value.
-    {headers_format} {id_header} {id_bytes} {keep} {identify}
+    format : str, default "kafka"
+        Name of the format of the headers.
+    header : str, default "__value_schema_id"
+        Header with the id, as in :func:`letterhead.arrow.by_schema_id`.
+    id_bytes : {4, 8}, optional
+        Size of an id before a value, as in :func:`letterhead.arrow.by_schema_id`.
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: end the query; return null columns; or
         also describe the error in a last column.
-    {error_column} {limits}
+    error_column : str, default "error"
+        Name of the error column.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------

@@ -17,7 +17,6 @@ from pyspark.sql.types import BinaryType, DataType, DecimalType, StringType, Str
 from letterhead._header_edits import Constant, Function, HeaderEdit, Hmac, Lit, Mask, NewValue
 from letterhead._invariants import require
 from letterhead._names import check_name, unknown_name
-from letterhead._shared_parameters import documented
 from letterhead.spark import sql_text
 from letterhead.spark.checks import case_when, raise_expression, value_unless_failed
 from letterhead.spark.frame import (
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["edit_headers"]
 
 
-@documented
 def edit_headers(
     df: DataFrame,
     *,
@@ -104,10 +102,13 @@ def edit_headers(
         Column, of strings or binary; ``(column, type)`` for any other, with a type as in :func:`pack_headers`; or
         :func:`letterhead.lit`, bytes or ``None`` (null) for a constant. New headers are in this order: those of ``set``,
         then those of ``append``, each in the order of its mapping.
-    {ignore_case}
+    ignore_case : bool, default False
+        Whether ``only``, ``drop``, ``rename`` and ``replace`` ignore the case of the letters A to Z in keys.
     nulls : {"keep", "skip"}, default "keep"
         Whether null in a column becomes a header with a null value, or no header: then nothing is set or appended.
-    {truncate}
+    truncate : bool, default False
+        Whether to cut off digits of times and decimals that a type cannot hold: times are rounded toward the past,
+        decimals toward zero. By default, such a value is an error.
     observe : str or Observation, optional
         Counts the headers of each key in ``drop`` and ``replace``, as :meth:`DataFrame.observe` does: a key with 0 headers may
         be misspelt, so that nothing was hidden.

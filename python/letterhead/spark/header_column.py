@@ -11,7 +11,6 @@ from pyspark.sql.types import StructField
 
 from letterhead._formats import format_table
 from letterhead._names import check_name
-from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import DecodeOptions, Select
@@ -41,7 +40,6 @@ __all__ = [
 ]
 
 
-@documented
 def header(
     column: str | Column,
     key: GivenKey,
@@ -90,7 +88,8 @@ def header(
     engine : {"spark", "arrow"}, optional
         Engine that evaluates it: Spark's own expressions, which read lists of headers, or the Arrow UDF, which reads
         both. By default the Arrow UDF if ``format`` is given, because the column may be binary.
-    {limits}
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------

@@ -13,7 +13,6 @@ from letterhead._formats import format_table
 from letterhead._invariants import require
 from letterhead._names import check_name
 from letterhead._parse_options import ParseOptions, decode_options
-from letterhead._shared_parameters import documented
 from letterhead.fields import Columns, ColumnSpec, normalise
 from letterhead.operations import (
     ColumnOperation,
@@ -38,7 +37,6 @@ StepT = TypeVar("StepT")
 __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers", "where_headers"]
 
 
-@documented
 def decode_headers(
     df: DataFrame,
     format: str = "kafka",
@@ -69,8 +67,20 @@ def decode_headers(
     where : Condition or str, optional
         Return only rows for which a condition on headers, and on the fields of a message format, is true, as in
         :func:`where_headers`.
-    {keep} {identify} {errors} {text_keys}
-    {parse_options}
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; ``[]`` keeps none. By default, all columns that are
+        not read are kept. Only columns that are kept or read are transferred to Python.
+    identify : sequence of str, optional
+        Columns of the DataFrame that identify a row and contain nothing confidential, such as an order number. A raised
+        error quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if these columns
+        are kept, but no other values.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
+    text_keys : bool, default False
+        For formats with typed keys: return keys as text, and reject keys of other types.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------
@@ -102,7 +112,6 @@ def decode_headers(
     return _run(df, Decode(format, parsing, where), source, keep, identify, result_name, _test(where, format, parsing))
 
 
-@documented
 def select_headers(
     df: DataFrame,
     headers: Columns,
@@ -134,7 +143,12 @@ def select_headers(
     where : Condition or str, optional
         Return only rows for which a condition on their headers is true, as in :func:`where_headers`. Of other rows, only
         headers in the condition are read.
-    {keep} {identify} {errors}
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
@@ -142,7 +156,9 @@ def select_headers(
         as types with the suffix ``:json``, is an error that names ``"arrow"``. By default expressions read a
         list where they are as fast: up to six headers, none with alternatives or with text that has a form, such as times.
         Arrow reads all others, and its plan has ``MapInArrow``.
-    {parse_options}
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Examples
     --------
@@ -176,7 +192,6 @@ def select_headers(
     return _run_by_engine(df, engine, step, column, read, by_expressions)
 
 
-@documented
 def encode_headers(
     df: DataFrame,
     format: str = "kafka",
@@ -207,9 +222,20 @@ def encode_headers(
         name.
     into : str, optional
         Name of the binary column; by default ``headers`` for a headers format and ``value`` for a message format.
-    {keep} {identify} {on_loss}
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
+        report the losses.
         They are reported in a column ``losses``.
-    {types} {nulls} {canonical}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
 
     Examples
     --------
@@ -229,7 +255,6 @@ def encode_headers(
     return run_step(df, inputs, step)
 
 
-@documented
 def convert_headers(
     df: DataFrame,
     format: str,
@@ -258,10 +283,25 @@ def convert_headers(
         The binary column.
     into : str, optional
         Name of the new binary column; by default the name of ``column``.
-    {keep} {identify} {on_loss}
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
+        report the losses.
         They are reported in a column ``losses``.
-    {types} {nulls} {canonical} {errors}
-    {parse_options}
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        Types of the written values, as in :func:`letterhead.encode`.
+    nulls : {"skip", "raise"}, default "skip"
+        What to do with a null list of headers: write a message without headers, or raise.
+    canonical : bool, default False
+        For ``iggy``: sort the headers like Iggy's own map.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Examples
     --------
@@ -279,7 +319,6 @@ def convert_headers(
     return _run(df, convert, source, keep, identify, name_of_result(column, into))
 
 
-@documented
 def explode_batches(
     df: DataFrame,
     format: str,
@@ -309,10 +348,22 @@ def explode_batches(
     columns : sequence of str, optional
         Fields of the messages to return, in order; by default all. ``row`` is the row number within the Arrow batch that
         Spark passed, which does not identify a row of the DataFrame: keep the columns that do.
-    {headers_as_columns} {keep} {identify} {errors}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         If the framing is damaged, one row represents the rest of the batch.
-    {text_keys} {where}
-    {parse_options}
+    text_keys : bool, default False
+        For formats with typed keys: return keys as text, and reject keys of other types.
+    where : Condition or str, optional
+        Return only messages for which a condition is true, as in :func:`letterhead.arrow.decode`.
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Examples
     --------
@@ -332,7 +383,6 @@ def explode_batches(
     return _run(df, explode, source, keep, identify)
 
 
-@documented
 def where_headers(
     df: DataFrame,
     where: Where,
@@ -360,13 +410,18 @@ def where_headers(
         A column of headers, or a binary column, as in :func:`select_headers`.
     keep : sequence of str, optional
         Columns of the DataFrame to keep; by default all.
-    {identify} {errors}
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         Here, ``"column"`` keeps rows with an error, too. With ``"null"``, a value with an error is null in the condition, so
         that comparisons leave its row out.
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers, as in :func:`select_headers`. If expressions of
         Spark cannot evaluate the condition, such as regular expressions with groups, an error names ``"arrow"``.
-    {parse_options}
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Examples
     --------

@@ -10,7 +10,6 @@ from pyspark.sql.types import StructType
 
 from letterhead._names import check_name
 from letterhead._parse_options import ParseOptions, decode_options
-from letterhead._shared_parameters import documented
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
 from letterhead.operations import DecodeOptions, Pack, Select
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["header_columns", "select_items", "sql", "sql_pack"]
 
 
-@documented
 def header_columns(
     column: str | Column,
     headers: Columns,
@@ -55,10 +53,13 @@ def header_columns(
         Fields of the struct, as in :func:`select_headers`.
     format : str, optional
         Format of the bytes, or of the list of headers. By default a list of headers of ``kafka``.
-    {errors}
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers, as in :func:`header`.
-    {parse_options}
+    options : items of ParseOptions
+        Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
+        :class:`letterhead.ParseOptions`.
 
     Returns
     -------

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from letterhead._names import unknown_name
-from letterhead._shared_parameters import documented
 from letterhead._table_batches import empty_batch
 from letterhead.fields import Columns, columns_of
 from letterhead.operations import Pack
@@ -23,7 +22,6 @@ from letterhead.spark.writing import GIVE_ZONE
 __all__ = ["pack_headers"]
 
 
-@documented
 def pack_headers(
     df: DataFrame,
     columns: Columns | Sequence[str],
@@ -51,10 +49,15 @@ def pack_headers(
         Name of the target format, which determines whether headers have types.
     into : str, default "headers"
         Name of the new column.
-    {keep} {identify}
+    keep : sequence of str, optional
+        Columns of the DataFrame to keep, before the new columns; by default all that are not read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
     nulls : {"keep", "skip"}, default "skip"
         Whether a null becomes a header with a null value, or no header.
-    {truncate}
+    truncate : bool, default False
+        Whether to cut off digits of times and decimals that a type cannot hold: times are rounded toward the past,
+        decimals toward zero. By default, such a value is an error.
 
     Returns
     -------

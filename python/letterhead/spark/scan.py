@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame
 from letterhead import arrow as lha
 from letterhead._formats import format_table
 from letterhead._names import check_name
-from letterhead._shared_parameters import documented
 from letterhead.limits import Limits
 from letterhead.spark.frame import (
     Input,
@@ -38,7 +37,6 @@ _MERGED_ROWS = 8
 """Rows with merged statistics that reach the driver. One may have some megabytes."""
 
 
-@documented
 def scan_headers(
     df: DataFrame,
     format: str = "kafka",
@@ -64,7 +62,12 @@ def scan_headers(
         A column of headers as Spark's Kafka source returns it with ``includeHeaders``, or a binary column.
     max_keys : int, default 1000
         Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
-    {lenient} {strict_types} {limits}
+    lenient : bool, default False
+        Accept everything that Kafka's Java deserializers accept, even if data is lost.
+    strict_types : bool, default False
+        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
+    limits : Limits, optional
+        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
     Returns
     -------

@@ -13,7 +13,6 @@ from letterhead._default_values import json_default
 from letterhead._header_text import columns_from_text
 from letterhead._names import check_name, unknown_name
 from letterhead._row_request import RowRequest, columns_asked
-from letterhead._shared_parameters import documented
 from letterhead._strict_json import parse_json
 from letterhead._times import check_unit
 from letterhead.fields import Columns, ColumnSpec, columns_of, field, normalise
@@ -48,7 +47,6 @@ class Option(NamedTuple):
     doc: str
 
 
-@documented
 def options(
     *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
 ) -> dict[str, str]:
@@ -60,7 +58,8 @@ def options(
     ----------
     columns : sequence of str, optional
         Columns of the data source, in order.
-    {headers_as_columns}
+    headers : mapping of str to str or Field, or a schema, optional
+        Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     limits : Limits, optional
         Limits on reading. Unset limits use the process-wide limits of each worker, see :class:`letterhead.Limits`.
 
