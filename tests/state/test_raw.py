@@ -14,7 +14,6 @@ from letterhead.errors import DecodeError
 from letterhead.state import converters
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import ChangelogRecord
-from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.storage import raw
 
 HELPERS = {
@@ -161,18 +160,3 @@ def test_store_converter_depends_on_family_and_format() -> None:
     assert choose("key-value", "headers") is converters.raw_value_to_headers_value
     assert choose("session", "headers") is converters.raw_value_to_session_headers_value
     assert choose("versioned", "headers") is converters.raw_value_to_session_headers_value
-
-
-def test_marker_applies_to_stores_with_headers_and_subclasses() -> None:
-    class Marked(HeadersBytesStore):
-        pass
-
-    class Attribute:
-        headers = True
-        format = "headers"
-
-    assert isinstance(InMemoryKeyValueStore("s"), HeadersBytesStore)
-    assert not isinstance(InMemoryKeyValueStore("s", format="timestamped"), HeadersBytesStore)
-    assert isinstance(Marked(), HeadersBytesStore)
-    assert not isinstance(InMemoryKeyValueStore("s"), Marked)
-    assert not isinstance(Attribute(), HeadersBytesStore)

@@ -54,7 +54,7 @@ from letterhead.state.storage.database import RocksDBOptions
 from letterhead.state.storage.keys import SessionKey, WindowedKey
 from letterhead.state.stores import Builder, Stores
 from letterhead.state.suppliers import Supplier
-from letterhead.state.test_driver import TestInputTopic, TestOutputTopic, TopologyTestDriver
+from letterhead.state.test_driver import InputTopic, OutputTopic, TopologyTestDriver
 from letterhead.state.topology import Topology
 from letterhead.state.values import (
     AggregationWithHeaders,
@@ -101,8 +101,8 @@ __all__ = [
     "Stores",
     "StringSerde",
     "Supplier",
-    "TestInputTopic",
-    "TestOutputTopic",
+    "InputTopic",
+    "OutputTopic",
     "TimestampedKeyValueStore",
     "TimestampedKeyValueStoreWithHeaders",
     "TimestampedWindowStore",

@@ -147,26 +147,14 @@ def check_session_format(format: ValueFormat) -> None:
         raise ValueError("a session store is plain or has headers: a session's times are in its key")
 
 
-class _Marker(type):
-    def __instancecheck__(cls, store: object) -> bool:
-        # Stores of this package have one class for all formats, so the format of the instance decides.
-        marked = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
-        return marked or super().__instancecheck__(store)
+class HeadersBytesStore:
+    """Marks your own stores of bytes whose values have headers, and converts older values.
 
-
-class HeadersBytesStore(metaclass=_Marker):
-    """Marks stores of bytes whose values have headers, and converts older values.
-
-    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package whose format is ``headers``, and for
-    every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.
+    A builder of a store with headers puts an adapter around a store that does not subclass the marker. Stores of this
+    package have one class for all formats, and their attribute ``format`` instead.
 
     Examples
     --------
-    >>> from letterhead.state.memory import InMemoryKeyValueStore
-    >>> isinstance(InMemoryKeyValueStore("latest", format="headers"), HeadersBytesStore)
-    True
-    >>> isinstance(InMemoryKeyValueStore("latest", format="timestamped"), HeadersBytesStore)
-    False
     >>> HeadersBytesStore.convert_to_header_format(b"v")
     b'\\x00v'
     >>> HeadersBytesStore.convert_from_plain_to_header_format(b"v").hex()

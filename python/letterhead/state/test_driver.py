@@ -35,7 +35,7 @@ from letterhead.state.storage.temporary import TemporaryDirectory
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology, source_of
 
-__all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
+__all__ = ["InputTopic", "OutputTopic", "TopologyTestDriver"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -96,8 +96,6 @@ class TopologyTestDriver(Closing):
     ValueTimestampHeaders(value='b', timestamp=6, headers=Headers([]))
     """
 
-    __test__ = False
-
     def __init__(
         self,
         topology: Topology,
@@ -148,7 +146,7 @@ class TopologyTestDriver(Closing):
         *,
         start_timestamp: int | None = None,
         auto_advance_ms: int = 0,
-    ) -> TestInputTopic[Any, Any]:
+    ) -> InputTopic[Any, Any]:
         """Return an object that pipes records into a topic.
 
         Parameters
@@ -166,13 +164,13 @@ class TopologyTestDriver(Closing):
             known = ", ".join(self.topology.source_topics()) or "none"
             raise TopologyError(f"topic {topic!r} has no source (topics: {known})")
         start = self._time if start_timestamp is None else start_timestamp
-        return TestInputTopic(self, topic, self._serdes(key_serde, value_serde), start, auto_advance_ms)
+        return InputTopic(self, topic, self._serdes(key_serde, value_serde), start, auto_advance_ms)
 
     def create_output_topic(
         self, topic: str, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
-    ) -> TestOutputTopic[Any, Any]:
+    ) -> OutputTopic[Any, Any]:
         """Return an object that reads the records written to a topic or changelog; serdes as for input topics."""
-        return TestOutputTopic(self, topic, self._serdes(key_serde, value_serde))
+        return OutputTopic(self, topic, self._serdes(key_serde, value_serde))
 
     def produced_topic_names(self) -> list[str]:
         """Return the topics that were written to, including changelogs."""
@@ -332,10 +330,8 @@ class TopologyTestDriver(Closing):
             self._temporary.close()
 
 
-class TestInputTopic(Generic[K, V]):
-    """Pipes records into a topic; :meth:`TopologyTestDriver.create_input_topic` returns one."""
-
-    __test__ = False
+class InputTopic(Generic[K, V]):
+    """Pipes records into a topic, as `TestInputTopic` of Kafka; :meth:`TopologyTestDriver.create_input_topic` returns one."""
 
     def __init__(
         self,
@@ -373,10 +369,8 @@ class TestInputTopic(Generic[K, V]):
         self._timestamp += ms
 
 
-class TestOutputTopic(Generic[K, V]):
-    """Reads the records of a topic; :meth:`TopologyTestDriver.create_output_topic` returns one."""
-
-    __test__ = False
+class OutputTopic(Generic[K, V]):
+    """Reads the records of a topic, as `TestOutputTopic` of Kafka; :meth:`TopologyTestDriver.create_output_topic` returns one."""
 
     def __init__(self, driver: TopologyTestDriver, topic: str, serdes: tuple[Serde[K], Serde[V]]) -> None:
         self.topic = topic

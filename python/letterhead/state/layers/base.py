@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from letterhead.state.base import HeadersBytesStore
+from letterhead.state.base import BytesStore, HeadersBytesStore
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import ChangelogRecord
 
@@ -81,6 +81,8 @@ def chain(store: Any) -> list[Any]:
 def restores_as(store: Any) -> str:
     """Return the format of the innermost values, to which a restore converts the changelog."""
     bottom = chain(store)[-1]
+    if isinstance(bottom, BytesStore):
+        return bottom.format
     if isinstance(bottom, HeadersBytesStore):
         return "headers"
     return "timestamped" if bottom.timestamped else "plain"
