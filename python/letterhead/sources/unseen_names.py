@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from letterhead._error_policies import has_error_column
 from letterhead._formatting import printable, quote
@@ -14,9 +14,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead._row_request import RowRequest
-    from letterhead.sources.base import Source
+    from letterhead.fields import NativeKey
 
-__all__ = ["EmptyColumns", "UnseenNames", "describe_unmatched"]
+__all__ = ["EmptyColumns", "SearchedSource", "UnseenNames", "describe_unmatched"]
+
+
+class SearchedSource(Protocol):
+    """Source that finds out which headers of a condition no row has."""
+
+    @property
+    def noun(self) -> str:
+        """Noun for counts of rows."""
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """Field names for conditions."""
+
+    def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
+        """Return the header keys in the condition that no row has, after all rows were read."""
 
 
 class EmptyColumns:
@@ -74,7 +89,7 @@ def _key_text(key: object) -> str:
     return quote(key) if isinstance(key, str) else printable(str(key))
 
 
-def describe_unmatched(source: Source, request: RowRequest, *, has_selected: bool) -> list[str]:
+def describe_unmatched(source: SearchedSource, request: RowRequest, *, has_selected: bool) -> list[str]:
     """Return a remark about each header in the condition that no row has, after all rows were read."""
     # Offsets of a group change while a group is committed.
     if request.where is None or request.follow or request.commit_group is not None:
@@ -99,7 +114,7 @@ def describe_unmatched(source: Source, request: RowRequest, *, has_selected: boo
 class UnseenNames:
     """Observer of a reader that reports the names once all rows were read."""
 
-    def __init__(self, source: Source, request: RowRequest, report: Callable[[str], object]) -> None:
+    def __init__(self, source: SearchedSource, request: RowRequest, report: Callable[[str], object]) -> None:
         self._source = source
         self._request = request
         self._report = report
