@@ -53,7 +53,8 @@ class Table(NamedTuple):
 
     ``read`` returns batches with at least these columns and, unless None, at least these last rows.
 
-    ``position`` returns how many of the file's ``bytes`` were read, if both are known.
+    ``position`` returns how many of the file's ``bytes`` were read, if both are known. ``close`` closes the file that is
+    read; files of a directory are open only while their batches are read.
     """
 
     schema: pa.Schema
@@ -61,6 +62,7 @@ class Table(NamedTuple):
     rows: int | None = None
     bytes: int | None = None
     position: Callable[[], int] | None = None
+    close: Callable[[], None] = lambda: None
 
 
 def tables_of(directory: _Path) -> list[_Path]:

@@ -58,13 +58,20 @@ class Reader(Closing):
         Returns a new generator of the batches. Closing the generator closes its files and connections.
     progress : object with total and done, optional
         Amount read, for the command line.
+    close : callable, optional
+        Closes what was opened before the first batch; called at the end, too.
     """
 
     def __init__(
-        self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], progress: Progress | None = None
+        self,
+        schema: pa.Schema,
+        batches: Callable[[], Iterator[pa.RecordBatch]],
+        progress: Progress | None = None,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
         self.schema = schema
         self._progress = progress
+        self._close = close
         self._open: Callable[[], Iterator[pa.RecordBatch]] | None = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._observer: RowObserver | None = None
@@ -127,12 +134,13 @@ class Reader(Closing):
             close = getattr(self._batches, "close", None)
             if close is not None:
                 close()
+            self._close()
             self._open = None  # releases the files that it refers to
 
     def _converted(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Self:
         """Return a reader of converted rows that shares this reader's progress and reports."""
         reader = copy(self)
-        Reader.__init__(reader, schema, batches, self._progress)
+        Reader.__init__(reader, schema, batches, self._progress, self.close)
         return reader
 
     def _check_readable(self, accepted: str | None = None) -> None:
@@ -166,12 +174,14 @@ class Reader(Closing):
                 batch = next(self._batches)
             except StopIteration:
                 self._unreadable = self._unreadable or ENDED
+                self._close()
                 observer, self._observer = self._observer, None
                 if observer is not None:
                     observer.end()
                 raise
             except BaseException:
                 self._unreadable = FAILED
+                self._close()
                 raise
             if self._observer is not None:
                 self._observer.note(batch)

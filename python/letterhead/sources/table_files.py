@@ -6,6 +6,7 @@ import errno
 import io
 import sys
 import tempfile
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,17 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         return parquet_table(path, limits=limits)
     if isinstance(path, ObjectPath):
         return _object_table(path, limits)
-    file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
-    label = "standard input" if name == STANDARD_INPUT else name
-    with damage(label):
-        table = _open(file if hasattr(file, "peek") else io.BufferedReader(file), label, limits)
-    if table.rows is None and name != STANDARD_INPUT and Path(name).is_file():
-        size = Path(name).stat().st_size
-        # A decompressor closes the file at its end.
-        table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
-    return table
+    if name == STANDARD_INPUT:
+        stdin: Any = sys.stdin.buffer
+        return _open(stdin if hasattr(stdin, "peek") else io.BufferedReader(stdin), "standard input", limits)
+    with ExitStack() as files:
+        file = files.enter_context(open(name, "rb"))
+        table = _open(file, name, limits)
+        files.callback(table.close)
+        if table.rows is None and Path(name).is_file():
+            size = Path(name).stat().st_size
+            table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
+        return table._replace(close=files.pop_all().close)
 
 
 def arrow_table(data: ArrowStream, label: str, limits: Limits | None = None) -> Table:
@@ -76,15 +79,23 @@ def arrow_table(data: ArrowStream, label: str, limits: Limits | None = None) -> 
 def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such object", str(path))
-    file = io.BufferedReader(path.open(), _PIECE)
-    if file.peek(8).startswith(PARQUET):  # only the needed parts of the object are requested
-        file.close()
-        return parquet_table(path, limits=limits)
-    with damage(str(path)):
-        return _open(file, str(path), limits)
+    with ExitStack() as files:
+        file = files.enter_context(io.BufferedReader(path.open(), _PIECE))
+        if file.peek(8).startswith(PARQUET):  # only the needed parts of the object are requested
+            return parquet_table(path, limits=limits)
+        table = _open(file, str(path), limits)
+        files.callback(table.close)
+        return table._replace(close=files.pop_all().close)
 
 
 def _open(file: Any, label: str, limits: Limits | None) -> Table:
+    """Return the table of an open file, whose ``close`` closes other files than this one."""
+    with ExitStack() as files, damage(label):
+        table = _recognized(file, label, limits, files)
+        return table._replace(close=files.pop_all().close)
+
+
+def _recognized(file: Any, label: str, limits: Limits | None, files: ExitStack) -> Table:
     import pyarrow as pa
 
     compressed: _CountedReads | None = None
@@ -96,9 +107,9 @@ def _open(file: Any, label: str, limits: Limits | None) -> Table:
             raise ValueError(f"{label} is compressed twice: decompress it once, and read the result")
     head = file.peek(8)[:8]
     if head.startswith(PARQUET):
-        return _parquet(file, label, limits, compressed)
+        return _parquet(_seekable(file, label, limits, compressed, files), label, limits)
     if head.startswith(ARROW_FILE) and not file.peek(16).startswith((ARROW_FILE + ARROW_STREAM), 0, 12):
-        schema, batches = checked_file_batches(_seekable(file, label, limits, compressed), label, limits)
+        schema, batches = checked_file_batches(_seekable(file, label, limits, compressed, files), label, limits)
         return Table(
             schema_without_encodings(schema),
             lambda columns, last: check_batches(batches, label, ARROW_ROWS, last, limits),
@@ -143,11 +154,11 @@ class _CountedReads:
         return data
 
 
-def _seekable(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None) -> Any:
+def _seekable(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None, files: ExitStack) -> Any:
     """Return a file whose end can be read first; write a stream to a temporary file."""
     if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable():
         return file
-    spooled = tempfile.TemporaryFile()  # noqa: SIM115
+    spooled = files.enter_context(tempfile.TemporaryFile())
     while piece := file.read(_PIECE):
         spooled.write(piece)
         if compressed is not None and spooled.tell() > (most := most_decompressed(compressed.count, limits)):
@@ -158,10 +169,9 @@ def _seekable(file: Any, label: str, limits: Limits | None, compressed: _Counted
     return spooled
 
 
-def _parquet(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None) -> Table:
+def _parquet(file: Any, label: str, limits: Limits | None) -> Table:
     import pyarrow as pa
 
-    file = _seekable(file, label, limits, compressed)
     parquet = open_parquet(pa.PythonFile(file, "r"))
     rows = parquet.metadata.num_rows
     return Table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -87,11 +88,14 @@ class TableSource(Source):
     def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         table = self._opened(request)
-        view = self._view = TableView(table.schema, request)
-        last = request.last
-        # A condition can exclude any row, so all rows are needed.
-        batches = self._counted(table.read(view.needed, last if request.where is None else None))
-        return Reader(view.schema, lambda: view.rows(batches))
+        with ExitStack() as files:
+            files.callback(table.close)
+            view = self._view = TableView(table.schema, request)
+            last = request.last
+            # A condition can exclude any row, so all rows are needed.
+            read = files.enter_context(closing(table.read(view.needed, last if request.where is None else None)))
+            batches = self._counted(read)
+            return Reader(view.schema, lambda: view.rows(batches), close=files.pop_all().close)
 
     @property
     def rows(self) -> int | None:
