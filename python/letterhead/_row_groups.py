@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from letterhead._background import Background
@@ -10,7 +13,7 @@ from letterhead._table_writers import TableWriter, table_writer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RowGroups"]
+__all__ = ["RowGroups", "UnwritableColumnError"]
 
 _GROUP_BYTES = 32 << 20
 """Size of a row group in bytes."""
@@ -51,7 +54,7 @@ class RowGroups:
 
         if self._batches:
             group = pa.Table.from_batches(self._batches)
-            self._background.start(self.open(group.schema).write_table, group)
+            self._background.start(self._write, self.open(group.schema), group)
             self._batches.clear()
             self.held = 0
 
@@ -76,6 +79,49 @@ class RowGroups:
 
     def open(self, schema: pa.Schema) -> TableWriter:
         """Return the writer; make it if there is none, which raises if a type cannot be written."""
+        import pyarrow as pa
+
         if self._writer is None:
-            self._writer = table_writer(self._form, self._file, schema)
+            with _naming_column(self._form, pa.Table.from_batches([], schema)):
+                self._writer = table_writer(self._form, self._file, schema)
         return self._writer
+
+    def _write(self, writer: TableWriter, group: pa.Table) -> None:
+        with _naming_column(self._form, group):
+            writer.write_table(group)
+
+
+class UnwritableColumnError(ValueError):
+    """A column has a type, or a value, that a form of files does not store."""
+
+
+@contextmanager
+def _naming_column(form: str, rows: pa.Table) -> Iterator[None]:
+    """Name the column in errors of pyarrow's writers, which quote values and name no column."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        for index, field in enumerate(rows.schema):
+            empty = pa.Table.from_batches([], pa.schema([field]))
+            what = None if _is_writable(form, empty) else "that type"
+            if what is None and not _is_writable(form, rows.select([index])):
+                what = "a value of it"
+            if what is not None:
+                raise UnwritableColumnError(
+                    f"column {field.name!r} is {field.type}, and {form} cannot store {what}"
+                ) from error
+        raise
+
+
+def _is_writable(form: str, rows: pa.Table) -> bool:
+    import pyarrow as pa
+
+    try:
+        writer = table_writer(form, BytesIO(), rows.schema)
+        writer.write_table(rows)
+        writer.close()
+    except pa.ArrowException:
+        return False
+    return True

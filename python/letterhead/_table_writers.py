@@ -116,6 +116,13 @@ def as_json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _cast(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(column, pa.ExtensionArray):
+        is_uuid = isinstance(column.type, pa.UuidType)
+        # pyarrow casts no UUID to text.
+        texts = [None if value is None else str(value) for value in column.to_pylist()] if is_uuid else []
+        column = pa.array(texts, pa.string()) if is_uuid else column.storage
     type = _json_type(column.type)
     return column if type == column.type else column.cast(type)
 
@@ -125,6 +132,9 @@ def _json_type(type: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     types = pa.types
+    if isinstance(type, pa.BaseExtensionType):
+        storage = _json_type(type.storage_type)
+        return type if storage == type.storage_type else storage
     if types.is_dictionary(type):
         return _json_type(type.value_type)
     if types.is_map(type):

@@ -58,20 +58,14 @@ class Reader(Closing):
         Returns a new generator of the batches. Closing the generator closes its files and connections.
     progress : object with total and done, optional
         Amount read, for the command line.
-    close : callable, optional
-        Closes what was opened before the first batch; called at the end, too.
     """
 
     def __init__(
-        self,
-        schema: pa.Schema,
-        batches: Callable[[], Iterator[pa.RecordBatch]],
-        progress: Progress | None = None,
-        close: Callable[[], None] = lambda: None,
+        self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], progress: Progress | None = None
     ) -> None:
         self.schema = schema
         self._progress = progress
-        self._close = close
+        self._close: Callable[[], None] = lambda: None  # closes what was opened before the first batch
         self._open: Callable[[], Iterator[pa.RecordBatch]] | None = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._observer: RowObserver | None = None
@@ -140,7 +134,8 @@ class Reader(Closing):
     def _converted(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Self:
         """Return a reader of converted rows that shares this reader's progress and reports."""
         reader = copy(self)
-        Reader.__init__(reader, schema, batches, self._progress, self.close)
+        Reader.__init__(reader, schema, batches, self._progress)
+        reader._close = self.close
         return reader
 
     def _check_readable(self, accepted: str | None = None) -> None:

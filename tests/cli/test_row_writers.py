@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,92 @@ def test_csv_has_every_row_and_headers_as_json(name: str, tmp_path: Path) -> Non
         convert_options=pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False),
     )["key"]
     assert keys.to_pylist() == ["a", None, ""]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, None, 3, None]),
+        pa.array([None, "a\n\nb", None]),
+        pa.array(["", "a", ""]),
+        pa.array([None, b"\xff"]),
+        pa.array([None, 5], pa.timestamp("ms", "UTC")),
+        pa.array([[1], None]),
+        pa.nulls(2),
+    ],
+)
+def test_null_in_only_column_of_csv_is_a_row(column: pa.Array, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    schema = pa.schema([("only", column.type)])
+    path = tmp_path / "o.csv"
+    with open_writer(schema, RowFormat(target=path)) as writer:
+        for part in (column, column[:0], column):
+            writer.write(pa.RecordBatch.from_arrays([part], schema=schema))
+    parsing = pa.csv.ParseOptions(newlines_in_values=True)
+    assert pa.csv.read_csv(path, parse_options=parsing).num_rows == 2 * len(column)
+    assert len(pandas.read_csv(path)) == 2 * len(column)
+    with path.open(newline="") as file:
+        assert [row != [] for row in csv.reader(file)] == [True] * (2 * len(column) + 1)
+
+
+def test_null_and_empty_text_in_only_column_of_csv_are_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("only", pa.binary())])
+    writer = open_writer(schema, RowFormat(target=tmp_path / "o.csv"))
+    writer.write(pa.RecordBatch.from_pydict({"only": [b""]}, schema))
+    with pytest.raises(
+        Failure, match=r"column 'only' has null and empty text.*write \.jsonl \(--json\), or add a column"
+    ):
+        writer.write(pa.RecordBatch.from_pydict({"only": [None]}, schema))
+    writer.abort()
+    assert not [*tmp_path.iterdir()]
+
+
+UNION = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
+INTERVAL = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+UNWRITABLE = {
+    "union": UNION,
+    "interval": INTERVAL,
+    "union in struct": pa.StructArray.from_arrays([UNION], ["u"]),
+    "interval in list": pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), INTERVAL),
+    "interval in dictionary": pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), INTERVAL),
+    "late time": pa.array([2**62], pa.timestamp("s")),
+    "struct without fields": pa.array([{}], pa.struct([])),
+}
+
+
+@pytest.mark.parametrize("name", UNWRITABLE)
+def test_error_names_column_that_form_cannot_store(name: str, tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), UNWRITABLE[name]], ["offset", "wrong"])
+    has_text = name in ("late time", "struct without fields")
+    forms = {".parquet": "and parquet cannot store"}
+    if not has_text:
+        forms |= dict.fromkeys([".csv", ".jsonl", None], "which has no text form")
+    for ending, reason in forms.items():
+        target = None if ending is None else tmp_path / f"o{ending}"
+        with pytest.raises(Failure) as failure, open_writer(batch.schema, RowFormat(target=target)) as writer:
+            writer.write(batch)
+        message = str(failure.value)
+        assert message.startswith(f"column 'wrong' is {batch.schema.field('wrong').type}, {reason}"), ending
+        assert message.endswith("write .arrow, or leave the column out by --columns")
+        assert str(2**62) not in message
+    if "dictionary" not in name:
+        with open_writer(batch.schema, RowFormat(target=tmp_path / "o.arrow")) as writer:
+            writer.write(batch)
+        assert read_arrow(tmp_path / "o.arrow").combine_chunks().to_batches() == [batch]
+
+
+def test_extension_types_are_written_as_text(tmp_path: Path) -> None:
+    id = uuid.UUID(int=7)
+    rows = pa.RecordBatch.from_pydict(
+        {"id": pa.array([id.bytes, None], pa.uuid()), "document": pa.array(['{"a":1}', None], pa.json_())}
+    )
+    expected = [{"id": str(id), "document": '{"a":1}'}, {"id": None, "document": None}]
+    for name in ("o.jsonl", "o.csv"):
+        with open_writer(rows.schema, RowFormat(target=tmp_path / name)) as writer:
+            writer.write(rows)
+    assert json_rows((tmp_path / "o.jsonl").read_bytes()) == expected
+    with (tmp_path / "o.csv").open(newline="") as file:
+        assert [{name: text or None for name, text in row.items()} for row in csv.DictReader(file)] == expected
 
 
 def test_epoch_ms_makes_times_numbers(tmp_path: Path) -> None:

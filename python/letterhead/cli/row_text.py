@@ -19,12 +19,26 @@ __all__ = ["csv_column", "json_column", "json_types", "time_texts", "zone_name"]
 
 def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Cast columns to types that the core writes as JSON; raise for a column without a text form."""
+    for field in batch.schema:
+        if _has_no_text(field.type):
+            raise Failure(
+                f"column {field.name!r} is {field.type}, which has no text form: write .arrow, or leave the column out by --columns"
+            )
+    return as_json_types(batch)
+
+
+def _has_no_text(type: pa.DataType) -> bool:
+    """Return whether the core writes a type, or one inside it, to no JSON."""
     import pyarrow as pa
 
-    for field in batch.schema:
-        if pa.types.is_union(field.type) or pa.types.is_interval(field.type):
-            raise Failure(f"column {field.name!r} is {field.type}, which has no text form: leave it out by --columns")
-    return as_json_types(batch)
+    types = pa.types
+    if types.is_union(type) or types.is_interval(type):
+        return True
+    if types.is_nested(type):
+        # pyarrow casts no UUIDs inside of lists.
+        children = [type.field(index).type for index in range(type.num_fields)]
+        return any(isinstance(child, pa.UuidType) or _has_no_text(child) for child in children)
+    return types.is_dictionary(type) and _has_no_text(type.value_type)
 
 
 def json_column(column: pa.Array, *, epoch_ms: bool = False) -> pa.Array:

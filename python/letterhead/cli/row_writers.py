@@ -6,15 +6,18 @@ removes it.
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from letterhead._arrow_types import is_text
 from letterhead._background import Background
 from letterhead._names import first_repeated
-from letterhead._table_batches import empty_batch, first_line
+from letterhead._row_groups import RowGroups, UnwritableColumnError
+from letterhead._table_batches import empty_batch
 from letterhead._table_writers import COMPRESSION, JsonLinesWriter, split_batch
 from letterhead.cli.exits import Failure
 from letterhead.cli.output import is_utf8
@@ -66,15 +69,11 @@ def _writer(form: Form, sink: Sink, schema: pa.Schema, format: RowFormat) -> Row
 
 @contextmanager
 def _unwritable() -> Iterator[None]:
-    """Report unsupported types and values of a format as a failure, without the value that pyarrow's errors quote."""
-    import pyarrow as pa
-
+    """Report a column that a form does not store as a failure."""
     try:
         yield
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        raise Failure(
-            f"cannot write these rows: {first_line(error).partition(': ')[0]}: leave the column out by --columns"
-        ) from error
+    except UnwritableColumnError as error:
+        raise Failure(f"{error}: write .arrow, or leave the column out by --columns") from error
 
 
 class SinkWriter(RowWriter):
@@ -142,7 +141,10 @@ class JsonLines(SinkWriter):
 
 
 class Csv(SinkWriter):
-    """Writes CSV by RFC 4180 with a header line; lists become JSON, and null an empty field without quotes."""
+    """Writes CSV by RFC 4180 with a header line; lists become JSON, and null an empty field without quotes.
+
+    In a file of one column, null is ``""``: readers skip an empty line.
+    """
 
     def __init__(self, sink: Sink, schema: pa.Schema, *, epoch_ms: bool) -> None:
         from pyarrow import csv
@@ -151,10 +153,36 @@ class Csv(SinkWriter):
         self._epoch_ms = epoch_ms
         empty = empty_batch(schema)
         self._writer = csv.CSVWriter(sink.file, self._text(empty).schema)
+        self._has_null = self._has_empty = False
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         for part in split_batch(batch):
-            self._writer.write_batch(self._text(part))
+            text = self._text(part)
+            if text.num_columns == 1:
+                self._write_column(text)
+            else:
+                self._writer.write_batch(text)
+
+    def _write_column(self, batch: pa.RecordBatch) -> None:
+        """Write rows of a single column."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv
+
+        [column], [name] = batch.columns, batch.schema.names
+        if is_text(column.type):
+            self._has_null |= column.null_count > 0
+            self._has_empty |= pc.any(pc.equal(column, "")).as_py() is True
+            if self._has_null and self._has_empty:
+                raise Failure(
+                    f"column {name!r} has null and empty text, which look alike in CSV of one column: write .jsonl (--json), "
+                    "or add a column by --columns"
+                )
+            self._writer.write_batch(pa.RecordBatch.from_arrays([pc.fill_null(column, "")], [name]))
+            return
+        lines = pa.BufferOutputStream()
+        csv.write_csv(batch, lines, csv.WriteOptions(include_header=False))
+        self.sink.file.write(re.sub(rb"(?m)^\n", b'""\n', lines.getvalue().to_pybytes()))
 
     def _text(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow as pa
@@ -170,8 +198,6 @@ class Parquet(SinkWriter):
     """Writes a Parquet file, in row groups while the next rows are read."""
 
     def __init__(self, sink: Sink, schema: pa.Schema) -> None:
-        from letterhead._row_groups import RowGroups
-
         super().__init__(sink)
         self._background: Background[None] = Background()
         self._groups = RowGroups(sink.file, self._background)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,17 +44,16 @@ class FileTarget:
         import pyarrow as pa
 
         self._check_new()
-        with self._open() as file:
+        with self._open() as file, ExitStack() as files:
             out = file
             if self._codec is not None:  # a compressor closes its file
                 out = pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), self._codec)
+                files.enter_context(closing(out))
             with Background[None]() as background:
                 groups = RowGroups(out, background, self._form)
                 for batch in batches:
                     groups.add(batch)
                 groups.finish(schema)
-            if out is not file:
-                out.close()
 
     @contextmanager
     def _open(self) -> Iterator[Any]:

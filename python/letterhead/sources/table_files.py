@@ -6,7 +6,7 @@ import errno
 import io
 import sys
 import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +158,7 @@ def _seekable(file: Any, label: str, limits: Limits | None, compressed: _Counted
     """Return a file whose end can be read first; write a stream to a temporary file."""
     if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable():
         return file
-    spooled = files.enter_context(tempfile.TemporaryFile())
+    spooled = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     while piece := file.read(_PIECE):
         spooled.write(piece)
         if compressed is not None and spooled.tell() > (most := most_decompressed(compressed.count, limits)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -93,9 +93,11 @@ class TableSource(Source):
             view = self._view = TableView(table.schema, request)
             last = request.last
             # A condition can exclude any row, so all rows are needed.
-            read = files.enter_context(closing(table.read(view.needed, last if request.where is None else None)))
-            batches = self._counted(read)
-            return Reader(view.schema, lambda: view.rows(batches), close=files.pop_all().close)
+            batches = self._counted(table.read(view.needed, last if request.where is None else None))
+            files.callback(batches.close)
+            reader = Reader(view.schema, lambda: view.rows(batches))
+            reader._close = files.pop_all().close
+            return reader
 
     @property
     def rows(self) -> int | None:
@@ -118,7 +120,7 @@ class TableSource(Source):
         position = None if self._table is None else self._table.position
         return self._done if position is None else position()
 
-    def _counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _counted(self, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         for batch in batches:
             self._done += len(batch)
             yield batch
