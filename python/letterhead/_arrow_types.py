@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
-    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "read_table", "to_pyarrow", "typed_headers",
+    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "package_of", "read_table", "to_pyarrow", "typed_headers",
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def import_column(column: Column) -> Any:
 def check_column(column: object) -> None:
     """Raise ``TypeError`` unless the object is an Arrow array, or an Arrow stream of a single column."""
     name = type(column).__name__
-    if _package(column) == "pyspark":
+    if package_of(column) == "pyspark":
         # Exporting a DataFrame yields all its columns, and exporting a streaming one fails an assertion in Spark.
         raise TypeError(
             f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
@@ -97,7 +97,7 @@ def read_table(table: Any) -> pa.RecordBatchReader:
     """Return a reader of the batches of a table or stream of any Arrow library; it validates each batch."""
     import pyarrow as pa
 
-    is_frame = _package(table) == "pyspark"
+    is_frame = package_of(table) == "pyspark"
     # pyspark asserts without a message that a DataFrame is not streaming and has no time columns.
     if is_frame and getattr(table, "isStreaming", None) is True:
         raise TypeError(
@@ -110,7 +110,7 @@ def read_table(table: Any) -> pa.RecordBatchReader:
             # Errors of a reader of this package keep their class.
             return pa.RecordBatchReader.from_batches(schema, map(_validate, table))
         # polars exports a column of nulls with a buffer, which Arrow's specification lacks and pyarrow ignores.
-        imported = table if is_pyarrow(table) or _package(table) == "polars" else _native.checked(table)
+        imported = table if is_pyarrow(table) or package_of(table) == "polars" else _native.checked(table)
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
         try:
@@ -137,10 +137,11 @@ def _validate(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def is_pyarrow(column: object) -> bool:
     """Return whether an object belongs to pyarrow."""
-    return _package(column) == "pyarrow"
+    return package_of(column) == "pyarrow"
 
 
-def _package(value: object) -> str:
+def package_of(value: object) -> str:
+    """Return the name of the package of an object's class."""
     return type(value).__module__.partition(".")[0]
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from letterhead._arrow_types import convert_children, typed_headers
+from letterhead._arrow_types import convert_children, is_pyarrow, package_of, typed_headers
 from letterhead._names import join_names, suggestion
 from letterhead.errors import DamagedTableError
 from letterhead.limits import Limits
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BATCH_ROWS", "split_batches", "check_batches", "common_type", "damage", "empty_batch", "no_column", "rows_by_partition",
-    "schema_without_encodings", "type_without_encodings", "without_encodings",
+    "schema_without_encodings", "type_without_encodings", "with_header_types", "without_encodings",
 ]  # fmt: skip
+
+ValueT = TypeVar("ValueT")
 
 BATCH_ROWS = 10_000
 """Maximum number of rows of a batch."""
@@ -69,6 +71,32 @@ def schema_without_encodings(schema: pa.Schema) -> pa.Schema:
         return typed_headers(type) if field.name == "headers" else type
 
     return pa.schema([field.with_type(decoded_type(field)) for field in schema], schema.metadata)
+
+
+def with_header_types(column: ValueT) -> ValueT:
+    """Return a column of headers with types for keys and values that pyarrow, polars or pandas inferred as null.
+
+    Other columns are returned unchanged.
+    """
+    known: Any = column
+    if package_of(known) == "polars" and "Null" in str(known.dtype):
+        import pyarrow as pa
+
+        # pyarrow ignores the buffer with which polars exports nulls; the core rejects it.
+        known = pa.chunked_array(known)
+    type = getattr(known, "type", None) if is_pyarrow(known) else None
+    if type is None:
+        return column
+    decoded = type_without_encodings(type)
+    typed = typed_headers(decoded)
+    if typed == decoded:
+        return column
+    known.validate(full=True)
+    if hasattr(known, "chunks"):
+        import pyarrow as pa
+
+        return pa.chunked_array([without_encodings(chunk, typed) for chunk in known.chunks], typed)  # type: ignore[no-any-return]
+    return without_encodings(known, typed)  # type: ignore[no-any-return]
 
 
 def check_batches(

@@ -21,6 +21,7 @@ from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._parse_options import ParseOptions as ParseOptions
 from letterhead._parse_options import decode_options
+from letterhead._table_batches import with_header_types
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
@@ -212,7 +213,7 @@ def encode(
     ['02066b65790261', '']
     """
     options = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
-    return Encode(format, options)(column, threads=threads)
+    return Encode(format, options)(with_header_types(column), threads=threads)
 
 
 def convert(
@@ -560,7 +561,7 @@ def select(
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     parsing = decode_options(options, errors=errors)
-    return Select(format, headers, parsing, where, views)(column, threads=threads)
+    return Select(format, headers, parsing, where, views)(with_header_types(column), threads=threads)
 
 
 def scan(

@@ -113,6 +113,9 @@ def test_ids_are_written_in_headers_or_prefix() -> None:
     }
     result = encode_values(table, encoder(simple)).read_all()
     assert result["headers"].to_pylist() == [[{"key": "__value_schema_id", "value": b"\0\0\0\0\x07"}], []]
+    # pyarrow infers these types for messages without headers.
+    for type in (pa.null(), pa.list_(pa.null())):
+        assert encode_values(table.append_column("headers", pa.nulls(2, type)), encoder(simple)).read_all() == result
     by_guid = AvroEncoder(MemoryRegistry({7: simple, GUID: simple, "orders-value": simple}), "orders-value")
     result = encode_values(table, by_guid, header="__key_schema_id").read_all()
     assert result["headers"].to_pylist()[0] == [

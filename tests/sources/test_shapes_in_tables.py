@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from letterhead import arrow as lha
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -102,6 +103,8 @@ def test_types_inferred_from_messages_without_headers_are_read(
         assert (
             lh.diff(source, pa.table({"offset": [5, 6], "headers": pa.array([[], []], PAIRS)})).read_all().num_rows == 0
         )
+    check_column_functions(headers)
+    check_column_functions(pa.chunked_array([headers[:1], headers[1:]]))
     result = run("read", path, "--edit", "set tenant=acme", "--json")
     assert result.code == 0, result.err
     assert [json.loads(line)["headers"] for line in result.lines] == [[{"key": "tenant", "value": "acme"}]] * 2
@@ -114,8 +117,20 @@ def test_polars_types_of_missing_headers_are_read(headers: list[Any]) -> None:
     rows = lh.open(table, headers={"tenant": "string"}, where="offset > 4").read_all()
     assert rows.to_pydict() == {"offset": [5, 6], "more": [None, None], "tenant": [None, None]}
     assert lh.open(table, columns=["headers"]).read_all()["headers"].to_pylist() == headers
+    if not any(headers):
+        check_column_functions(table["headers"])
     with pytest.raises(TypeError, match="a column has a type that Arrow lacks, such as Int128 of polars: cast it"):
         lh.open(polars.DataFrame({"n": polars.Series([1], dtype=polars.Int128)}))
+
+
+def check_column_functions(column: Any) -> None:
+    """Check the functions of letterhead.arrow on the headers of two messages that have none."""
+    as_arrow: Any = pa.array if isinstance(column, pa.Array) else pa.chunked_array
+    selected = as_arrow(lha.select(column, {"tenant": "string"}, where="tenant is null"))
+    assert selected.to_pylist() == [{"tenant": None}] * 2
+    assert as_arrow(lha.encode(column)).to_pylist() == [b"", b""]
+    assert as_arrow(lha.edit(column, set={"a": b"1"})).to_pylist() == [[{"key": "a", "value": b"1"}]] * 2
+    assert lha.scan(column).to_dict()["rows"] == 2
 
 
 def test_files_without_headers_are_read_beside_others(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from letterhead._header_edits import (
 )
 from letterhead._names import check_name
 from letterhead._native import Decode, DecodeOptions, Encode
+from letterhead._table_batches import with_header_types
 from letterhead._warnings import warn
 from letterhead.errors import HeaderError, UnseenHeaderWarning, after_rows
 from letterhead.fields import NativeKey, native_key
@@ -115,6 +116,7 @@ class Edit:
             return self._run(column, threads, report or EditReport(self.edit))  # type: ignore[no-any-return]
 
     def _run(self, column: Any, threads: int, report: EditReport) -> Any:
+        column = with_header_types(column)
         type: Any = getattr(column, "type", None)
         if is_pyarrow(column) and has_headers(type):
             return self._run_on_lists(as_header_lists(column), threads, report)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from letterhead._arrow_types import as_header_lists, import_column
 from letterhead._formats import format_table
 from letterhead._names import check_name
+from letterhead._table_batches import with_header_types
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.operations import Decode, DecodeOptions, ExplodeBatches, Validate
 from letterhead.scan.report import Scan
@@ -83,7 +84,7 @@ def _arrays(column: Any) -> Iterable[Any]:
     """Return the arrays of a column; an iterator advances only after its previous array was read."""
     if isinstance(column, Iterator) and not hasattr(column, "__arrow_c_array__"):
         return chain.from_iterable(map(_arrays, column))
-    whole = import_column(column)
+    whole = import_column(with_header_types(column))
     return [whole] if isinstance(whole, pa.Array) else whole.chunks or [pa.array([], whole.type)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from letterhead._arrow_types import ArrowStream, has_headers, read_table
+from letterhead._arrow_types import ArrowStream, has_headers, read_table, typed_headers
 from letterhead._header_edits import HeaderEdit
 from letterhead._optional_dependencies import install_hint
-from letterhead._table_batches import split_batches
+from letterhead._table_batches import split_batches, with_header_types
 from letterhead.errors import EncodeError, after_rows
 from letterhead.operations import Edit
 from letterhead.reader import Reader
@@ -83,8 +83,11 @@ def encode_values(
     in_header = encoder.schema_id == "header"
     if in_header and headers not in names:
         schema = schema.append(pa.field(headers, KAFKA_HEADERS))
-    elif in_header and not has_headers(schema.field(headers).type):
-        raise TypeError(f"column {headers!r} is {schema.field(headers).type}, and ids need lists of headers")
+    elif in_header:
+        type = typed_headers(schema.field(headers).type)
+        if not has_headers(type):
+            raise TypeError(f"column {headers!r} is {type}, and ids need lists of headers")
+        schema = schema.set(names.index(headers), pa.field(headers, type))
 
     def batches() -> Iterator[pa.RecordBatch]:
         rows = 0
@@ -113,7 +116,7 @@ def _encode(
         values = pc.binary_join_element_wise(prefix, values, b"")
     else:
         type = schema.field(headers).type
-        lists = columns.get(headers, pa.array([[]] * len(batch), type))
+        lists = with_header_types(columns.get(headers, pa.array([[]] * len(batch), type)))
         lists = pc.if_else(lists.is_null(), pa.scalar([], type), lists)
         with_id = Edit("kafka", HeaderEdit.of(set={header: prefix}))(lists)
         columns[headers] = pc.if_else(values.is_null(), lists, with_id)
