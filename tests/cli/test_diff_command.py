@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from letterhead.errors import DecodeError
 from tests.helpers.command import Result
 
 Run = Callable[..., Result]
@@ -239,3 +240,44 @@ def test_floats_are_compared_by_their_bits_at_any_depth(type: pa.DataType) -> No
 
     assert lh.diff(table(NAN), table(NAN)).read_all().num_rows == 0
     assert lh.diff(table(0.0), table(-0.0)).read_all()["offset"].to_pylist() == [0]
+
+
+ORDERS = Path(__file__).parents[1] / "samples" / "orders-0"
+UNDECIDED = "amount_cents = 'x'"
+"""A condition on text, for a header that has other bytes."""
+
+
+@pytest.mark.parametrize("command", ["copy", "diff"])
+def test_remedy_for_undecided_record_works(command: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    second = tmp_path / "copy" if command == "copy" else ORDERS
+    result = run(command, ORDERS, second, "--where", UNDECIDED)
+    assert result.code == 1
+    remedy = (
+        "run letterhead read with the same --where, and --errors only; a test of bytes, as in tenant::binary = 'acme'"
+    )
+    assert remedy in result.err
+    assert run("read", ORDERS, "--where", UNDECIDED, "--errors", "only", "-n", "1", "--json").lines
+    assert run(command, ORDERS, second, "--where", UNDECIDED.replace(" ", "::binary ", 1)).code == 0
+
+
+def test_remedy_for_wrong_type_in_copy_with_condition_works(run: Callable[..., Any], tmp_path: Path) -> None:
+    options = ["--where", "offset < 10", "--headers", "amount_cents:int32"]
+    result = run("copy", ORDERS, tmp_path / "copy", *options)
+    assert result.code == 1
+    assert "run letterhead read with the same --where and --headers, and --errors only" in result.err
+    assert run("read", ORDERS, *options, "--errors", "only", "--json").lines
+
+
+def test_notes_of_copy_and_diff_name_functions_that_show_the_row(tmp_path: Path) -> None:
+    for call in (
+        lambda: lh.copy(ORDERS, tmp_path / "copy", where=UNDECIDED),
+        lambda: lh.diff(ORDERS, ORDERS, where=UNDECIDED).read_all(),
+    ):
+        with pytest.raises(DecodeError) as error:
+            call()
+        [note] = error.value.__notes__
+        assert note.startswith('letterhead.open with errors="column" shows such rows; a test of bytes')
+    with pytest.raises(DecodeError) as error:
+        lh.copy(ORDERS, tmp_path / "copy", headers={"amount_cents": "int32"})
+    assert error.value.__notes__ == ['errors="column" returns all rows, and the errors of each in a column']
+    assert lh.copy(ORDERS, tmp_path / "copy", headers={"amount_cents": "int32"}, errors="column").rows == 10_000

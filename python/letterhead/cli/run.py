@@ -91,9 +91,17 @@ def _keep_rows(error: HeaderError, app: Any, args: Sequence[str]) -> str:
     """Return the option that shows all rows despite an error, if the command has it."""
     is_one_of_many = isinstance(error, DecodeError) and (error.row, error.offset, error.column) != (None,) * 3
     name, options = _called(app, args)
-    if not is_one_of_many or "--errors" not in options:
+    if not is_one_of_many:
         return ""
-    if name == "copy" and error.column is None:  # --errors of copy concerns typed columns: no record is dropped
+    words = {word.partition("=")[0] for word in args}
+    # --errors of copy concerns typed columns: no record is dropped.
+    if name == "diff" or (name == "copy" and ("--where" in words or error.column is None)):
+        from letterhead.operations.remedies import bytes_remedy
+
+        same = " and ".join(option for option in ("--where", "--headers") if option in words)
+        needed = f"the same {same}, and --errors only" if same else "--errors only"
+        return f"; to see such records, run letterhead read with {needed}{bytes_remedy(error)}"
+    if "--errors" not in options:
         return ""
     return "; to see all rows, with their errors, pass --errors column"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from letterhead._optional_dependencies import install_hint
 from letterhead._row_request import RowRequest, row_request
 from letterhead.copies.copying import Copied, Copying, TargetOptions
+from letterhead.operations.remedies import showing_rows
 from letterhead.sources.base import Source, check_options
 from letterhead.sources.iggy import is_iggy_address
 from letterhead.sources.kafka import is_kafka_address
@@ -118,7 +119,8 @@ def copy(
     )  # fmt: skip
     if create is not False:
         copying.create(None if create is True else create)
-    return copying.run()
+    with showing_rows(allows_typed=where is None):
+        return copying.run()
 
 
 def copy_of(

@@ -17,6 +17,7 @@ from letterhead._arrow_types import as_header_lists, convert_children, has_heade
 from letterhead._names import check_name, join_names
 from letterhead._row_request import RowRequest, row_request
 from letterhead._table_batches import common_type, rows_by_partition, split_batches, type_without_encodings
+from letterhead.operations.remedies import showing_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
 from letterhead.sources.table_files import STANDARD_INPUT
@@ -211,7 +212,13 @@ def diff(
     requests = comparison_requests(opened, request, names)
     readers = [source.reader(own) for source, own in zip(opened, requests, strict=True)]
     _, schema, batches = compare(*readers, columns=names, order=by)
-    return Reader(schema, lambda: (part for batch in batches for part in split_batches(batch, request.limits)))
+
+    def parts() -> Iterator[pa.RecordBatch]:
+        with showing_rows():
+            for batch in batches:
+                yield from split_batches(batch, request.limits)
+
+    return Reader(schema, parts)
 
 
 def comparison_requests(
