@@ -128,3 +128,14 @@ def test_every_limit_is_source_option():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
     values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
     assert sources.request_from_options(values).limits == limits
+
+
+@pytest.mark.parametrize("value", ["[0, 2]", "0,2", " 0, 2 "])
+def test_number_list_is_json_or_text(value: str) -> None:
+    assert sources.number_list("partitions", value) == [0, 2]
+
+
+@pytest.mark.parametrize("value", ["", "a", "0,,1", "[true]", "[]"])
+def test_invalid_number_list_is_rejected(value: str) -> None:
+    with pytest.raises(ValueError, match="option partitions must be numbers such as"):
+        sources.number_list("partitions", value)

@@ -64,6 +64,10 @@ def test_source_returns_reader_rows_in_its_types(sources: Any, samples: Path) ->
         headers={**headers, "kind": lh.field("string", key="ce_type")},
     ) as reader:
         assert frame.orderBy("offset").toArrow().to_pylist() == reader.read_all().to_pylist()
+    as_text = "tenant,amount_cents:int64,kind=ce_type:string"
+    written = load(sources, samples / "orders-0", columns="partition, offset", headers=as_text)
+    assert written.schema == frame.schema
+    assert written.where("tenant = 'acme'").count() == frame.where("tenant = 'acme'").count() > 0
     assert frame.where("tenant is not null").count() > 9_000
 
 

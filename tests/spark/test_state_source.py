@@ -152,9 +152,13 @@ def test_damaged_row_names_store_and_key_or_is_error_row(states, tasks):
     [
         ({"stor": "counts"}, "unknown option 'stor': did you mean 'store'?"),
         ({"store": "count"}, "there is no store count in"),
-        ({"columns": "key"}, """option columns must be a JSON list of names such as ["key", "value"], not 'key'"""),
+        ({"columns": "value, kay"}, "unknown column 'kay': did you mean 'key'?"),
         ({"columns": ["kay"]}, "unknown column 'kay': did you mean 'key'?"),
-        ({"columns": [1]}, "option columns must be a JSON list of names"),
+        ({"columns": " , "}, "no columns were asked for"),
+        (
+            {"columns": [1]},
+            """option columns must be names such as "key,value", or a JSON list such as ["key", "value"]""",
+        ),
         ({"headers": ["n"]}, "option headers must be a JSON object of columns"),
         ({"headers": {"n": {"key": "n"}}}, "option headers: column 'n' has no type"),
         ({"headers": {"n": {"type": "int64", "kay": "n"}}}, "unknown headers field 'kay': did you mean 'key'?"),

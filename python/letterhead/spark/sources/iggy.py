@@ -38,8 +38,8 @@ from letterhead.spark.sources.options import (
     COMMON,
     Option,
     flag,
-    json_of,
     number,
+    number_list,
     one_of,
     parse_options,
     text,
@@ -63,9 +63,7 @@ OPTIONS = {
     "address": Option(text, "The server: `iggy://user:password@host:port`, as in `lh.read.iggy`."),
     "stream": Option(text, "Name of the stream."),
     "topic": Option(text, "Name of the topic."),
-    "partitions": Option(
-        json_of("a JSON list of numbers", list, int), "Partitions to read, a JSON list; all by default."
-    ),
+    "partitions": Option(number_list, "Partitions to read, as in `0,2`, or a JSON list; all by default."),
     "startingOffsets": Option(
         offsets_option(_EXAMPLE, int), "`earliest`, `latest`, or JSON: partition to offset (-2 is earliest, -1 latest)."
     ),

@@ -27,6 +27,7 @@ __all__ = [
     "flag",
     "json_of",
     "number",
+    "number_list",
     "one_of",
     "options",
     "parse_options",
@@ -228,6 +229,17 @@ def _where(name: str, value_text: str) -> Condition:
         raise ValueError(f"option {error}") from None
 
 
+def number_list(name: str, value_text: str) -> list[int]:
+    """Parse whole numbers between commas, or a JSON list of them."""
+    parts = value_text.strip().removeprefix("[").removesuffix("]").split(",")
+    try:
+        return [int(part) for part in parts]
+    except ValueError:
+        raise ValueError(
+            f'option {name} must be numbers such as "0,2", or a JSON list such as [0, 2], not {value_text!r}'
+        ) from None
+
+
 _columns = json_of(
     'a JSON object of columns such as {"tenant": "string", "event": {"type": "string", "key": "ce_type"}}',
     dict,
@@ -250,14 +262,23 @@ def _header_columns(option: str, value_text: str) -> dict[str, Any]:
     return columns  # type: ignore[no-any-return]
 
 
+_json_names = json_of('names such as "key,value", or a JSON list such as ["key", "value"]', list, str)
+
+
+def _column_names(name: str, value_text: str) -> list[str]:
+    if value_text.lstrip().startswith("["):
+        return _json_names(name, value_text)  # type: ignore[no-any-return]
+    return [column.strip() for column in value_text.split(",") if column.strip()]
+
+
 _FIELD = ("type", "key", "repeat", "required", "default", "split")
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 COMMON = {
     "columns": Option(
-        json_of('a JSON list of names such as ["key", "value"]', list, str),
-        "Columns in order, a JSON list. Spark does not tell a source which ones a query needs.",
+        _column_names,
+        "Columns in order, as in `offset,value`, or a JSON list. Spark does not tell a source which ones a query needs.",
     ),
     "headers": Option(
         _header_columns,

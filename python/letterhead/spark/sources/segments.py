@@ -62,7 +62,7 @@ class SegmentsSource(BatchOnly):
     --------
     >>> from letterhead import spark as lhs
     >>> lhs.register(spark)
-    >>> source = spark.read.format("letterhead-segments").option("columns", '["offset"]')
+    >>> source = spark.read.format("letterhead-segments").option("columns", "offset")
     >>> orders = source.option("headers", '{"tenant": "string"}').load("tests/samples/orders-0")
     >>> orders
     DataFrame[offset: bigint, tenant: string]
