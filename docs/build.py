@@ -23,6 +23,14 @@ BOOSTS = {
 ROLE = re.compile(
     r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>"
 )
+HEADING = re.compile(r'<h\d id="(?P<id>letterhead[\w.]*)"')
+PUBLIC = frozenset(
+    re.findall(
+        r"^letterhead[\w.]*",
+        (DOCS / "reference" / "public-names.txt").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+)
 IMAGE = re.compile(
     r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>'
 )
@@ -62,8 +70,25 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
             kind += " chart" if source.stem == "speed" else " plot"
         return f'<figure class="{kind}">{svg}</figure>'
 
-    link = r'<autoref identifier="\g<name>" optional><code>\g<name></code></autoref>'
-    return ROLE.sub(link, IMAGE.sub(inline, content))
+    return link_roles(IMAGE.sub(inline, content))
+
+
+def link_roles(content: str) -> str:
+    """Turn the roles of docstrings into links; a short name belongs to the object, or to the module, of the heading above it."""
+    headings = [(match.start(), match["id"]) for match in HEADING.finditer(content)]
+
+    def link(match: re.Match[str]) -> str:
+        name, scopes = match["name"], ["letterhead"]
+        for start, heading in headings:
+            if start < match.start():
+                scopes = [heading, heading.rpartition(".")[0], "letterhead"]
+        known = (f"{scope}.{name}" for scope in scopes if f"{scope}.{name}" in PUBLIC)
+        identifier = name if name.startswith("letterhead") else next(known, name)
+        return (
+            f'<autoref identifier="{identifier}" optional><code>{name}</code></autoref>'
+        )
+
+    return ROLE.sub(link, content)
 
 
 def root_file(name: str) -> str:
