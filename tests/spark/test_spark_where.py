@@ -144,6 +144,19 @@ def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None
     assert bad.where("error is null").count() == 0
 
 
+@pytest.mark.parametrize("serialized", [False, True])
+def test_select_where_matches_filter_of_typed_columns(spark: Any, samples: Path, serialized: bool) -> None:
+    frame = spark.read.parquet(str(samples / "orders-0.parquet"))
+    typed = lhs.select_headers(frame, HEADERS, keep=["offset"])
+    if serialized:
+        frame = lhs.encode_headers(frame, "kafka", keep=["offset"])
+    condition = (lh.col("tenant") == "acme") & (lh.col("retry") > 0)
+    selected = lhs.select_headers(frame, HEADERS, where=condition, keep=["offset"])
+    expected = typed.where("tenant = 'acme' and retry > 0")
+    assert selected.columns == expected.columns
+    assert sorted(selected.collect()) == sorted(expected.collect()) != []
+
+
 def test_exploded_batches_have_messages_selected_by_condition(spark: Any) -> None:
     messages = [lh.Message(offset=at, headers=[("n", b"\0\0\0" + bytes([at % 3]))]) for at in range(9)]
     frame = spark.createDataFrame([("a", bytearray(lh.batch(messages, "record-batch")))], "name string, data binary")
