@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -277,6 +278,19 @@ def test_copy_that_failed_without_records_may_have_other_options(samples: Path, 
     assert lh.copy(samples / "orders-0", tmp_path / "copy", start={0: 9000}).rows == 1000
     with pytest.raises(ValueError, match="is a copy with start "):
         lh.copy(samples / "orders-0", tmp_path / "copy", start={0: 8000})
+
+
+def test_copy_since_time_before_now_is_continued_as_error_advises(
+    run: Callable[..., Any], samples: Path, tmp_path: Path
+) -> None:
+    command = ["copy", samples / "orders-0", tmp_path / "copy"]
+    assert "10,000 records copied" in run(*command, "--start", "-9999d").err
+    result = run(*command, "--start", "-9998d")
+    advised = re.search(r"pass (--start @[0-9]+) to continue it", result.err)
+    assert advised is not None, result.err
+    assert "0 records copied" in run(*command, *advised[1].split()).err
+    with pytest.raises(ValueError, match=r"pass start='@[0-9]+' to continue it"):
+        lh.copy(samples / "orders-0", tmp_path / "copy", start="-9998d")
 
 
 @pytest.mark.parametrize(

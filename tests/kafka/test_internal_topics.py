@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 
 import letterhead as lh
 from letterhead.kafka.internal_topics import internal_topic
+from letterhead.kafka.record_sets import COLUMNS as RECORD_COLUMNS
 from tests.helpers.command import Result, rows_of
 from tests.helpers.log_bytes import batch, record, write_segments
 from tests.kafka.broker import Broker
@@ -156,3 +157,14 @@ def test_unreadable_records_keep_their_bytes() -> None:
     assert (row["committed_partition"], row["undecoded"], row["deleted"]) == (3, None, True)
     [row] = transactions.columns_of(pa.array([b"\0\0\0\1t"]), pa.array([b"\0\1\0"])).to_pylist()
     assert (row["transactional_id"], row["undecoded"]) == ("t", b"\0\1\0")
+
+
+def test_values_of_internal_topic_are_compared_with_a_copy(tmp_path: Path) -> None:
+    key, value = b"\0\1" + b"\0\1g" + b"\0\1t" + b"\0\0\0\3", b"\0\3" + bytes(22)
+    committed = batch(record(key=key, value=value), base_offset=0)
+    changed = batch(record(key=key, value=value[:-1] + b"\1"), base_offset=0)
+    topic = write_segments(tmp_path / "__consumer_offsets-0", [committed], [0])
+    for number, (stored, differing) in enumerate(((committed, []), (changed, [["value"]]))):
+        copied = write_segments(tmp_path / str(number) / "__consumer_offsets-0", [stored], [0])
+        table = lh.read.segments(copied, columns=RECORD_COLUMNS).read_all()
+        assert lh.diff(topic, table).read_all()["differs"].to_pylist() == differing

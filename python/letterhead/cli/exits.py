@@ -23,7 +23,7 @@ EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 
 # Parameter in an error, as in "pass retention=, as the application does", "use mapping='lossless'", or "start is after
 # the end".
 _PARAMETER = re.compile(
-    r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|([a-z][a-z_]+)='(?P<value>[\w-]+)'|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
+    r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|([a-z][a-z_]+)='(?P<value>[\w@-]+)'|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
 )
 
 # Options whose names differ from those of the parameters.

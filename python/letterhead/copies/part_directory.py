@@ -163,9 +163,13 @@ class PartDirectory(Closing):
             raise ValueError(f"{file} is no description of a copy: name a new directory") from None
         for name, value in json.loads(json.dumps(description)).items():
             if before.get(name) != value:
+                known = before.get(name)
+                # A time before now is another one in each call.
+                is_time = name == "start" and str(known).startswith("@")
+                same = f"start={known!r}" if is_time else "the same options"
                 raise ValueError(
-                    f"{self._path} is a copy with {name} {json.dumps(before.get(name))}, not {json.dumps(value)}: pass the same "
-                    "options to continue it, or name a new directory"
+                    f"{self._path} is a copy with {name} {json.dumps(known)}, not {json.dumps(value)}: pass {same} to continue it, "
+                    "or name a new directory"
                 )
 
     def _refuse_other_files(self) -> None:

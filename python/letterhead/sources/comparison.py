@@ -233,7 +233,16 @@ def comparison_requests(
         raise ValueError(
             "last= counts rows of each partition of a log, but of a whole table: compare both with where=, such as an offset"
         )
-    return [request if names is None else _with_columns(source, request, names) for source in sources]
+    if names is None:
+        # The copy of an internal topic has records that are not decoded.
+        are_internal = [isinstance(source, LogSource) and source.internal is not None for source in sources]
+        return [
+            replace(request, columns=source.record_columns)
+            if isinstance(source, LogSource) and is_internal and not all(are_internal)
+            else request
+            for source, is_internal in zip(sources, are_internal, strict=True)
+        ]
+    return [_with_columns(source, request, names) for source in sources]
 
 
 def _with_columns(source: Source, request: RowRequest, names: Sequence[str]) -> RowRequest:
