@@ -168,7 +168,7 @@ def test_invalid_arguments_are_named(spark, samples, orders):
     with pytest.raises(ValueError, match="headers"):
         orders.drop("headers").transform(lhs.changelog_table)
     stream = spark.readStream.schema(orders.schema).parquet(str(samples))
-    with pytest.raises(ValueError, match=r"the frame is a stream.*use foreachBatch"):
+    with pytest.raises(ValueError, match=r"the DataFrame is a stream.*use foreachBatch"):
         lhs.changelog_table(stream)
 
 

@@ -616,12 +616,12 @@ def test_column_passed_without_dataframe_is_rejected_with_the_call(name):
         (
             partial(lhs.decode_headers, column="value", format="streams-timestamped", keep=["offset", "timestamp"]),
             ValueError,
-            "column 'timestamp' would be there twice, kept from the frame as 'timestamp' and made here",
+            "column 'timestamp' would be there twice, kept from the DataFrame as 'timestamp' and made here",
         ),
         (
             partial(lhs.select_headers, headers={"Topic": "string"}),
             ValueError,
-            "column 'Topic' would be there twice, kept from the frame as 'topic' and made here",
+            "column 'Topic' would be there twice, kept from the DataFrame as 'topic' and made here",
         ),
     ],
 )
@@ -631,7 +631,7 @@ def test_unsuitable_dataframe_is_rejected_before_job(orders, transform, error, m
 
 
 def test_dataframe_with_duplicate_column_names_is_rejected(orders):
-    with pytest.raises(ValueError, match="the frame has two columns 'offset'"):
+    with pytest.raises(ValueError, match="the DataFrame has two columns 'offset'"):
         orders.select("offset", "offset", "value").transform(lhs.decode_headers, "kafka", column="value")
 
 
@@ -686,7 +686,7 @@ def test_new_columns_differing_only_by_case_are_rejected(orders, transform):
     ],
 )
 def test_new_column_differing_from_kept_only_by_case_is_rejected(orders, transform):
-    with pytest.raises(ValueError, match="would be there twice, kept from the frame as"):
+    with pytest.raises(ValueError, match="would be there twice, kept from the DataFrame as"):
         orders.withColumn("Key_", F.lit(1)).transform(transform)
 
 

@@ -113,7 +113,7 @@ class _ChangelogTable:
         """Return the table of a changelog topic, of which the DataFrame must contain all records from the first."""
         if df.isStreaming:
             raise ValueError(
-                "the frame is a stream, from which a deleted row could not be retracted: "
+                "the DataFrame is a stream, from which a deleted row could not be retracted: "
                 "read the topic as a batch, or use foreachBatch"
             )
         if _KEY_TIMES[self.store_type]:

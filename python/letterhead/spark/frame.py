@@ -164,7 +164,7 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
     """Return the columns of a DataFrame by name; raise ``ValueError`` if two have the same name."""
     fields = {field.name: field for field in df.schema.fields}
     if (repeated := first_repeated(field.name for field in df.schema.fields)) is not None:
-        raise ValueError(f"the frame has two columns {repeated!r}: rename or drop one of them")
+        raise ValueError(f"the DataFrame has two columns {repeated!r}: rename or drop one of them")
     return fields
 
 
@@ -271,7 +271,7 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -
         if earlier == name or not _is_case_sensitive(df):
             if earlier in kept:
                 raise ValueError(
-                    f"column {name!r} would be there twice, kept from the frame as {earlier!r} and made here: "
+                    f"column {name!r} would be there twice, kept from the DataFrame as {earlier!r} and made here: "
                     "leave it out of keep=, or rename it before"
                 )
             raise same_but_for_case(earlier, name)

@@ -85,7 +85,7 @@ def pack_headers(
     check_str("into", into)
     for name in columns if isinstance(columns, Sequence) and not isinstance(columns, str) else ():
         if is_column(name):
-            raise TypeError("columns are named by str: add a Column to the frame first, with withColumn")
+            raise TypeError("columns are named by str: add a Column to the DataFrame first, with withColumn")
     pack = Pack(format, columns, nulls, truncate)
     return run_step(df, (), _PackStep(pack, into, check_names("keep", keep), check_names("identify", identify) or ()))
 

@@ -78,7 +78,7 @@ def restore_stores(
     check_frame(df, restore_stores)
     not_on_sail(df.sparkSession, "restore_stores", "its tasks were not tested there; run it on Spark")
     if df.isStreaming:
-        raise ValueError("the frame is a stream: read the changelog as a batch")
+        raise ValueError("the DataFrame is a stream: read the changelog as a batch")
     if "{partition}" not in str(directory):
         raise ValueError(f"{directory} is one directory: put {{partition}} into it, as in state/app/0_{{partition}}")
     plan_of(store, store_type, layout, retention, segment_interval)
@@ -87,7 +87,7 @@ def restore_stores(
         del required["headers"]
     check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in required.items()])
     if topic is None and "topic" not in df.columns:
-        raise ValueError("the frame has no column 'topic': pass topic=")
+        raise ValueError("the DataFrame has no column 'topic': pass topic=")
     options = {
         "store_type": store_type,
         "layout": layout,

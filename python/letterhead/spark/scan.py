@@ -108,7 +108,7 @@ def scan_headers(
     check_types(fields_of(df), with_shapes(fields_of(df), inputs, partial(core_reads, drops_fields=True)))
     if df.isStreaming:
         raise ValueError(
-            "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "
+            "a stream has no end, and a scan would have none: scan a batch of the same topic, or each DataFrame of "
             "foreachBatch"
         )
     scanner = partial(

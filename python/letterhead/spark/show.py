@@ -82,7 +82,7 @@ def show_headers(
     if width is not None:
         _check_count("width", width)
     if df.isStreaming:
-        raise ValueError("show_headers reads a batch frame, and this is a stream: use "
+        raise ValueError("show_headers reads a batch DataFrame, and this is a stream: use "
                          "foreachBatch(lambda df, _: show_headers(df))")  # fmt: skip
     check_column("column", column)
     fields = fields_of(df)

@@ -132,7 +132,7 @@ class ArrowStep:
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a DataFrame, then the new ones."""
         if is_sail(df.sparkSession) and df.isStreaming:
-            raise ValueError("Sail does not run Python on streams: pass a batch frame")
+            raise ValueError("Sail does not run Python on streams: pass a batch DataFrame")
         # A condition keeps the column that it reads.
         keeps_all = isinstance(self.operation, Where) and self.keep is None
         kept = list(fields) if keeps_all else choose_kept_names(fields, self.keep, inputs)
