@@ -322,3 +322,11 @@ def test_misspelt_option_is_error_with_nearest_name(samples: Path) -> None:
         options: Any = {wrong: None}
         with pytest.raises(TypeError, match=f"unknown option '{wrong}': did you mean '{right}'"):
             lh.open(samples / "orders-0", **options)
+
+
+def test_misspelt_column_in_condition_on_table_without_headers_is_named() -> None:
+    table = pa.table({"tenant": ["acme"]})
+    message = "where= needs a column of headers: there is no column 'tennant': did you mean 'tenant'?"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        lh.open(table, where="tennant = 'acme'")
+    assert lh.open(table, where="tenant = 'acme'").read_all() == table

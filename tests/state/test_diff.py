@@ -100,7 +100,7 @@ def test_stores_are_compared_by_task_and_name(tmp_path: Path) -> None:
     shutil.rmtree(copy / "hourly")
     with pytest.raises(StoreNotFoundError, match="only one of the directories has hourly"):
         list(diff(state, copy))
-    with pytest.raises(StoreChoiceError, match="a changelog belongs to one store: choose one of hourly"):
+    with pytest.raises(StoreChoiceError, match="a changelog belongs to one store: choose one with store=: hourly"):
         list(diff(state, changelogs.table(BEFORE)))
     with pytest.raises(StoreChoiceError, match="is session, with headers, and the other key-value, with headers"):
         list(diff(state / "sessions", state / "rocksdb" / "latest"))

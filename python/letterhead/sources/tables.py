@@ -314,5 +314,9 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     format = format_of_headers(schema) if are_headers else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
     if row_filter.has_headers:
+        # Names in a condition that are no columns are headers.
+        unknown = next((name for name in row_filter.header_keys if isinstance(name, str)), None)
+        if "headers" not in schema.names and unknown is not None:
+            raise ValueError(f"where= needs a column of headers: {no_column(unknown, schema.names)}")
         format_of_headers(schema, "where=")
     return row_filter, tuple(row_filter.fields)

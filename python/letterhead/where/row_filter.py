@@ -89,6 +89,11 @@ class RowFilter:
         return bool(self._specs)
 
     @property
+    def header_keys(self) -> list[NativeKey]:
+        """Keys of the headers in the condition."""
+        return [spec.key for spec in self._operands]
+
+    @property
     def unseen_headers(self) -> list[NativeKey]:
         """Keys of headers that no examined row has."""
         return [*self._unseen_keys.values()] if self._tested else []

@@ -140,7 +140,7 @@ def diff(
         return
     if len(first_stores) > 1:
         names = ", ".join(files.label for files in first_stores)
-        raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
+        raise StoreChoiceError(f"a changelog belongs to one store: choose one with store=: {names}")
     opened = open_store(first_stores[0], store_type, None, limits)
     with _restore(opened, second, retention, segment_interval) as directory:
         yield from _compare_stores(
