@@ -20,15 +20,18 @@ GROUPS = {
             "test_copy_in_spark",
             "test_group_offsets",
             "test_kafka_source",
-            "test_login_matrix",
+            "test_authentication_matrix",
             "test_pipeline",
             "test_registry",
         ],
         "spark",
     ),
-    **dict.fromkeys(["test_connect_page", "test_iam", "test_login", "test_registry_logins", "test_topic"], "logins"),
+    **dict.fromkeys(
+        ["test_connect_page", "test_iam", "test_authentication", "test_registry_authentication", "test_topic"],
+        "authentication",
+    ),
 }
-"""Files that run in the same process because they start the same: Spark, or a broker with logins."""
+"""Files that run in the same process because they start the same: Spark, or a broker with authentication."""
 
 
 @pytest.hookimpl(optionalhook=True)

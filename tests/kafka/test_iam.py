@@ -200,7 +200,8 @@ def test_wrong_key_is_rejected_with_remedy(safe, keys, monkeypatch):
         ),
     ):
         with pytest.raises(
-            PermissionError, match=f"^{safe.iam} rejected the login by AWS_MSK_IAM: .*; check the AWS credentials"
+            PermissionError,
+            match=f"^{safe.iam} rejected the authentication by AWS_MSK_IAM: .*; check the AWS credentials",
         ) as raised:
             call()
         assert secret not in str(raised.value)
@@ -236,10 +237,10 @@ def test_identity_without_secrets_goes_to_executors(monkeypatch):
 
 def test_options_missing_from_login_module_are_rejected():
     settings = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
-    assert reader_settings(None, settings).login.iam is not None
+    assert reader_settings(None, settings).authentication.iam is not None
     with pytest.raises(ValueError, match=r"option of sasl\.jaas\.config 'awsRoleArm': did you mean 'awsRoleArn'"):
         reader_settings(None, settings | {"sasl.jaas.config": MODULE.format(' awsRoleArm="x"')})
     with pytest.raises(ValueError, match=r"AWS_MSK_IAM needs kafka\.security\.protocol=SASL_SSL"):
         spark_settings(settings | {"security.protocol": "SASL_PLAINTEXT"})
     relocated = "shadedmskiam." + MODULE.format("")
-    assert spark_settings(settings | {"sasl.jaas.config": relocated}).login.iam is not None
+    assert spark_settings(settings | {"sasl.jaas.config": relocated}).authentication.iam is not None

@@ -18,7 +18,7 @@ from letterhead.kafka.iam import Credentials
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.oauth import OAuthSettings, Token
 from letterhead.kafka.properties import expand, read_properties
-from letterhead.kafka.remedies import login_remedy, tls_error
+from letterhead.kafka.remedies import authentication_remedy, tls_error
 from letterhead.kafka.settings import ProducerSettings, reader_settings, spark_settings, writer_settings
 from letterhead.kafka.tls import TlsSettings
 from tests.versions import built
@@ -42,7 +42,7 @@ def test_java_settings_are_read():
         "ssl.endpoint.identification.algorithm": "", "max.poll.records": "9", "isolation.level": "read_committed",
         "default.api.timeout.ms": "7000", "max.partition.fetch.bytes": "16777216",
     })  # fmt: skip
-    assert (result.login.mechanism, result.login.username, result.login.password) == (
+    assert (result.authentication.mechanism, result.authentication.username, result.authentication.password) == (
         "SCRAM-SHA-512", "alice", 'pa"ss\\w; =x',
     )  # fmt: skip
     assert result.tls == TlsSettings(
@@ -67,8 +67,12 @@ def test_librdkafka_settings_mean_the_same():
         "ssl.certificate.location": "/own.pem", "ssl.key.location": "/key.pem", "queue.buffering.max.messages": 9,
     }  # fmt: skip
     result = reader_settings(None, names)
-    assert (result.servers, result.protocol, result.login.mechanism) == ("a:1,b:2", "SASL_SSL", "SCRAM-SHA-512")
-    assert (result.login.username, result.login.password) == ("alice", "secret")
+    assert (result.servers, result.protocol, result.authentication.mechanism) == (
+        "a:1,b:2",
+        "SASL_SSL",
+        "SCRAM-SHA-512",
+    )
+    assert (result.authentication.username, result.authentication.password) == ("alice", "secret")
     assert result.tls == TlsSettings(trusted_location="/ca.pem", own_location="/own.pem", own_key_location="/key.pem")
     with pytest.raises(ValueError, match=r"ssl\.ca\.location and ssl\.truststore\.location are the same setting"):
         reader_settings(None, names | {"ssl.truststore.location": "/other.pem"})
@@ -79,7 +83,7 @@ def test_secrets_are_not_in_repr():
     oauth = reader_settings(None, OAUTH | ENDPOINT | {
         "sasl.oauthbearer.client.id": "letters", "sasl.oauthbearer.client.secret": "pa-secret",
     })  # fmt: skip
-    for part in (result, result.login, result.tls, oauth, oauth.login, oauth.login.oauth):
+    for part in (result, result.authentication, result.tls, oauth, oauth.authentication, oauth.authentication.oauth):
         assert "pa" not in repr(part)
 
 
@@ -149,7 +153,7 @@ def test_wrong_settings_are_rejected_without_their_values(options, message):
     ],
 )
 def test_rejected_authentication_names_remedy_for_reason(mechanism, reason, remedy):
-    assert login_remedy(mechanism, reason).startswith(remedy)
+    assert authentication_remedy(mechanism, reason).startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +203,9 @@ def test_arguments_take_precedence_over_settings():
 )
 def test_keytab_works_in_java_and_librdkafka_spelling(login):
     settings = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
-    kerberos = reader_settings(None, settings).login.kerberos
+    kerberos = reader_settings(None, settings).authentication.kerberos
     assert (kerberos.keytab, kerberos.principal) == ("/alice.keytab", "alice")
-    assert writer_settings(None, settings).login.kerberos == kerberos
+    assert writer_settings(None, settings).authentication.kerberos == kerberos
     service = reader_settings(None, settings).options.get("sasl.kerberos.service.name")
     assert service == ("brokers" if "sasl.jaas.config" in login else None)
     with pytest.raises(ValueError, match=r"leave out sasl\.kerberos\.keytab"):
@@ -228,12 +232,12 @@ def test_secrets_are_read_from_the_environment_and_from_files(tmp_path: Path, mo
         "sasl.jaas.config": f'{jaas} username="${{file:{tmp_path}/user}}" password="${{env:KAFKA_PASSWORD}}";',
     }  # fmt: skip
     result = reader_settings(None, SCRAM | values)
-    assert (result.login.username, result.login.password) == ("alice", 'with "quotes"; and \\')
+    assert (result.authentication.username, result.authentication.password) == ("alice", 'with "quotes"; and \\')
     assert result.options["client.id"] == "orders"
     # The whole configuration can be a secret, too.
     (tmp_path / "jaas").write_text(SCRAM["sasl.jaas.config"])
     whole = reader_settings(None, SCRAM | {"sasl.jaas.config": f"${{file:{tmp_path}/jaas}}"})
-    assert whole.login.password == 'pa"ss\\w; =x'
+    assert whole.authentication.password == 'pa"ss\\w; =x'
 
 
 @pytest.mark.parametrize(
@@ -261,7 +265,7 @@ def test_property_file_names_brokers_and_credentials(tmp_path: Path):
     )
     for source in (file, str(file)):
         result = reader_settings(None, source)
-        assert (result.servers, result.protocol, result.login.username) == ("a:1", "SASL_SSL", "alice")
+        assert (result.servers, result.protocol, result.authentication.username) == ("a:1", "SASL_SSL", "alice")
     assert writer_settings(None, file).producer.acks == -1
     with pytest.raises(ValueError, match="no brokers are named: pass bootstrap_servers="):
         lh.read.topic("orders")

@@ -487,7 +487,9 @@ def test_certificate_from_files_or_text_opens_topic(safe):
 def test_wrong_password_is_rejected_at_once_and_hidden(safe, caplog):
     wrong = "never-to-be-seen"
     reader = lh.read.topic("numbered", **login(safe, "SCRAM-SHA-512", sasl_password=wrong))
-    with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
+    with pytest.raises(
+        PermissionError, match=f"^{safe.secure} rejected the authentication by SCRAM-SHA-512: "
+    ) as raised:
         reader.read_all()
     printed = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
     assert not any(word in text for text in printed for word in (wrong, secured.PASSWORD))

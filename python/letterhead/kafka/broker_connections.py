@@ -22,7 +22,7 @@ from letterhead._optional_dependencies import how_to_install, install_hint
 from letterhead.errors import ProtocolError
 from letterhead.kafka.oauth import CredentialSource, Tokens
 from letterhead.kafka.reachability import Reachability
-from letterhead.kafka.remedies import login_remedy
+from letterhead.kafka.remedies import authentication_remedy
 from letterhead.kafka.settings import Settings
 from letterhead.kafka.tls import ssl_context
 
@@ -35,7 +35,7 @@ try:
 
     from letterhead.kafka.broker_errors import has_reason, is_final, time_limit_reason, translate_error
     from letterhead.kafka.responses import FindMismatch
-    from letterhead.kafka.transport import DirectSockets, LargeTlsReads, LoginTokens, OwnMechanism, ResponseFrames
+    from letterhead.kafka.transport import DirectSockets, LargeTlsReads, OwnMechanism, ResponseFrames, SuppliedTokens
 except ImportError as error:
     # An old version is installed, which lacks these modules.
     version = "kafka-python 3.0.12 or later"
@@ -69,7 +69,11 @@ class BrokerConnections(Closing):
         self._settings = settings
         self._max_response_bytes = settings.fetch_bytes + _MAX_EXTRA_BYTES
         protocol = "SASL_SSL" if settings.protocol == "SSL" else "SASL_PLAINTEXT"
-        remedy = "" if settings.login else f": its port may expect a login: set security.protocol to {protocol}"
+        remedy = (
+            ""
+            if settings.authentication
+            else f": its port may expect authentication: set security.protocol to {protocol}"
+        )
         self._reachability = Reachability(settings.servers, remedy)
         self._connections: dict[Any, Any] = {}
         self._tokens: CredentialSource | None = None
@@ -94,19 +98,19 @@ class BrokerConnections(Closing):
             # With a third of the limit for each, several brokers are tried even if the limit is short.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
-        if settings.login is not None:
-            options["sasl_mechanism"] = OwnMechanism.named(settings.login.mechanism)
-            options["sasl_plain_username"] = settings.login.username
-            options["sasl_plain_password"] = settings.login.password
-            if settings.login.oauth is not None:
-                tokens = Tokens(settings.login.oauth)
-                self._tokens, options["sasl_oauth_token_provider"] = tokens, LoginTokens(tokens)
-            elif settings.login.iam is not None:
-                self._tokens = options["sasl_oauth_token_provider"] = settings.login.iam
-            elif settings.login.mechanism == "GSSAPI":
+        if settings.authentication is not None:
+            options["sasl_mechanism"] = OwnMechanism.named(settings.authentication.mechanism)
+            options["sasl_plain_username"] = settings.authentication.username
+            options["sasl_plain_password"] = settings.authentication.password
+            if settings.authentication.oauth is not None:
+                tokens = Tokens(settings.authentication.oauth)
+                self._tokens, options["sasl_oauth_token_provider"] = tokens, SuppliedTokens(tokens)
+            elif settings.authentication.iam is not None:
+                self._tokens = options["sasl_oauth_token_provider"] = settings.authentication.iam
+            elif settings.authentication.mechanism == "GSSAPI":
                 with install_hint("GSSAPI", "gssapi"):
                     import gssapi  # noqa: F401
-                options["sasl_oauth_token_provider"] = settings.login.kerberos
+                options["sasl_oauth_token_provider"] = settings.authentication.kerberos
         if settings.protocol.endswith("SSL"):
             context = options["ssl_context"] = ssl_context(settings.tls)
             if settings.tls.context is None:
@@ -255,9 +259,11 @@ class BrokerConnections(Closing):
         # Errors of Kerberos, or of authentication responses that kafka-python does not check.
         connection.close()
         if type(error).__module__.partition(".")[0] == "gssapi":
-            remedy = login_remedy("GSSAPI", "")
-            return PermissionError(f"no login by GSSAPI to {endpoint}: {error}; {remedy}")
-        return ProtocolError(f"{endpoint} sent an invalid response to the login ({type(error).__name__})")
+            remedy = authentication_remedy("GSSAPI", "")
+            return PermissionError(f"cannot authenticate by GSSAPI to {endpoint}: {error}; {remedy}")
+        return ProtocolError(
+            f"{endpoint} sent an invalid response to an authentication request ({type(error).__name__})"
+        )
 
     async def _look_up(self, host: str, port: int, endpoint: str, deadline: float) -> None:
         lookup = Future()
@@ -286,7 +292,7 @@ class BrokerConnections(Closing):
         try:
             error = await self._wait_for(renewed, deadline)
         except kafka_errors.KafkaTimeoutError:
-            mechanism = self._settings.login and self._settings.login.mechanism
+            mechanism = self._settings.authentication and self._settings.authentication.mechanism
             raise kafka_errors.KafkaTimeoutError(f"no token for {mechanism} in time") from None
         if error is not None:
             raise error

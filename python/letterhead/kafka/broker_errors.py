@@ -6,7 +6,7 @@ import ssl
 
 from kafka import errors as kafka_errors
 
-from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
+from letterhead.kafka.remedies import authentication_remedy, demands_certificate, tls_error
 from letterhead.kafka.settings import Settings
 
 __all__ = ["has_reason", "is_final", "time_limit_reason", "translate_error"]
@@ -43,19 +43,21 @@ def translate_error(error: Exception, settings: Settings) -> Exception:
     """Return the exception to raise, which explains the failure and the remedy without values of settings."""
     # Broker of a failed connection or authentication, added by the method that connects.
     servers = getattr(error, "broker", settings.servers)
-    mechanism = settings.login.mechanism if settings.login is not None else None
+    mechanism = settings.authentication.mechanism if settings.authentication is not None else None
     reason = str(error.args[0]) if error.args else type(error).__name__
     if isinstance(error, kafka_errors.IllegalSaslStateError):
         protocol = settings.protocol.removeprefix("SASL_")
         return ConnectionError(
-            f"{servers} takes no login: set security.protocol to {protocol}, or connect to a port that has SASL"
+            f"{servers} accepts no authentication: set security.protocol to {protocol}, or connect to a port that has SASL"
         )
     if isinstance(error, _REJECTED):
         how = f" by {mechanism}" if mechanism else ""
         if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
             reason = f"{mechanism} is not among the enabled mechanisms"
         reason = reason.removeprefix("SaslAuthenticationFailedError: ")
-        return PermissionError(f"{servers} rejected the login{how}: {reason}; {login_remedy(mechanism, reason)}")
+        return PermissionError(
+            f"{servers} rejected the authentication{how}: {reason}; {authentication_remedy(mechanism, reason)}"
+        )
     if isinstance(error, kafka_errors.AuthorizationError):
         return PermissionError(f"{servers} does not allow it: {reason}; the user needs an ACL for it")
     if _is_untrusted(error) or demands_certificate(reason):

@@ -58,7 +58,7 @@ class IamSettings:
     sts_region: str | None = None
 
     def __repr__(self) -> str:
-        return "<settings of a login with IAM>"
+        return "<settings of authentication with IAM>"
 
     @classmethod
     def from_jaas(cls, options: Mapping[str, str], name: str) -> IamSettings:
@@ -101,7 +101,7 @@ class IamIdentity:
         self._due = 0.0
 
     def __repr__(self) -> str:
-        return "<identity of a login with IAM>"
+        return "<identity for authentication with IAM>"
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickling drops the credentials: Spark's executors have their own.

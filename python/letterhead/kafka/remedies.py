@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["demands_certificate", "login_remedy", "tls_error"]
+__all__ = ["demands_certificate", "authentication_remedy", "tls_error"]
 
 _PASSWORD = "check user name and password in sasl.jaas.config, or sasl.username and sasl.password"
 _REMEDIES = {
@@ -16,7 +16,7 @@ _REMEDIES = {
 _ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA")
 
 
-def login_remedy(mechanism: str | None, reason: str) -> str:
+def authentication_remedy(mechanism: str | None, reason: str) -> str:
     """Return the remedy for rejected credentials."""
     if "enabled mechanisms" in reason or "Unsupported SASL mechanism" in reason:
         return "set sasl.mechanism to one that is enabled"

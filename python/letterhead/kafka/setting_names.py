@@ -39,7 +39,7 @@ ALIASES = {
 }
 """librdkafka's names of Java settings."""
 
-LOGIN = (
+AUTHENTICATION = (
     "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.kerberos.keytab", "sasl.kerberos.principal",
     "sasl.login.callback.handler.class", "sasl.mechanism",
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
@@ -63,7 +63,7 @@ TLS = {
 """TLS settings, with the attributes of :class:`letterhead.kafka.tls.TlsSettings`."""
 
 CONNECTION = (
-    "bootstrap.servers", *ALIASES, *LOGIN, *OPTIONS, *TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
+    "bootstrap.servers", *ALIASES, *AUTHENTICATION, *OPTIONS, *TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
     "ssl.keystore.type", "ssl.truststore.type",
 )  # fmt: skip
 
@@ -118,7 +118,7 @@ JAVA = (
 """Settings that only tune Java's clients, or whose only supported value is the default."""
 
 NAMES_BY_USE: dict[str, tuple[str, ...]] = {
-    "Connection and login": tuple(name for name in CONNECTION if name not in ALIASES),
+    "Connection and authentication": tuple(name for name in CONNECTION if name not in ALIASES),
     "Reading": READING,
     "Writing; readers ignore them": PRODUCER,
     "Ignored, because they tune the queues of producers": QUEUES,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FETCH_BYTES",
-    "Login",
+    "Authentication",
     "Settings",
     "SettingsLike",
     "check_names",
@@ -63,7 +63,7 @@ _MODULES = {
 
 
 @dataclass(frozen=True, repr=False)
-class Login:
+class Authentication:
     """SASL authentication."""
 
     mechanism: str
@@ -74,7 +74,7 @@ class Login:
     kerberos: KerberosSettings | None = None
 
     def __repr__(self) -> str:
-        return f"<login by {self.mechanism}>"
+        return f"<authentication by {self.mechanism}>"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Settings:
 
     servers: str  # comma-separated host:port of brokers
     protocol: str = "PLAINTEXT"
-    login: Login | None = None
+    authentication: Authentication | None = None
     tls: TlsSettings = field(default_factory=TlsSettings)
     options: dict[str, Any] = field(default_factory=dict)  # other connection settings, by Kafka's names
     producer: ProducerSettings = field(default_factory=lambda: ProducerSettings())
@@ -367,17 +367,18 @@ class _Values:
         for number, server in enumerate(brokers, 1):
             _check_server(server, number)
         names = ",".join(brokers)
-        login = self._login(token_provider, names) if protocol.startswith("SASL") else None
-        if login is not None and login.mechanism == "AWS_MSK_IAM" and protocol != "SASL_SSL":
+        authentication = self._authentication(token_provider, names) if protocol.startswith("SASL") else None
+        if authentication is not None and authentication.mechanism == "AWS_MSK_IAM" and protocol != "SASL_SSL":
             raise ValueError(f"AWS_MSK_IAM needs {self.prefix}security.protocol=SASL_SSL")
         options = {
             name: self.number(name) if convert is int else self.text(name)
             for name, convert in OPTIONS.items()
             if name in self._values
         }
-        if login is not None and login.kerberos is not None and login.kerberos.service is not None:
-            options.setdefault("sasl.kerberos.service.name", login.kerberos.service)
-        return Settings(names, protocol, login, self._tls(), options)
+        kerberos = None if authentication is None else authentication.kerberos
+        if kerberos is not None and kerberos.service is not None:
+            options.setdefault("sasl.kerberos.service.name", kerberos.service)
+        return Settings(names, protocol, authentication, self._tls(), options)
 
     def _tls(self) -> TlsSettings:
         for store in ("truststore", "keystore"):
@@ -396,7 +397,7 @@ class _Values:
             **tls, check_hostname=algorithm is None or algorithm.lower() == "https", context=self._context
         )
 
-    def _login(self, token_provider: TokenProvider | None, servers: str) -> Login:
+    def _authentication(self, token_provider: TokenProvider | None, servers: str) -> Authentication:
         mechanism = self.text("sasl.mechanism") or "OAUTHBEARER"
         if mechanism not in MECHANISMS:
             raise _wrong_value(f"{self.prefix}sasl.mechanism", mechanism.upper(), MECHANISMS)
@@ -410,32 +411,34 @@ class _Values:
         handler = self.text("sasl.login.callback.handler.class") or ""
         if mechanism == "AWS_MSK_IAM" or handler.endswith("IAMOAuthBearerLoginCallbackHandler"):
             if token_provider is not None:
-                raise ValueError("token_provider= and a login with IAM exclude each other: leave out one of them")
+                raise ValueError(
+                    "token_provider= and authentication with IAM exclude each other: leave out one of them"
+                )
             identity = IamIdentity(IamSettings.from_jaas(jaas or {}, f"{self.prefix}sasl.jaas.config"), servers)
             if mechanism == "AWS_MSK_IAM":
-                return Login(mechanism, iam=identity)
-            return Login(mechanism, oauth=OAuthSettings(provider=identity.oauth_token, prefix=self.prefix))
+                return Authentication(mechanism, iam=identity)
+            return Authentication(mechanism, oauth=OAuthSettings(provider=identity.oauth_token, prefix=self.prefix))
         if mechanism == "OAUTHBEARER":
-            return Login(mechanism, oauth=self._oauth(jaas, token_provider))
+            return Authentication(mechanism, oauth=self._oauth(jaas, token_provider))
         if token_provider is not None:
             raise ValueError(f"token_provider= is for sasl.mechanism=OAUTHBEARER, not {mechanism}")
         if mechanism == "GSSAPI":
-            return Login(mechanism, kerberos=self._kerberos(jaas))
+            return Authentication(mechanism, kerberos=self._kerberos(jaas))
         if jaas is not None and ("sasl.username" in self._values or "sasl.password" in self._values):
             raise ValueError(
                 f"{self.prefix}sasl.jaas.config has user name and password: leave out {self.prefix}sasl.username and "
                 f"{self.prefix}sasl.password"
             )
-        login = {name: self.text(f"sasl.{name}") for name in ("username", "password")} if jaas is None else jaas
+        credentials = {name: self.text(f"sasl.{name}") for name in ("username", "password")} if jaas is None else jaas
         for name in ("username", "password"):
-            if login.get(name) is None:
+            if credentials.get(name) is None:
                 message = f"{self.prefix}sasl.jaas.config names no {name}"
                 raise ValueError(
                     message
                     if jaas is not None
                     else f"{mechanism} needs user name and password: set {self.prefix}sasl.jaas.config"
                 )
-        return Login(mechanism, login["username"], login["password"])
+        return Authentication(mechanism, credentials["username"], credentials["password"])
 
     def _jaas(self, mechanism: str) -> dict[str, str] | None:
         """Return the options of the login module."""

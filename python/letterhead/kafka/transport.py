@@ -22,16 +22,16 @@ from letterhead.kafka.oauth import Tokens
 
 __all__ = [
     "DirectSockets",
-    "IamLogin",
-    "KeytabLogin",
+    "IamMechanism",
+    "KeytabMechanism",
     "LargeReads",
     "LargeTlsReads",
-    "LoginTokens",
+    "SuppliedTokens",
     "OwnMechanism",
     "ResponseFrames",
 ]
 
-_MAX_LOGIN_FRAME_LEN = 1 << 20
+_MAX_AUTHENTICATION_FRAME_LEN = 1 << 20
 """Size limit of a response before authentication."""
 
 _READ_BYTES = 64 << 10
@@ -99,7 +99,7 @@ class DirectSockets(KafkaNetSocket):  # type: ignore[misc]
         return LargeReads(family, sock_type, proto)
 
 
-class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
+class SuppliedTokens(AbstractTokenProvider):  # type: ignore[misc]
     """Supplies kafka-python with a token for each authentication."""
 
     def __init__(self, tokens: Tokens) -> None:
@@ -115,7 +115,7 @@ class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
         return self._tokens.extensions
 
 
-class IamLogin(SaslMechanism):  # type: ignore[misc]
+class IamMechanism(SaslMechanism):  # type: ignore[misc]
     """Authentication by ``AWS_MSK_IAM``; kafka-python's version supports no role, and only the environment's region."""
 
     def __init__(self, identity: IamIdentity, host: str) -> None:
@@ -146,7 +146,7 @@ class IamLogin(SaslMechanism):  # type: ignore[misc]
         return self._is_authenticated
 
 
-class KeytabLogin(SaslMechanismGSSAPI):  # type: ignore[misc]
+class KeytabMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
     """SASL exchange of ``GSSAPI`` with a keytab. kafka-python's own only uses the ticket of ``kinit``."""
 
     def __init__(self, settings: KerberosSettings, **config: Any) -> None:
@@ -189,8 +189,8 @@ class OwnMechanism(str):
 
 
 _OWN_MECHANISMS = {name: OwnMechanism(name) for name in ("AWS_MSK_IAM", "GSSAPI")}
-register_sasl_mechanism(_OWN_MECHANISMS["AWS_MSK_IAM"], IamLogin.of_config)
-register_sasl_mechanism(_OWN_MECHANISMS["GSSAPI"], KeytabLogin.of_config)
+register_sasl_mechanism(_OWN_MECHANISMS["AWS_MSK_IAM"], IamMechanism.of_config)
+register_sasl_mechanism(_OWN_MECHANISMS["GSSAPI"], KeytabMechanism.of_config)
 
 
 class ResponseFrames:
@@ -228,7 +228,7 @@ class ResponseFrames:
 
     def _checked(self, size: bytes) -> int:
         announced = int.from_bytes(size, "big", signed=True)
-        max_bytes = _MAX_LOGIN_FRAME_LEN if self._connection.initializing else self._max_bytes
+        max_bytes = _MAX_AUTHENTICATION_FRAME_LEN if self._connection.initializing else self._max_bytes
         if not 0 <= announced <= max_bytes:
             raise kafka_errors.InvalidReceiveError(
                 f"a response of {announced} bytes, where at most {max_bytes} are expected"

@@ -1,4 +1,4 @@
-"""Logins and their failures, with every way to pass them: readers, writers, the command line; Spark has a file of its own."""
+"""Authentication and its failures, with every way to pass them: readers, writers, the command line; Spark has a file of its own."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def test_broker_rejects_token_for_another_audience(oauth_broker, provider):
     settings = bearer(oauth_broker, provider, **credentials(provider, "others"))
     with pytest.raises(
         PermissionError,
-        match=f"^{oauth_broker} rejected the login by OAUTHBEARER: .*; check audience, scope and expiry",
+        match=f"^{oauth_broker} rejected the authentication by OAUTHBEARER: .*; check audience, scope and expiry",
     ):
         read(settings)
-    with pytest.raises(PermissionError, match=r"rejected the login by OAUTHBEARER: .*; check audience"):
+    with pytest.raises(PermissionError, match=r"rejected the authentication by OAUTHBEARER: .*; check audience"):
         lh.write.topic(TABLE, "orders", settings=settings, timeout_ms=30_000)
 
 
@@ -381,7 +381,7 @@ def test_wrong_password_is_rejected_with_remedy(safe):
     failures(
         password(safe, **{"sasl.password": SECRET}),
         PermissionError,
-        f"^{safe.secure} rejected the login by SCRAM-SHA-512: .*; check user name and password in sasl",
+        f"^{safe.secure} rejected the authentication by SCRAM-SHA-512: .*; check user name and password in sasl",
     )
 
 
@@ -430,7 +430,7 @@ def test_first_rejection_of_password_is_reported(safe, counted, protocol, mechan
     for _ in range(5):
         address, connections = counted(safe.open if protocol == "SASL_PLAINTEXT" else safe.secure)
         settings = password(safe, **{"security.protocol": protocol, "sasl.mechanism": mechanism})
-        with pytest.raises(PermissionError, match=r"rejected the login by .*; check user name and password"):
+        with pytest.raises(PermissionError, match=r"rejected the authentication by .*; check user name and password"):
             read(settings | {"bootstrap.servers": address, "sasl.password": SECRET})
         assert len(connections) == 1
 
@@ -448,13 +448,17 @@ def test_connection_end_is_reported_after_last_bytes():
 
 def test_authentication_where_none_is_accepted_raises(safe):
     settings = password(safe, **{"bootstrap.servers": safe.plain, "security.protocol": "SASL_PLAINTEXT"})
-    with pytest.raises(ConnectionError, match=f"^{safe.plain} takes no login: set security.protocol to PLAINTEXT"):
+    with pytest.raises(
+        ConnectionError, match=f"^{safe.plain} accepts no authentication: set security.protocol to PLAINTEXT"
+    ):
         read(settings)
     assert len(read({"bootstrap.servers": safe.plain})) > 0
 
 
 def test_port_that_requires_authentication_is_named(safe):
-    with pytest.raises(ConnectionError, match=r"its port may expect a login: set security.protocol to SASL_PLAINTEXT"):
+    with pytest.raises(
+        ConnectionError, match=r"its port may expect authentication: set security.protocol to SASL_PLAINTEXT"
+    ):
         read({"bootstrap.servers": safe.open}, timeout_ms=60_000)
     settings = password(safe, **{"bootstrap.servers": safe.open, "security.protocol": "SASL_PLAINTEXT"})
     assert len(read(settings)) > 0
@@ -462,7 +466,11 @@ def test_port_that_requires_authentication_is_named(safe):
 
 def test_disabled_mechanism_is_rejected(safe):
     settings = password(safe, **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token": "token"})
-    failures(settings, PermissionError, f"^{safe.secure} rejected the login by OAUTHBEARER: .* mechanisms.*; set sasl")
+    failures(
+        settings,
+        PermissionError,
+        f"^{safe.secure} rejected the authentication by OAUTHBEARER: .* mechanisms.*; set sasl",
+    )
 
 
 def test_certificate_of_unknown_authority_is_rejected(safe):
@@ -630,7 +638,7 @@ def test_command_line_reads_with_authentication(safe, oauth_broker, provider, tm
     assert len(capsys.readouterr().out.splitlines()) >= 2
     assert restored(3, "--config", str(file), "-X", f"sasl.password={SECRET}") != 0
     captured = capsys.readouterr()
-    assert f"{safe.secure} rejected the login by SCRAM-SHA-512: " in captured.err
+    assert f"{safe.secure} rejected the authentication by SCRAM-SHA-512: " in captured.err
     assert SECRET not in captured.out + captured.err
 
 
