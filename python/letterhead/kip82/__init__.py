@@ -1,12 +1,12 @@
 """The API of the KIP-82 drafts: records, headers, interceptors, clients and a message log.
 
-Kafka never released these drafts. Their bytes are read and written by the formats ``kip82-typed``, ``kip82-int``,
-``kip82-wrapper`` and the message formats around them; the classes follow the drafts, spelled as Python spells names. A
+Kafka never released these drafts. The formats ``kip82-typed``, ``kip82-int``, ``kip82-wrapper`` and the message formats
+around them read and write their bytes; the classes follow the drafts, with names in the style of Python. A
 ``header_format`` selects the draft: ``"typed"`` has text keys and typed values, ``"int"`` integer keys, and ``"wrapper"``
 integer keys inside the value of a message. Start with :class:`ProducerRecord` and :class:`ConsumerRecord`, or
-:class:`MessageLog`. Their errors are in :mod:`letterhead.errors`. Requests for several partitions are built from the
-classes in ``letterhead.kip82.requests``; the rule of compaction and the conversion between magics are the functions of
-``letterhead.kip82.compaction`` and ``letterhead.kip82.versions``.
+:class:`MessageLog`. The errors are in :mod:`letterhead.errors`. Requests for several partitions are built from the
+classes in ``letterhead.kip82.requests``. Functions for compaction are in ``letterhead.kip82.compaction``, and functions
+that convert messages between magics in ``letterhead.kip82.versions``.
 
 Examples
 --------
@@ -83,7 +83,7 @@ __all__ = [
     "is_delete",
 ]
 
-# Imported on first use, because a program that only handles records needs neither the log nor its requests.
+# Modules imported on first use: a program that only handles records needs neither the log nor its requests.
 _LAZY = {
     **dict.fromkeys(("Consumer", "Producer"), "clients"),
     **dict.fromkeys(("Compacted", "MessageLog"), "log"),

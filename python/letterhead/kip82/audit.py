@@ -1,4 +1,4 @@
-"""An interceptor that records in headers which client produced a message, its id, and the cluster of its origin."""
+"""Interceptor that adds headers with the producing client, the id and the original cluster of a message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Audit", "AuditEntry", "AuditKeys"]
 
 
 class AuditKeys(NamedTuple):
-    """The keys of the audit headers: text, or numbers for header formats with integer keys."""
+    """Keys of the audit headers: text, or numbers for header formats with integer keys."""
 
     client_id: str | int = "client-id"
     message_id: str | int = "message-id"
@@ -23,18 +23,18 @@ class AuditKeys(NamedTuple):
 
 
 class AuditEntry(NamedTuple):
-    """The audit headers of a consumed record. They are ``None`` if the record was not audited.
+    """Audit headers of a consumed record; they are ``None`` if the record was not audited.
 
     Attributes
     ----------
     topic, partition, offset
         Position of the record.
     client_id : str or None
-        The client that produced the record to this topic.
+        Client that produced the record to this topic.
     message_id : uuid.UUID or None
-        Id of the message, which is the same in every cluster.
+        Id of the message, the same in every cluster.
     origin_cluster : str or None
-        The cluster to which the message was first produced.
+        Cluster to which the message was first produced.
     """
 
     topic: str
@@ -55,7 +55,7 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
     client_id : str
         Id of this client.
     cluster_id : str
-        Id of the cluster that it produces to.
+        Id of the cluster to which the client produces.
     report : callable, optional
         Called with an :class:`AuditEntry` for every consumed record.
     keys : AuditKeys, optional

@@ -1,8 +1,8 @@
-"""Checksums of any part of a file, each in constant time: :class:`Checksums`.
+"""Checksum of any part of a file in constant time: :class:`Checksums`.
 
-After damage every byte may begin a message, and each has a size, so the parts to verify overlap. Reading each of them would
-take time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from the
-checksums of all bytes before its beginning and before its end. These are kept for every 4 KiB.
+After damage, a message may begin at any byte, so the candidates to verify overlap. Reading each candidate would take
+quadratic time. CRC-32 is linear: the checksum of a part is computed from the checksums of all bytes before its start
+and of all bytes before its end. These prefix checksums are stored for every 4 KiB.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _POLYNOMIAL_ONE = 1 << 31
 
 
 class Checksums:
-    """CRC-32 of parts of a file from a position on."""
+    """CRC-32 of any part of a file after a given position."""
 
     def __init__(self, descriptor: int, begin: int) -> None:
         self.descriptor = descriptor

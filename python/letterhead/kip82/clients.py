@@ -1,7 +1,7 @@
-"""Producer and consumer, which send and fetch records through interceptors.
+"""Producer and consumer that send and fetch records through interceptors.
 
-They build produce and fetch requests and pass them to a callable: a method of a log in the same program, or a function
-that sends the bytes to a server.
+Both build requests and pass them to a callable: a method of a log in the same program, or a function that sends the
+bytes to a server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _RecordClient(Closing):
             raise ValueError(f"the {type(self).__name__.lower()} is closed: make another one")
 
     def close(self) -> None:
-        """Close the interceptors. A second call does nothing. A consumer does not commit."""
+        """Close the interceptors; a second call does nothing. Closing a consumer does not commit its position."""
         if not self._closed:
             self._closed = True
             self._interceptors.close()
@@ -50,7 +50,7 @@ class Producer(_RecordClient):
     Parameters
     ----------
     produce : callable
-        Answers a :class:`ProduceRequest` with a :class:`ProduceResponse`, as :meth:`MessageLog.produce` does.
+        Returns the :class:`ProduceResponse` to a :class:`ProduceRequest`, as :meth:`MessageLog.produce` does.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
         Called for every record before it is serialized, and with the result.
     acks : int, default -1
@@ -92,7 +92,7 @@ class Producer(_RecordClient):
     def send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
         """Send a record, and wait for the response.
 
-        After the interceptors, a missing partition becomes 0, and a missing timestamp the current time.
+        Unless the interceptors set them, the partition defaults to 0, and the timestamp to the current time.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Consumer(_RecordClient, Generic[K, V]):
     Parameters
     ----------
     fetch : callable
-        Answers a :class:`FetchRequest` with a :class:`FetchResponse`, as :meth:`MessageLog.fetch` does.
+        Returns the :class:`FetchResponse` to a :class:`FetchRequest`, as :meth:`MessageLog.fetch` does.
     topic : str
         The topic.
     partition : int, default 0
@@ -150,7 +150,7 @@ class Consumer(_RecordClient, Generic[K, V]):
         What to do if the headers of a record are accessed but cannot be parsed: raise, or return no headers.
         ``record.headers.error`` then contains the reason.
     max_bytes : int, default 1 MiB
-        Number of bytes that a :meth:`poll` requests.
+        Number of bytes requested by each :meth:`poll`.
 
     Attributes
     ----------
@@ -211,14 +211,14 @@ class Consumer(_RecordClient, Generic[K, V]):
     def poll(self) -> list[ConsumerRecord[K, V]]:
         """Fetch the next records.
 
-        Returns the records that the interceptors returned. If there are no new records, no interceptor is called.
+        Returns the records after the interceptors; without new records, no interceptor is called.
 
         Raises
         ------
         RequestError
             If the response is an error.
         DecodeError
-            If the next message is damaged. An earlier poll returned the messages before it.
+            If the next message is damaged. Earlier polls have returned the messages before it.
         Exception
             Any exception of a required interceptor, or of ``fetch``. The position does not change.
         """
@@ -233,7 +233,7 @@ class Consumer(_RecordClient, Generic[K, V]):
         records: list[ConsumerRecord[K, V]] = []
         try:
             for record in ConsumerRecord.read(fetched.message_set, topic=topic, partition=partition, **self._options):
-                # A compressed set is fetched as a whole, and may begin before the position.
+                # Skip earlier records: a compressed set is fetched as a whole, and may begin before the position.
                 if record.offset >= self.position:
                     records.append(record)
         except DecodeError:
@@ -253,5 +253,5 @@ class Consumer(_RecordClient, Generic[K, V]):
 
 
 def _version(header_format: HeaderFormat) -> int:
-    """Return the version of requests with messages of a header format."""
+    """Return the request version for messages of a header format."""
     return 3 if header_format == "int" else 4

@@ -1,9 +1,9 @@
-"""Rule of compaction: which messages of a log are kept. :mod:`letterhead.kip82.log_files` applies it to files.
+"""Rule that decides which messages compaction keeps; :mod:`letterhead.kip82.log_files` applies it to files.
 
 A compacted log keeps the message with the highest offset of every key. A *delete* (tombstone) is removed as well, after
-a retention time in which slow readers can see it. In the header formats ``typed`` and ``int`` a delete is a null value, which
-may have headers. In the header format ``wrapper`` a value that carries headers is never null, so attribute bit 4 marks a
-delete; a null value without a wrapper is one, too.
+a retention time in which slow readers can read it. In the header formats ``typed`` and ``int``, a message with a null
+value is a delete, and may have headers. In the header format ``wrapper``, a value with headers is never null, so
+attribute bit 4 marks a delete; a null value without a wrapper also counts as a delete.
 
 :func:`letterhead.spark.compact` applies the same rule in Spark.
 """
@@ -22,13 +22,13 @@ __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "lat
 Keyless: TypeAlias = Literal["keep", "drop"]
 
 DELETE_RETENTION_MS = 86_400_000
-"""Kafka's default for ``delete.retention.ms``, one day."""
+"""Kafka's default of ``delete.retention.ms``: one day."""
 
 
 def is_delete(message: Message) -> bool:
     """Return whether a message with the fields of ``kip82-message*`` deletes its key.
 
-    It does if its value is null; in the header format ``wrapper``, if bit 4 is set or it has no wrapper.
+    A null value is a delete. In the header format ``wrapper``, bit 4 or a missing wrapper marks a delete.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
 
 
 def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS) -> int:
-    """Return the time up to which deletes have outlived their retention, for :func:`should_retain`.
+    """Return the timestamp up to which deletes are past their retention time, for :func:`should_retain`.
 
     Parameters
     ----------
@@ -98,14 +98,14 @@ def should_retain(message: Message, latest: Mapping[bytes, int], horizon: int, *
         The highest offset of every key, from :func:`latest_offsets`.
     horizon : int
         Deletes with this timestamp or an earlier one are removed, see :func:`delete_horizon`. A delete without a
-        timestamp (null, or -1) is kept, as its age is unknown.
+        timestamp (null, or -1) is kept, because its age is unknown.
     keyless : {"keep", "drop"}, default "keep"
         What to do with messages without a key, which no later message replaces. Kafka's cleaner drops them.
 
     Notes
     -----
-    The rule is ``shouldRetainMessage`` of ``LogCleaner`` in Kafka 0.10, with bit 4 as the draft specifies it. Kafka
-    takes the time of a delete from its segment file; here it is the timestamp of the message.
+    The rule is ``shouldRetainMessage`` of ``LogCleaner`` in Kafka 0.10, plus bit 4 of the draft. Kafka measures the age
+    of a delete by the time of its segment file; this function uses the timestamp of the message.
 
     Examples
     --------

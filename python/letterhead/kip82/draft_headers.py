@@ -23,14 +23,14 @@ HeadersInput: TypeAlias = (
 )
 
 HeaderErrors: TypeAlias = Literal["raise", "null"]
-"""Policy for accessing headers that cannot be parsed: raise, or read them as no headers."""
+"""Behaviour for headers that cannot be parsed: raise, or treat the message as one without headers."""
 
 
 class DraftHeaders(ABC, Generic[K]):
     """Headers of one message: bytes that are parsed on first access.
 
-    After that, or if they were not made from bytes, they are stored as a :class:`letterhead.Headers`. Keys repeat,
-    order matters, and null differs from empty. Bytes of unchanged headers are written back as they were read.
+    Parsed headers, and headers created from pairs, are stored as a :class:`letterhead.Headers`. Keys may repeat, order
+    matters, and null differs from empty. Unchanged headers are written with the bytes that were read.
     """
 
     __slots__ = ("_encoded", "_error", "_errors", "_frozen", "_serializers", "_stored")
@@ -67,12 +67,12 @@ class DraftHeaders(ABC, Generic[K]):
 
     @property
     def parsed(self) -> bool:
-        """Whether the headers were parsed from their bytes, or were not made from bytes."""
+        """Whether the headers are parsed: after the first access, or if they were not created from bytes."""
         return self._stored is not None
 
     @property
     def error(self) -> DecodeError | None:
-        """The error of parsing the bytes, or ``None``. Access parses the bytes, and never raises."""
+        """Error of parsing the bytes, or ``None``. Reading this attribute parses the bytes, and never raises."""
         try:
             self._read()
         except DecodeError as error:
@@ -85,16 +85,16 @@ class DraftHeaders(ABC, Generic[K]):
         Parameters
         ----------
         key : str or int
-            The key, of the type of these headers.
+            The key: text or an integer, depending on the class.
         value : object
-            A value of the type that the class or the key's serializer accepts; ``None`` is null.
+            A value that the class or the key's serializer accepts; ``None`` is null.
 
         Raises
         ------
         TypeError
             If the key or the value has a wrong type, or these headers are immutable.
         EncodeError
-            If either does not fit.
+            If the key or the value cannot be encoded.
         """
         self._check_mutable()
         with self._locate_errors(key):
@@ -124,7 +124,7 @@ class DraftHeaders(ABC, Generic[K]):
         return [self._from_stored(key, value) for value in self._values_of(key)]
 
     def keys(self) -> list[K]:
-        """Return the keys of all headers, in order and with repeats, as :meth:`values` returns their values."""
+        """Return the keys of all headers, in order and with repeats; they correspond to :meth:`values`."""
         return [key for key, _ in self._pairs()]
 
     def values(self) -> list[Any]:
@@ -136,13 +136,13 @@ class DraftHeaders(ABC, Generic[K]):
         return [(key, value) for key, value in self]
 
     def remove(self, key: K) -> int:
-        """Remove every header with a key, and return how many there were; ``TypeError`` if these are immutable."""
+        """Remove every header with a key, and return their number; raise ``TypeError`` if the headers are immutable."""
         self._check_mutable()
         with self._locate_errors(key):
             return self._change().remove(self._check_written_key(key))
 
     def as_bytes(self) -> bytes:
-        """Return the encoded headers: the bytes that they were made from, unless changed."""
+        """Return the encoded headers: the original bytes, unless the headers were changed."""
         return self._encoded if self._encoded is not None else encode(self._read(), self._format) or b""
 
     def to_headers(self) -> core.Headers:
@@ -150,12 +150,12 @@ class DraftHeaders(ABC, Generic[K]):
         return core.Headers(self._read())
 
     def copy(self, *, serializers: Mapping[K, HeaderSerializer] | None = None) -> Self:
-        """Return a mutable copy, which is parsed only if these headers are.
+        """Return a mutable copy; copying does not parse the bytes.
 
         Parameters
         ----------
         serializers : mapping of key to HeaderSerializer, optional
-            Serializers of the copy; by default the same.
+            Serializers of the copy; by default the current ones.
         """
         copied = type(self).__new__(type(self))
         copied._encoded, copied._errors, copied._error, copied._frozen = self._encoded, self._errors, self._error, False
@@ -165,7 +165,7 @@ class DraftHeaders(ABC, Generic[K]):
         return copied
 
     def frozen(self) -> Self:
-        """Return an immutable copy, or these headers if they are immutable."""
+        """Return an immutable copy, or the object itself if it is immutable."""
         if self._frozen:
             return self
         copied = self.copy()
@@ -190,7 +190,7 @@ class DraftHeaders(ABC, Generic[K]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DraftHeaders) or self._format != other._format:
             return NotImplemented
-        # Equal bytes are equal headers, even if they cannot be parsed.
+        # Headers with equal bytes are equal, even if the bytes cannot be parsed.
         same_bytes = self._encoded is not None and self._encoded == other._encoded
         return same_bytes or self._read() == other._read()
 
@@ -218,7 +218,7 @@ class DraftHeaders(ABC, Generic[K]):
         return self._read().get_all(self._check_key(key))
 
     def _pairs(self) -> Iterator[tuple[K, core.HeaderValue]]:
-        pairs: Iterator[Any] = iter(self._read())  # keys have the type of the format
+        pairs: Iterator[Any] = iter(self._read())  # the format determines the type of keys
         return pairs
 
     def _check_mutable(self) -> None:
@@ -226,7 +226,7 @@ class DraftHeaders(ABC, Generic[K]):
             raise TypeError("these headers are immutable: change a copy(), and make a record with it")
 
     def _change(self) -> core.Headers:
-        """Return the headers for a change, and drop their encoded form."""
+        """Return the headers to be changed, and discard their encoded bytes."""
         stored = self._read()
         self._encoded = None
         return stored
@@ -252,7 +252,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     @contextmanager
     def _locate_errors(self, key: object) -> Iterator[None]:
-        """Add the format and the header to errors without a format."""
+        """Add the format, and the header's index and key, to errors without a format."""
         try:
             yield
         except HeaderError as error:
@@ -262,7 +262,7 @@ class DraftHeaders(ABC, Generic[K]):
             raise type(error)(error.message, code=error.code, **where) from None  # type: ignore[arg-type]
 
     def _check_written_key(self, key: Any) -> K:
-        """Return the key if it may be changed; raise otherwise."""
+        """Return the key if its headers may be changed; raise otherwise."""
         return self._check_key(key)
 
     def _copy_options(self, source: Self) -> None:
@@ -277,13 +277,13 @@ class DraftHeaders(ABC, Generic[K]):
         """Return a non-null value in its stored form; raise if it is invalid."""
 
     def _plain(self, value: Any) -> Any:
-        """Return the Python object of a non-null stored value."""
+        """Convert a non-null stored value to a Python object."""
         return value
 
     def _serialize(self, serializer: HeaderSerializer, key: K, value: Any) -> core.HeaderValue:
-        """Return the stored value of an object."""
+        """Convert an object to its stored value with a serializer."""
         return serializer._to_bytes(key, value)
 
     def _deserialize(self, serializer: HeaderSerializer, key: K, value: Any) -> Any:
-        """Return the object of a stored value."""
+        """Convert a stored value to an object with a serializer."""
         return serializer.deserialize(value)

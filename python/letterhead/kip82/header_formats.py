@@ -1,4 +1,4 @@
-"""Header formats of the drafts, and the formats of their bytes."""
+"""Header formats of the drafts, and the corresponding formats for headers, messages and batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BATCH_FORMATS: dict[HeaderFormat, str] = {
 Codec: TypeAlias = Literal["none", "gzip", "snappy", "lz4"]
 
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4")
-"""Codecs of a compressed set, by the three lowest attribute bits."""
+"""Codecs of a compressed set; the index is the value of the three lowest attribute bits."""
 
 WRAPPER_FORMAT = "kip82-wrapper"
 """Format of a value with its headers, in the header format ``wrapper``."""

@@ -19,7 +19,7 @@ _Python = TypeVar("_Python")
 
 
 def _putter(type: str, python_type: type[_Python]) -> Callable[[Headers, str, _Python], None]:
-    """Create the method that adds a value of one of the draft's types."""
+    """Create a method that adds a value of one of the draft's types."""
 
     def put(self: Headers, key: str, value: _Python) -> None:
         self.put_typed(key, type, value)
@@ -32,17 +32,17 @@ class Headers(DraftHeaders[str]):
     """Headers with text keys and typed values, parsed on first access.
 
     A value is a :class:`Typed`, a :class:`letterhead.Value`, bool, str, bytes, or ``None`` for null. Numbers need a
-    type: ``Typed("long", 4)`` or :meth:`put_long`. A key with a serializer takes its objects, or a value with a type.
+    type: ``Typed("long", 4)`` or :meth:`put_long`. A key with a serializer accepts objects for it, or a typed value.
 
     Parameters
     ----------
     headers : bytes-like, mapping or pairs, optional
         Encoded headers (format ``kip82-typed``), or keys and values.
     serializers : mapping of str to HeaderSerializer, optional
-        Serializers by key, for values that are other objects.
+        Serializers by key, for values of other types.
     errors : {"raise", "null"}, default "raise"
-        What the first access does if the bytes cannot be parsed: raise, or read them as no headers. ``error`` then has
-        the reason.
+        What to do if the bytes cannot be parsed on first access: raise, or behave as if there were no headers. The
+        reason is in ``error``.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class Headers(DraftHeaders[str]):
         self.put(key, typed)
 
     def get_typed(self, key: str) -> list[Typed | None]:
-        """Return all values of a key with their types, not deserialized; ``None`` is null.
+        """Return all values of a key as typed values, without its serializer; ``None`` is null.
 
         Examples
         --------

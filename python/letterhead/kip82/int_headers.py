@@ -1,7 +1,7 @@
-"""Headers with integer keys, of the second draft and of the message wrapper.
+"""Headers with integer keys: the second draft and the message wrapper.
 
-The draft does not specify an order, and the bytes do not show whether headers are sorted. Pass
-``in_order=True`` if headers are known to be sorted.
+The draft does not specify an order, and the bytes do not indicate whether headers are sorted. Pass
+``in_order=True`` if they are known to be sorted.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class IntHeaders(DraftHeaders[int]):
     writes : KeyRange, optional
         The keys that may be put, set and removed; by default all. Existing headers with other keys stay.
     in_order : bool, default False
-        Keep the headers in ascending order of their keys. Encoded headers must be in that order already: :meth:`up_to`
-        then stops at the first higher key.
+        Keep the headers in ascending order of their keys. Encoded headers must already have this order, which lets
+        :meth:`up_to` stop at the first higher key.
     errors : {"raise", "null"}, default "raise"
-        What the first access does if the bytes cannot be parsed: raise, or read them as no headers. ``error`` then has
-        the reason.
+        What to do if the bytes cannot be parsed on first access: raise, or behave as if there were no headers. The
+        reason is in ``error``.
 
     Raises
     ------
     DecodeError
-        On every access, if the bytes cannot be parsed, or are not in order with ``in_order=True`` (``not_in_order``),
-        and ``errors="raise"``.
+        With ``errors="raise"``, on every access, if the bytes cannot be parsed, or if ``in_order=True`` and the keys are
+        not in order (``not_in_order``).
 
     Examples
     --------
@@ -80,7 +80,7 @@ class IntHeaders(DraftHeaders[int]):
         super().__init__(headers, serializers=serializers, errors=errors)
 
     def sorted(self) -> IntHeaders:
-        """Return a copy in ascending order of keys, which stays in order when headers are added.
+        """Return a copy sorted by key; headers added later are inserted in order.
 
         Headers with the same key keep their order.
 
@@ -97,9 +97,9 @@ class IntHeaders(DraftHeaders[int]):
         return copied
 
     def up_to(self, highest: int) -> IntHeaders:
-        """Return the headers with keys up to a highest one, immutable.
+        """Return an immutable copy with the headers whose keys are at most ``highest``.
 
-        With ``in_order=True``, unparsed bytes are read up to the first higher key: the rest is neither parsed nor
+        With ``in_order=True``, unparsed bytes are read only up to the first higher key; the rest is neither parsed nor
         validated.
 
         Examples
@@ -119,7 +119,7 @@ class IntHeaders(DraftHeaders[int]):
         return copied.frozen()
 
     def _writing(self, keys: KeyRange | None) -> IntHeaders:
-        """Return a copy in which only these keys may be put, set and removed; ``None`` means all."""
+        """Return a copy in which only keys of a range may be put, set and removed; ``None`` allows all keys."""
         copied = self.copy()
         copied._writes = keys
         return copied
@@ -164,9 +164,9 @@ class IntHeaders(DraftHeaders[int]):
 
 
 def _end_of(encoded: bytes, highest: int) -> int:
-    """Return the end of the headers with keys up to the highest, in sorted encoded headers.
+    """Return the end position of the headers with keys up to ``highest`` in sorted encoded headers.
 
-    Only keys and lengths are read. The core parses the headers before the end, and reports their errors.
+    Only keys and lengths are read here; the core parses the headers before this position, and reports their errors.
     """
     at = 0
     while at + _KEY_AND_LENGTH.size <= len(encoded):

@@ -1,8 +1,8 @@
-"""Interceptors, which see records between a program and its log, and chains of them, as in KIP-42.
+"""Interceptors that inspect or change records between a program and a log, and chains of interceptors, as in KIP-42.
 
 :class:`Producer`, :class:`Consumer` and :class:`MessageLog` call the chains. As in Kafka, an exception of an
-interceptor is logged, and the next one gets the record as it was before. There is one difference: an interceptor that
-is ``required`` stops the record, because a payload that could not be encrypted must not be sent in plain.
+interceptor is logged, and the next interceptor gets the unchanged record. Unlike in Kafka, a failure of a ``required``
+interceptor stops the record: a value that could not be encrypted must not be sent in plain text.
 """
 
 from __future__ import annotations
@@ -35,17 +35,16 @@ class _Interceptor:
 
 
 class ProducerInterceptor(_Interceptor):
-    """A base class for interceptors of records before they are sent. Override the methods that you need.
+    """Base class of interceptors for records to be sent. Override the methods that you need.
 
     Attributes
     ----------
     writes : KeyRange or None
-        The integer keys that this interceptor may put, set and remove; ``None`` means all. The chain enforces it.
+        Integer keys that this interceptor may put, set and remove, enforced by the chain; ``None`` means all.
     serializers : mapping of key to HeaderSerializer
         Serializers for the headers of this interceptor. The chain adds them to its records.
     required : bool
-        Whether an exception in ``on_send`` is raised, so that the record is not passed on; default
-        false.
+        Whether an exception in ``on_send`` is raised and stops the record; default false.
 
     Examples
     --------
@@ -67,7 +66,7 @@ class ProducerInterceptor(_Interceptor):
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Return the record to be sent, before its key and value are serialized.
 
-        The previous interceptor returned the record. Its headers are a copy, which may be changed.
+        The argument is the result of the previous interceptor. Its headers are a copy, and may be changed.
         """
         return record
 
@@ -77,33 +76,34 @@ class ProducerInterceptor(_Interceptor):
         Parameters
         ----------
         metadata : RecordMetadata or None
-            Where the record was written. If it was not: its topic, its partition (-1 if unset) and the offset -1.
+            Position of the written record. For a record that was not written: its topic, its partition (-1 if unset)
+            and the offset -1.
         error : Exception or None
-            Why it was not written.
+            Reason if the record was not written.
         """
 
 
 class ConsumerInterceptor(_Interceptor):
-    """A base class for interceptors of records after they were fetched. Override the methods that you need.
+    """Base class of interceptors for fetched records. Override the methods that you need.
 
     Attributes
     ----------
     serializers : mapping of key to HeaderSerializer
         Serializers for the headers of this interceptor. The chain adds them to its records.
     required : bool
-        Whether an exception in ``on_consume`` is raised, so that the records are not passed on; default false.
+        Whether an exception in ``on_consume`` is raised and stops the records; default false.
     """
 
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
-        """Return the records for the program: these, fewer, or others.
+        """Return the records for the program: the same, fewer, or others.
 
-        The previous interceptor returned the records. They are immutable; ``with_header``,
+        The argument is the result of the previous interceptor. Records are immutable; ``with_header``,
         ``without_headers`` and ``replace`` return changed copies.
         """
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Handle a commit of the offsets of the next records, by partition."""
+        """Handle a commit; ``offsets`` contains the offset of the next record for each partition."""
 
 
 _I = TypeVar("_I", bound=_Interceptor)
@@ -123,7 +123,7 @@ class _Chain(Generic[_I]):
 
     @classmethod
     def _from(cls, interceptors: Self | Iterable[_I]) -> Self:
-        """Return a chain of interceptors; a chain is returned unchanged."""
+        """Return a chain of interceptors; an existing chain is returned unchanged."""
         return interceptors if isinstance(interceptors, cls) else cls(cast("Iterable[_I]", interceptors))
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class _Chain(Generic[_I]):
         return value
 
     def _call_all(self, method: str, call: Callable[[_I], None], *, raises: bool) -> None:
-        """Call every interceptor, even after one failed; then raise their exceptions, or only log them."""
+        """Call every interceptor even if some fail; then raise their exceptions if ``raises``, or log them."""
         errors = []
         for interceptor in self._interceptors:
             try:
@@ -166,15 +166,15 @@ class _Chain(Generic[_I]):
 
 
 class ProducerInterceptors(_Chain[ProducerInterceptor]):
-    """A chain of producer interceptors.
+    """Chain of producer interceptors.
 
     Parameters
     ----------
     interceptors : iterable of ProducerInterceptor
-        The interceptors, in the order in which they see a record.
+        The interceptors, in the order in which they are called.
     errors : {"log", "raise"}, default "log"
-        What to do with an exception of an interceptor. ``"log"`` logs it under ``letterhead.kip82`` and continues with
-        the record as it was before that interceptor, as Kafka does; ``"raise"`` raises it, so that the record is not
+        What to do with an exception of an interceptor. As in Kafka, ``"log"`` logs it under ``letterhead.kip82`` and
+        continues with the record that the interceptor received. With ``"raise"``, it is raised and the record is not
         sent. Exceptions of ``required`` interceptors are always raised.
 
     Raises
@@ -184,12 +184,12 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
     """
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Pass a record through all interceptors, and return the result. The argument does not change.
+        """Pass a record through all interceptors, and return the result; the argument is not modified.
 
         Raises
         ------
         Exception
-            Any exception of an interceptor that is required, or with ``errors="raise"``; a note names the
+            Any exception of a required interceptor, or of any interceptor with ``errors="raise"``; a note names the
             interceptor. Changing a key outside its range is an ``EncodeError`` (``limit_exceeded``).
         """
         writes = record.headers._writes if isinstance(record.headers, IntHeaders) else None
@@ -203,13 +203,13 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         return _writable(self._apply("on_send", record._with_serializers(self._serializers), send), writes)
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None = None) -> None:
-        """Call all interceptors with the result of sending a record, see :class:`ProducerInterceptor`.
+        """Pass the result of sending a record to all interceptors; see :class:`ProducerInterceptor`.
 
         Raises
         ------
         ExceptionGroup
-            The exceptions of the interceptors, after all were called, if ``errors="raise"``. If the record has an
-            error, they are logged: the program gets that error.
+            With ``errors="raise"``, the exceptions of the interceptors, after all were called. If sending the record
+            failed, they are only logged, because the program gets the error of the record.
         """
         raises = self._raises and error is None
         self._call_all(
@@ -221,14 +221,14 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         records: Iterable[ProducerRecord[Any, Any]],
         write: Callable[[list[ProducerRecord[Any, Any]]], Sequence[RecordMetadata]],
     ) -> Sequence[RecordMetadata]:
-        """Write records, with ``on_send`` before and ``on_acknowledgement`` after, even if writing failed.
+        """Call ``on_send``, write the records, and call ``on_acknowledgement``, even if writing fails.
 
         Parameters
         ----------
         records : iterable of ProducerRecord
             The records of the program.
         write : callable
-            Writes the records that the interceptors returned, all or none, and returns where they were written.
+            Writes the records from the interceptors, all or none, and returns their positions.
         """
         sent: list[ProducerRecord[Any, Any]] = []
         try:
@@ -247,7 +247,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
 
 
 class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
-    """A chain of consumer interceptors, with the parameters and errors of :class:`ProducerInterceptors`."""
+    """Chain of consumer interceptors; parameters and errors are as in :class:`ProducerInterceptors`."""
 
     def on_consume(self, records: Iterable[ConsumerRecord[Any, Any]]) -> list[ConsumerRecord[Any, Any]]:
         """Pass records through all interceptors, and return the result.
@@ -255,7 +255,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         Raises
         ------
         Exception
-            Any exception of an interceptor that is required, or with ``errors="raise"``; a note names the
+            Any exception of a required interceptor, or of any interceptor with ``errors="raise"``; a note names the
             interceptor.
         """
 
@@ -271,17 +271,17 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         return self._apply("on_consume", [record._with_serializers(self._serializers) for record in records], consume)
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Call all interceptors with committed offsets.
+        """Pass committed offsets to all interceptors.
 
         Raises
         ------
         ExceptionGroup
-            The exceptions of the interceptors, after all were called, if ``errors="raise"``.
+            With ``errors="raise"``, the exceptions of the interceptors, after all were called.
         """
         self._call_all("on_commit", lambda interceptor: interceptor.on_commit(offsets), raises=self._raises)
 
 
 def _writable(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
-    """Return a record with a copy of its headers, in which keys of a range may be changed."""
+    """Return the record with a copy of its headers that allows changes to keys of a range."""
     headers = record.headers
     return record.replace(headers=headers._writing(keys) if isinstance(headers, IntHeaders) else headers.copy())

@@ -1,4 +1,4 @@
-"""Lock on a directory that the operating system releases with its process."""
+"""Lock on a directory; the operating system releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Lock"]
 
 
 class Lock:
-    """Exclusive lock on a file. The file remains after a release, and contains the id of the last process."""
+    """Exclusive lock on a file. The file remains after the release, and contains the process id of the last owner."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -40,7 +40,7 @@ class Lock:
 
         if self._descriptor >= 0:
             if self._process == os.getpid():
-                # A forked child also has the descriptor, so closing it here would not release the lock.
+                # Unlock explicitly: a forked child may have the descriptor open, so closing it here is not enough.
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = -1

@@ -63,7 +63,7 @@ class MessageLog(Closing):
     """A partition of a topic, stored in a directory.
 
     One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. A
-    log is not a server and has no thread: it answers requests of the program that opened it.
+    log is not a server and has no thread: it handles requests of the program that opened it.
 
     A directory of Kafka 0.8 to 0.10 can be opened, with its messages of magic 0 and 1 and its compressed sets. Stop the
     broker first. Opening such a log for writing adds a ``log.json`` to the directory.
@@ -73,7 +73,7 @@ class MessageLog(Closing):
     path : str or Path
         The directory. It is created if it does not exist.
     header_format : {"typed", "int", "wrapper"}, optional
-        Header format of the messages of magic 2. A log keeps the format that it was created with, by default ``"typed"``.
+        Header format of the messages of magic 2. It is fixed when the log is created; the default is ``"typed"``.
     topic : str, optional
         Name of the topic; by default the first part of a directory name such as ``orders-0``.
     partition : int, optional
@@ -81,9 +81,9 @@ class MessageLog(Closing):
     readonly : bool, default False
         Only read the messages that exist when the log is opened: nothing is truncated, locked or written.
     segment_bytes : int, default 64 MiB
-        A new file begins before one would become larger.
+        Size limit of a file; a message that would exceed it begins a new file.
     max_message_bytes : int, default 1,000,012
-        Upper limit for messages, as Kafka's brokers have by default, and for the content of a compressed set.
+        Maximum size of a message, and of the content of a compressed set; the default is that of Kafka's brokers.
     message_format_version : {0, 1, 2}, optional
         Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
         Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, and 2
@@ -93,23 +93,23 @@ class MessageLog(Closing):
         produce request become one set.
     sync : {"append", "flush"}, default "append"
         When appended messages are flushed to disk: before :meth:`append` returns, or at :meth:`flush`, at the end of a
-        file and on close. Neither loses messages if the program is killed. With ``"flush"``, a power failure may.
+        file and on close. Neither loses messages if the program is killed; ``"flush"`` may lose some in a power failure.
     timestamps : {"create", "append"}, default "create"
-        Whether a message keeps its timestamp, or gets the time of the append, which attribute bit 3 then marks.
+        Whether a message keeps its timestamp, or gets the time of the append, marked by attribute bit 3.
     errors : {"raise", "move"}, default "raise"
-        What to do if the last file ends with bytes that are not a message, and that no interrupted append leaves.
-        ``"move"`` moves them to a file ``….damaged-<position>`` beside it, unless they contain a message with a valid
+        What to do if the last file ends with damaged bytes that an interrupted append cannot explain. ``"move"`` moves
+        them to a file ``….damaged-<position>`` in the same directory, unless they contain a message with a valid
         checksum.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with headers that cannot be stored: if a request has another header format than the log, and if the log
-        writes messages of magic 0 or 1, which have none. Also what to do with a null value that is not a delete, which
-        only the header format ``wrapper`` has: ``"drop"`` makes it one.
+        What to do with headers that cannot be stored, because a request has another header format, or because the log
+        writes messages of magic 0 or 1, which have no headers. ``"drop"`` also turns a null value that is not a delete
+        (possible in the header format ``wrapper`` only) into a delete.
     types_in, types_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Conversion of types between header formats, as in :func:`letterhead.convert`: for headers in produce requests, and for
-        headers in fetch responses.
+        Type conversions between header formats, as in :func:`letterhead.convert`, for headers in produce requests
+        (``types_in``) and in fetch responses (``types_out``).
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
-        Called for every message before :meth:`append` writes it, and with the result. Not called for requests: their
-        producer has interceptors of its own.
+        Called for every message before :meth:`append` writes it, and with the result. They are not called for requests,
+        because a producer has its own interceptors.
 
     Attributes
     ----------
@@ -118,20 +118,20 @@ class MessageLog(Closing):
     header_format, topic, partition, message_format_version
         The values of the opened log.
     truncated_tail : Damage or None
-        The interrupted append, or damaged end, that was cut off on opening. With ``readonly=True``, the interrupted
-        append that would be.
+        Interrupted append or damaged end that was truncated on opening. With ``readonly=True``, the interrupted append
+        that opening for writing would truncate.
 
     Raises
     ------
     LogLockedError
         If another object writes to the log.
     DamagedLogError
-        If the last file ends with bytes that no interrupted append leaves, and ``errors="raise"`` or they contain
-        a message with a valid checksum.
+        If the last file ends with damaged bytes that an interrupted append cannot explain, and ``errors="raise"`` or
+        they contain a message with a valid checksum.
     MessageLogError
         If the directory is not a log, or has another header format, topic or partition.
     ValueError
-        If an option does not exist, or does not suit the header format.
+        If an option has an unknown value, or does not apply to the header format.
 
     Examples
     --------
@@ -228,13 +228,13 @@ class MessageLog(Closing):
         ----------
         messages : iterable of Message, mapping or ProducerRecord
             The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds since 1970; by default the
-            current time), and tombstone in the header format ``wrapper``. The log assigns offsets and checksums. Messages of
-            another magic than the log writes are converted. Records must have the log's topic and header format.
+            current time), and tombstone in the header format ``wrapper``. The log assigns offsets and checksums, and
+            converts messages of another magic. Records must have the log's topic and header format.
 
         Returns
         -------
         range
-            Their offsets. With ``sync="append"`` they are on disk.
+            Offsets of the messages. With ``sync="append"``, the messages are on disk.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class MessageLog(Closing):
         return offsets
 
     def _record(self, item: _Appendable) -> ProducerRecord[Any, Any]:
-        """Return a message to append as the record for interceptors."""
+        """Convert a message to be appended to a record for interceptors."""
         if isinstance(item, ProducerRecord):
             return item
         fields = {"offset": 0, **_FIELDS}
@@ -319,21 +319,21 @@ class MessageLog(Closing):
     def flush(self) -> None:
         """Flush appended messages to disk.
 
-        If that raises ``OSError``, the log is closed: open it again to see which messages are on disk.
+        An ``OSError`` closes the log: open it again to see which messages are on disk.
         """
         with self._files.guard:
             self._files.check_open(writing=True)
             self._files.flush()
 
     def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Append the messages of a request; for each partition all or none.
+        """Append the messages of a request, all or none of each partition.
 
-        Messages are converted to the magic that the log writes: older ones get no headers. Compressed sets are opened,
-        and their messages written with the codec of the log.
+        Messages are converted to the magic that the log writes; older messages get no headers. Compressed sets are
+        decompressed, and their messages are written with the codec of the log.
 
-        The response has the version of the request. A partition to which nothing was appended has an error code and a
-        reason, which :meth:`ProduceResponse.raise_for_error` raises. With ``acks=-1``, the messages are on disk when
-        this returns.
+        The response has the version of the request. If nothing was appended to a partition, its result has an error code
+        and a reason, which :meth:`ProduceResponse.raise_for_error` raises. With ``acks=-1``, the messages are on disk
+        when this method returns.
 
         Raises
         ------
@@ -375,7 +375,7 @@ class MessageLog(Closing):
         return ProduceResult(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
     def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
-        """Encode a message of a header format for the log, uncompressed."""
+        """Encode a message without compression, converted from its header format to that of the log."""
         if message.magic is not None and message.magic < 2:
             header_format = self.header_format  # a message without headers fits every header format
         message = convert_up(message, header_format)
@@ -397,7 +397,7 @@ class MessageLog(Closing):
         return data
 
     def _encode_older(self, message: Message) -> bytes:
-        """Encode a message in magic 0 or 1, which support neither headers nor values of deletes."""
+        """Encode a message in magic 0 or 1, which supports neither headers nor deletes with a value."""
         magic = self.message_format_version
         on_loss = self._options_in["on_loss"]
         older = convert_down(message, magic, on_loss=on_loss)
@@ -411,7 +411,7 @@ class MessageLog(Closing):
         return write_message(older, self.header_format)
 
     def _compress(self, encoded: list[bytes]) -> list[bytes]:
-        """Compress messages into sets of at most ``max_message_bytes`` of content, if the log has a codec."""
+        """Compress messages into sets with at most ``max_message_bytes`` of content each, if the log has a codec."""
         if not self._codec:
             return encoded
         sets: list[list[bytes]] = []
@@ -428,15 +428,15 @@ class MessageLog(Closing):
     # Reading ------------------------------------------------------------------------------------------------------
 
     def scan(self, start: int = 0, *, on_error: Callable[[Damage], object] | None = None) -> Iterator[Message]:
-        """Read messages, up to the last one at the time when reading began.
+        """Read messages, up to the last message in the log when reading begins.
 
         Parameters
         ----------
         start : int, default 0
-            Offset of the first message. If compaction removed it, reading starts with the next one.
+            Offset of the first message. If compaction has removed it, reading starts with the next message.
         on_error : callable, optional
-            Called with a :class:`Damage` for bytes that are not a message; reading then continues with the next whole
-            message. For example, ``damages.append`` collects them. By default the first damage is raised.
+            Called with a :class:`Damage` for bytes that are not a message, for example ``damages.append``; reading
+            continues with the next complete message. By default the first damage is raised.
 
         Yields
         ------
@@ -446,7 +446,7 @@ class MessageLog(Closing):
         Raises
         ------
         DamagedLogError
-            If bytes are not a message and there is no ``on_error``, after the messages before them.
+            If bytes are not a message and there is no ``on_error``; raised after the preceding messages.
         LogClosedError
             If the log is closed.
         """
@@ -455,7 +455,7 @@ class MessageLog(Closing):
         return ReadOnce(messages, "the scan of the log")
 
     def verify(self) -> list[Damage]:
-        """Read everything, and return all damage."""
+        """Read the whole log, and return all damage."""
         damages: list[Damage] = []
         for _ in self._files.read(0, damages.append):
             pass
@@ -464,13 +464,13 @@ class MessageLog(Closing):
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """Return messages for a request.
 
-        Messages that the version cannot carry are converted down, without their headers; older ones are returned as
-        stored. Sets contain whole messages, at least one if there is any, whatever ``max_bytes`` is; a log does not
-        wait. A compressed set is returned as a whole, as Kafka does: it may begin before the requested offset. A null
-        value that is not a delete, and that the version would turn into one, is an error unless ``on_loss="drop"``.
+        Messages newer than the version supports are converted down and lose their headers; older messages are returned
+        as stored. A response contains complete messages, at least one if available, regardless of ``max_bytes``; a log
+        does not wait for more. As in Kafka, a compressed set is returned as a whole, so it may begin before the requested
+        offset. If the version would turn a null value into a delete, this is an error unless ``on_loss="drop"``.
 
-        The response has the version of the request. A partition that cannot be read has an error code and a reason,
-        which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
+        The response has the version of the request. For a partition that cannot be read, the response has an error code
+        and a reason, which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
         """
         self._files.check_open()
         topics = request._answer(lambda topic, partition: self._fetch(request.version, topic, partition))
@@ -495,7 +495,7 @@ class MessageLog(Closing):
                 chunks.append(data)
                 size += len(data)
         except (DamagedLogError, HeaderError) as error:
-            # Messages before the error are returned; the next request begins with the error.
+            # Return the messages before the error first; the next request reports the error.
             if not chunks:
                 damaged = isinstance(error, DamagedLogError)
                 code = ErrorCode.CORRUPT_MESSAGE if damaged else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
@@ -523,18 +523,17 @@ class MessageLog(Closing):
     def compact(
         self, *, now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS, keyless: Keyless = "keep"
     ) -> Compacted:
-        """Remove messages that a later one with the same key replaces, and deletes after their retention time.
+        """Remove messages replaced by a later message with the same key, and deletes after their retention time.
 
-        Offsets do not change, nor do the bytes of kept messages; a compressed set that loses messages is compressed
-        again. Files are replaced one by one, the oldest first, so that after a crash no replaced message reappears.
+        The offsets and bytes of retained messages do not change; a compressed set that loses messages is compressed
+        again. Files are replaced one by one, the oldest first, so that no replaced message reappears after a crash.
 
         Parameters
         ----------
         now : int, optional
             Milliseconds since 1970; by default the current time.
         delete_retention_ms : int, default 86400000
-            Milliseconds for which a delete is retained.
-            The time of a delete is its timestamp.
+            Milliseconds for which a delete is retained, counted from its timestamp.
         keyless : {"keep", "drop"}, default "keep"
             What to do with messages without a key.
 
@@ -555,7 +554,7 @@ class MessageLog(Closing):
             return self._files.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
     def _check_types(self) -> None:
-        """Raise now, not at the first request, if ``types_in`` or ``types_out`` do not fit the header formats."""
+        """Raise on opening, not at the first request, if ``types_in`` or ``types_out`` do not fit the header formats."""
         empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
             requested = header_format_of(version, self.header_format, self.header_format)

@@ -1,4 +1,4 @@
-"""Files of a log: its segments, the segment being written, and the writer's lock.
+"""Files of a log: segments, the active segment, and the writer's lock.
 
 This module handles the bytes and the offsets of messages. :mod:`letterhead.kip82.log` handles their content.
 """
@@ -30,7 +30,7 @@ CLEANED = ".cleaned"
 
 
 class Compacted(NamedTuple):
-    """The result of a compaction: numbers of messages, and the size of all files in bytes."""
+    """Result of a compaction: numbers of messages, and the total size of the files in bytes."""
 
     kept: int
     removed: int
@@ -39,10 +39,11 @@ class Compacted(NamedTuple):
 
 
 class LogFiles:
-    """Files of a log, opened with the properties that it must have and its new message format version.
+    """Files of a log, opened with the requested properties and the new message format version.
 
-    A new file begins before one would exceed ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk; with
-    ``move_damaged``, a damaged end is moved away. Writes go to the last of ``segments``, while ``guard`` is held.
+    A new file begins before a file would exceed ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk; with
+    ``move_damaged``, a damaged end is moved to a separate file. Writes hold ``guard``, and append to the last of
+    ``segments``.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class LogFiles:
         self._unusable: str | None = None
         self._descriptor: int | None = None
         self._size = 0
-        self._is_synced = False  # an earlier process may have been killed before it flushed
+        self._is_synced = False  # an earlier process may have been killed before flushing
         if not readonly:
             make_directory(path)
         self._lock = None if readonly else Lock(path / ".lock")
@@ -102,7 +103,7 @@ class LogFiles:
             self._roll()
         descriptor = require(self._descriptor, "the open file")
         if os.fstat(descriptor).st_size != self._size:
-            # Remove the bytes of an interrupted append.
+            # Remove the bytes of a failed append.
             os.ftruncate(descriptor, self._size)
         if self._has_kafka_indexes:
             self.segments[-1].drop_kafka_indexes()
@@ -113,7 +114,7 @@ class LogFiles:
             while view:
                 view = view[os.write(descriptor, view) :]
         except OSError as error:
-            # Otherwise later messages would follow a part of this append.
+            # Remove the partial append, so that later messages do not follow it.
             try:
                 os.ftruncate(descriptor, self._size)
             except OSError:
@@ -130,7 +131,7 @@ class LogFiles:
         return range(first, self.next_offset)
 
     def _roll(self) -> None:
-        """Begin a new file, once the old one is flushed to disk."""
+        """Flush the current file to disk, and begin a new file."""
         self.flush()
         new = SegmentFile(self.path, self.next_offset, self.properties.header_format, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -183,7 +184,7 @@ class LogFiles:
         except FileNotFoundError:
             if segment in self.segments:
                 raise
-            # Compaction removed the whole file while it was being read.
+            # Compaction has deleted the file during the read.
 
     def _report(self, damage: Damage, on_error: Callable[[Damage], object] | None) -> None:
         if self.readonly and Properties.read(self.path) != self._saved:
@@ -193,15 +194,15 @@ class LogFiles:
         on_error(damage)
 
     def keep(self, retain: Callable[[Message], bool]) -> Compacted:
-        """Remove the messages for which a function returns false; the others keep their offsets.
+        """Remove the messages for which ``retain`` returns false; the others keep their offsets.
 
-        If writing fails, each file has its old or its new content.
+        If writing fails, each file has either its old or its new content.
         """
         with self.guard:
             if self._size:
                 self._roll()
             before = self._total_bytes()
-            # Saved before a message is removed, so that gaps in these files do not count as damage.
+            # Save the limit before removing messages, so that gaps in these files do not count as damage.
             self.properties = replace(self.properties, compacted_to=self.next_offset)
             self.properties.save(self.path)
             kept = removed = 0
@@ -212,7 +213,7 @@ class LogFiles:
             return Compacted(kept, removed, before, self._total_bytes())
 
     def _clean(self, segment: SegmentFile, retain: Callable[[Message], bool]) -> tuple[int, int]:
-        """Replace a file by one with the retained messages, or delete it if there are none."""
+        """Rewrite a file with the retained messages, or delete it if there are none."""
         kept = removed = 0
         cleaned = segment.path.with_name(segment.path.name + CLEANED)
         with cleaned.open("wb") as file:
@@ -224,7 +225,7 @@ class LogFiles:
                 if len(retained) == len(entry.messages):
                     file.write(entry.data)
                 elif retained:
-                    # Compress the rest of a compressed set again, as Kafka's cleaner does.
+                    # Compress the remaining messages of a compressed set again, as Kafka's cleaner does.
                     header_format = self.properties.header_format
                     data = b"".join(write_message(message._replace(crc=None), header_format) for message in retained)
                     file.write(pack(data, header_format, entry.attributes))
@@ -254,7 +255,7 @@ class LogFiles:
             self._unusable = self._unusable or "closed"
 
     def check_open(self, *, writing: bool = False) -> None:
-        """Raise if the log is closed, was opened in another process, or is read-only and to be written."""
+        """Raise if the log is closed or was opened in another process, or if ``writing`` to a read-only log."""
         if self._process != os.getpid():
             raise LogClosedError(f"{self.path} was opened in another process: open it in this one")
         if self._unusable is not None:
@@ -265,7 +266,7 @@ class LogFiles:
     def _open_segments(self) -> list[SegmentFile]:
         if not self.readonly:
             for unfinished in self.path.glob(f"*.log{CLEANED}"):
-                unfinished.unlink()  # a crash interrupted a compaction, and the original file exists
+                unfinished.unlink()  # left by an interrupted compaction; the original file still exists
         swap = next(self.path.glob("*.log.swap"), None)
         if swap is not None:
             raise MessageLogError(

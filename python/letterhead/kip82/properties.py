@@ -4,8 +4,8 @@
 
     {"header_format": "typed", "topic": "orders", "partition": 0, "compacted_to": 0, "message_format_version": 2}
 
-Below ``compacted_to``, offsets may be missing; from there on, every offset exists. A directory of Kafka 0.10 or older
-gets this file when a log is opened there for writing.
+Offsets below ``compacted_to`` may be missing; all later offsets exist. For a directory of Kafka 0.10 or older, this
+file is created when the log is opened for writing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["ANYWHERE", "Properties", "RequestedProperties", "check_format_versio
 NAME = "log.json"
 
 ANYWHERE: Final = (1 << 63) - 1
-"""``compacted_to`` of a Kafka log until its end is known: Kafka does not record the progress of its cleaner."""
+"""Value of ``compacted_to`` for a Kafka log until its end is known; Kafka does not record its cleaner's progress here."""
 
 
 class RequestedProperties(NamedTuple):
-    """Requested properties of a log; None accepts any."""
+    """Requested properties of a log; None accepts any value."""
 
     header_format: HeaderFormat | None
     topic: str | None
@@ -38,7 +38,7 @@ class RequestedProperties(NamedTuple):
 
 @dataclass(frozen=True)
 class Properties:
-    """The properties of a log; ``compacted_to`` is the first offset that compaction has not processed."""
+    """Properties of a log; ``compacted_to`` is the first offset that compaction has not processed."""
 
     header_format: HeaderFormat
     topic: str
@@ -69,7 +69,7 @@ class Properties:
     def open(cls, directory: Path, requested: RequestedProperties, *, readonly: bool) -> Self:
         """Read the properties of a log and compare them with the requested ones, or save the properties of a new log.
 
-        The properties of a log of Kafka are derived from its name, and not saved yet.
+        For a log of Kafka, they are derived from the directory name, and not yet saved.
         """
         header_format, topic, partition, message_format_version = requested
         saved = cls.read(directory)
@@ -103,7 +103,7 @@ class Properties:
         return created
 
     def save(self, directory: Path) -> None:
-        """Save the properties, replacing older ones."""
+        """Save the properties, replacing the existing file."""
         replace_file(directory / NAME, json.dumps(asdict(self)) + "\n")
 
 

@@ -1,7 +1,7 @@
-"""Ranges of integer keys, each for one kind of writer.
+"""Ranges of integer keys, each reserved for a type of writer.
 
-The drafts reserve four ranges without bounds. This package chooses the bounds: brokers have the lowest numbers, because
-a reader of sorted headers sees them first.
+The drafts reserve four ranges without defining bounds. This package chooses the bounds: brokers have the lowest keys,
+because these come first in sorted headers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["RESERVED", "KeyRange", "KeyRanges"]
 
 @dataclass(frozen=True, order=True)
 class KeyRange:
-    """A range of integer keys from ``low`` to ``high``, both included, and the ``name`` of its owner.
+    """Range of integer keys from ``low`` to ``high``, both inclusive, and the ``name`` of its owner.
 
     Examples
     --------
@@ -42,14 +42,14 @@ class KeyRange:
         return f"{self.low} to {self.high} ({self.name})"
 
     def _check(self, key: int, header: int) -> None:
-        """Raise ``EncodeError`` (``limit_exceeded``) if the key of a header, by its index, is outside this range."""
+        """Raise ``EncodeError`` (``limit_exceeded``) if a key is outside the range; ``header`` is the header's index."""
         if key not in self:
             message = f"key {key} is outside the range of its writer, {self}"
             raise EncodeError(message, format="kip82-int", code="limit_exceeded", header=header, key=str(key))
 
 
 class KeyRanges:
-    """Key ranges by name. ``ValueError`` is raised for ranges that overlap or have the same name.
+    """Key ranges by name; ``ValueError`` if two ranges overlap or have the same name.
 
     Examples
     --------
@@ -109,4 +109,4 @@ RESERVED = KeyRanges([
     KeyRange(100_000, 999_999_999, "vendor"),
     KeyRange(1_000_000_000, (1 << 31) - 1, "in-house"),
 ])  # fmt: skip
-"""The four ranges that the drafts reserve, with the bounds of this package; use ``KeyRanges`` for other bounds."""
+"""The four ranges reserved by the drafts, with the bounds of this package; use ``KeyRanges`` for other bounds."""

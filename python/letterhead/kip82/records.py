@@ -1,4 +1,4 @@
-"""Records of clients: :class:`ProducerRecord` and :class:`ConsumerRecord`."""
+"""Records of producers and consumers: :class:`ProducerRecord` and :class:`ConsumerRecord`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEADERS: dict[HeaderFormat, type[AnyHeaders]] = {"typed": Headers, "int": IntHe
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written; the timestamp is in milliseconds since 1970."""
+    """Position of a written record; the timestamp is in milliseconds since 1970."""
 
     topic: str
     partition: int
@@ -39,9 +39,9 @@ class RecordMetadata(NamedTuple):
 
 
 class _Lazy:
-    """Descriptor of a record's key or value, which deserializes :class:`Serialized` bytes on first access.
+    """Descriptor of a record's key or value; it deserializes :class:`Serialized` bytes on first access.
 
-    It is a data descriptor and the default of a dataclass field, so the record stores the argument in its ``__dict__``.
+    It is a data descriptor and also the default of a dataclass field; the record stores the value in its ``__dict__``.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -67,7 +67,7 @@ class _Lazy:
 
 
 def _lazy() -> Any:
-    """Return a lazy field, typed as Any, so that type checkers use the field's annotation."""
+    """Return a lazy field; the return type is Any, so that type checkers use the annotation of the field."""
     return _Lazy()
 
 
@@ -75,8 +75,8 @@ def _lazy() -> Any:
 class _DraftRecord(Generic[K, V]):
     """Common base of both classes of records.
 
-    The value is the payload in every header format. In ``wrapper`` it is the value inside the wrapper, so that code for
-    headers and values does not depend on the header format.
+    In the header format ``wrapper``, ``value`` is the value inside the wrapper, so that code for headers and values does
+    not depend on the header format.
     """
 
     topic: str
@@ -123,16 +123,16 @@ class _DraftRecord(Generic[K, V]):
         return getattr(self, f"{name}_serializer")
 
     def __repr__(self) -> str:
-        # Does not deserialize the key and the value, which may fail.
+        # The key and the value are not deserialized, because that may fail.
         fields = (f"{field.name}={self.__dict__[field.name]!r}" for field in dataclasses.fields(self) if field.repr)
         return f"{type(self).__name__}({', '.join(fields)})"
 
     def serialized_key(self) -> bytes | None:
-        """Return the bytes of the key in a message; ``None`` is null."""
+        """Return the serialized key; ``None`` is null."""
         return self._serialized("key")
 
     def serialized_value(self) -> bytes | None:
-        """Return the bytes of the value in a message; ``None`` is null."""
+        """Return the serialized value; ``None`` is null."""
         return self._serialized("value")
 
     def _serialized(self, name: str) -> bytes | None:
@@ -163,7 +163,7 @@ class _DraftRecord(Generic[K, V]):
         -------
         object
             Bytes in the header formats with integer keys, a Python object of the value's type in ``typed``, or the object of
-            the key's serializer. ``None`` is a null value or no header: ``key in record.headers`` distinguishes them.
+            the key's serializer. ``None`` is a null value or a missing header; ``key in record.headers`` distinguishes them.
         """
         return self.headers.get(key)
 
@@ -174,21 +174,22 @@ class _DraftRecord(Generic[K, V]):
         return self.replace(headers=headers)
 
     def without_headers(self, *keys: int | str) -> Self:
-        """Return a copy of the record without the headers that have one of some keys."""
+        """Return a copy of the record without the headers with the given keys."""
         headers = self.headers.copy()
         for key in keys:
             headers.remove(key)
         return self.replace(headers=headers)
 
     def _with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
-        """Return a copy of the record with more serializers for its headers, which replace those of the same keys."""
+        """Return a copy of the record with additional header serializers; they replace existing ones of the same keys."""
         headers = self.headers.copy(serializers={**self.headers._serializers, **serializers})
         return self.replace(headers=headers)
 
     def replace(self, **fields: Any) -> Self:
-        """Return a copy of the record with other values for some fields; without ``headers`` it shares these headers.
+        """Return a copy of the record with some fields replaced; unless replaced, the headers are shared.
 
-        A new value determines whether the record is a tombstone, except in the header format ``wrapper``, which keeps the mark.
+        A new value determines whether the record is a tombstone, except in the header format ``wrapper``, where the mark
+        stays.
         """
         if "value" in fields and self.header_format != "wrapper":
             fields.setdefault("tombstone", None)
@@ -198,7 +199,7 @@ class _DraftRecord(Generic[K, V]):
 
 @dataclass(frozen=True, repr=False)
 class ProducerRecord(_DraftRecord[K, V]):
-    """A record to be produced. Its headers can be changed, its fields cannot.
+    """A record to be produced. Its headers can be changed, but its fields cannot.
 
     Parameters
     ----------
@@ -207,22 +208,21 @@ class ProducerRecord(_DraftRecord[K, V]):
     key : bytes or object, optional
         The key: bytes, or an object for ``key_serializer``.
     value : bytes, object or MessageWrapper, optional
-        The payload: bytes, or an object for ``value_serializer``; ``None`` is null. A wrapper needs the header format
-        ``wrapper``, and contains the headers.
+        The value: bytes, or an object for ``value_serializer``; ``None`` is null. A :class:`MessageWrapper` contains the
+        headers, and requires the header format ``wrapper``.
     partition : int, optional
         The partition of the topic.
     timestamp : int, optional
         Milliseconds since 1970; written as -1 if missing.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers, in the header format. An object of its class is kept, not copied; bytes are encoded headers.
+        The headers. A headers object of the header format is stored without a copy; bytes are encoded headers.
     header_format : {"typed", "int", "wrapper"}, default "typed"
         The draft: text keys and typed values, integer keys, or integer keys inside the value.
     tombstone : bool, optional
-        Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a mark for it, so that a
-        record with a value can be a tombstone, and one without a value need not be.
+        Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a separate mark, which
+        allows a tombstone with a value, and a null value that is not a tombstone.
     key_serializer, value_serializer : Serializer, optional
-        Serializers for keys and values that are not bytes.
-        They are called after the interceptors.
+        Serializers for keys and values that are not bytes, called after the interceptors.
 
     Raises
     ------
@@ -303,7 +303,7 @@ class ProducerRecord(_DraftRecord[K, V]):
         self.headers.set(key, value)
 
     def to_message(self, offset: int = 0) -> Message:
-        """Return the fields of the message with an offset, for :func:`letterhead.encode`."""
+        """Return the record as a message with an offset, for :func:`letterhead.encode`."""
         marked = {"tombstone": self.tombstone} if self.header_format == "wrapper" else {}
         return Message(
             offset=offset,
@@ -315,28 +315,29 @@ class ProducerRecord(_DraftRecord[K, V]):
         )
 
     def to_bytes(self, offset: int = 0) -> bytes:
-        """Encode the message with an offset, in format ``kip82-message``, ``-int`` or ``-wrapper`` by the header format.
+        """Encode the record as a message with an offset: ``kip82-message``, or ``-int`` or ``-wrapper`` by the header format.
 
         Raises
         ------
         EncodeError
-            If a field does not fit.
+            If a field cannot be encoded.
         """
         return encode(self.to_message(offset), MESSAGE_FORMATS[self.header_format]) or b""
 
 
 @dataclass(frozen=True, repr=False)
 class ConsumerRecord(_DraftRecord[K, V]):
-    """A consumed record. It is immutable, and so are its headers: an interceptor returns a changed copy.
+    """A consumed record. The record and its headers are immutable; interceptors return changed copies.
 
     Parameters
     ----------
     topic : str
         The topic.
     key : bytes or object, optional
-        The key: bytes, or an object for ``key_serializer``. If the record was read, it is deserialized on first access.
+        The key: bytes, or an object for ``key_serializer``. The key of a record that was read is deserialized on first
+        access.
     value : bytes, object or MessageWrapper, optional
-        The payload: bytes, or an object for ``value_serializer``, deserialized like the key; ``None`` is null.
+        The value: bytes, or an object for ``value_serializer``, deserialized like the key; ``None`` is null.
     partition, offset : int, default 0
         The partition and the offset.
     timestamp : int, optional
@@ -348,7 +349,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
     key_serializer, value_serializer : Serializer, optional
         Serializers for keys and values that are not bytes.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers, in the header format. Bytes are encoded headers, which are parsed on first access.
+        The headers, of the type of the header format. Bytes are encoded headers, parsed on first access.
 
     Raises
     ------
@@ -410,8 +411,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
         Parameters
         ----------
         message : Message
-            A message of :func:`letterhead.messages` in the message format. If it is of magic 0 or 1, which have no
-            headers, the record has none.
+            A message from :func:`letterhead.messages`. Records from messages of magic 0 or 1 have no headers.
         topic, partition : str and int
             The topic and the partition of the log.
         header_format : {"typed", "int", "wrapper"}, default "typed"
@@ -430,7 +430,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
 
     @classmethod
     def _from_fields(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
-        """Build a record from a message and the fields that it lacks."""
+        """Build a record from a message and the fields that a message does not contain."""
         key = None if message.key is None else Serialized(message.key)
         value = None if message.value is None else Serialized(message.value)
         fields |= {"offset": message.offset, "timestamp": message.timestamp, "tombstone": is_delete(message)}
@@ -451,12 +451,12 @@ class ConsumerRecord(_DraftRecord[K, V]):
     ) -> Iterator[ConsumerRecord[A, B]]:
         """Read the records of concatenated messages, as in a log or a fetch response.
 
-        Headers are parsed on first access: damaged ones do not prevent reading the key, the value and later records.
+        Headers are parsed on first access, so damaged headers do not prevent reading the key, the value and later records.
 
         Parameters
         ----------
         data : bytes-like
-            Messages of magic 0, 1 or 2; compressed sets are opened.
+            Messages of magic 0, 1 or 2; compressed sets are decompressed.
         topic, partition : str and int
             The topic and the partition of the messages.
         header_format : {"typed", "int", "wrapper"}, default "typed"
@@ -477,7 +477,7 @@ class ConsumerRecord(_DraftRecord[K, V]):
         Raises
         ------
         DecodeError
-            If a message is damaged outside of its headers, after the records before it.
+            If a message is damaged outside of its headers; raised after the preceding records.
 
         Examples
         --------

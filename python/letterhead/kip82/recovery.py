@@ -1,4 +1,4 @@
-"""Check the end of a log on opening, and truncate an append that a crash interrupted, but nothing else."""
+"""Check the end of a log on opening, and truncate only an append that a crash interrupted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["check_kafka_segment", "open_tail"]
 
 
 def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tuple[int, Damage | None]:
-    """Return the next offset of a log's last file, and the interrupted append at its end, if there is one.
+    """Return the next offset of a log's last file, and the interrupted append at its end, or None.
 
-    Unless the log is read-only, the interrupted append is truncated. Any other damage at the end raises; with
-    ``move_damaged`` it is moved to a separate file.
+    Unless the log is read-only, the interrupted append is truncated. Other damage at the end raises an error, or is moved
+    to a separate file with ``move_damaged``.
     """
     last = _last(segment, frames_only=True)
     if isinstance(last, Damage) or (last is not None and not segment.fits(last)):
-        # Only the content of messages shows where the damage begins.
+        # Decode the messages: only their content shows where the damage begins.
         last = _last(segment, frames_only=False)
     if last is None:
         return segment.base, None
@@ -31,7 +31,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
     _reject_record_batches(segment, last.position)
     truncated = segment.is_truncated(last)
     if readonly:
-        # An interrupted append is ignored; reading reports other damage, as anywhere in the log.
+        # Ignore an interrupted append; reading reports other damage, as anywhere in the log.
         return (last.offset, last) if truncated else (last.offset + 1, None)
     if not truncated:
         hint = "no crash leaves a file like that: readonly=True reads the rest"
@@ -51,7 +51,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
 
 
 def check_kafka_segment(segment: SegmentFile) -> None:
-    """Raise if a directory without properties starts with a file without a message, which may be unrelated."""
+    """Raise if the first file of a directory without properties contains no message: it may not be a log."""
     for entry in segment.read(frames_only=True):
         if isinstance(entry, StoredMessages) and segment.fits(entry):
             return
@@ -61,7 +61,7 @@ def check_kafka_segment(segment: SegmentFile) -> None:
 
 
 def _reject_record_batches(segment: SegmentFile, position: int) -> None:
-    """Raise if Kafka 0.11 or later continued a file: its batches are valid, but of another format."""
+    """Raise if a file continues with record batches of Kafka 0.11 or later: valid data in another format."""
     with segment.path.open("rb") as file:
         file.seek(position)
         frame = file.read(FRAME.size)
@@ -76,7 +76,7 @@ def _reject_record_batches(segment: SegmentFile, position: int) -> None:
 
 def _last(segment: SegmentFile, *, frames_only: bool) -> StoredMessages | Damage | None:
     last = None
-    with contextlib.suppress(FileNotFoundError):  # a log that is only read may have no file yet
+    with contextlib.suppress(FileNotFoundError):  # a read-only log may have no file yet
         for entry in segment.read(frames_only=frames_only):
             last = entry
     return last

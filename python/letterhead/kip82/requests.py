@@ -10,11 +10,11 @@
     fetch response   int32 throttle_time_ms, [topic, [int32 partition, int16 error_code, int64 high_watermark,
                      ◀───── since 1 ──────▶           int32 size, message set]]
 
-Versions 0 to 2 are the versions of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages and change no
-field, so these have the fields of version 2. Kafka's own versions 3 and 4 came later and differ.
+Versions 0 to 2 are those of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages, with the fields
+of version 2. Kafka's own versions 3 and 4 came later and differ.
 
-Between a client and a broker, the transport adds what precedes a body (size, API key, version, correlation id, client
-id). A body does not contain its version: a reader has to know it.
+Between a client and a broker, the transport adds the request header (size, API key, version, correlation id, client
+id). A body does not contain its version, so the reader must know it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class ErrorCode(IntEnum):
-    """The error codes of Kafka's protocol that a response of a log can have."""
+    """Error codes of Kafka's protocol that can occur in responses of a log."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -62,14 +62,14 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True)
 class TopicPartitions(Generic[T]):
-    """A topic in a request or a response, with one object per partition."""
+    """Topic in a request or a response, with one object per partition."""
 
     topic: str
     partitions: tuple[T, ...]
 
 
 def _topics(partition_class: type[Any], *fields: tuple[str, wire.Type]) -> tuple[str, wire.ArrayType]:
-    """Return the field ``topics`` of a schema, whose partitions have these fields."""
+    """Return the field ``topics`` of a schema, with partitions of the given class and fields."""
     partition = (("partition", INT32), *fields)
     return "topics", wire.ArrayType(
         TopicPartitions, (("topic", wire.STRING), ("partitions", wire.ArrayType(partition_class, partition)))
@@ -81,7 +81,7 @@ _THROTTLE = ("throttle_time_ms", INT32)
 
 @dataclass(frozen=True, repr=False)
 class _Body:
-    """Body of a request or a response: fields, and a schema for each version."""
+    """Body of a request or a response, with a schema for each version."""
 
     _NAME: ClassVar[str]
     _SCHEMAS: ClassVar[dict[int, wire.Schema]]
@@ -93,7 +93,7 @@ class _Body:
         check_version(self.version)
 
     def encode(self) -> bytes:
-        """Encode the body in its version.
+        """Encode the body with the schema of its version.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class _Body:
 
     @classmethod
     def decode(cls, data: bytes, version: int) -> Self:
-        """Decode a whole body. Its message sets stay bytes.
+        """Decode a body; message sets are kept as bytes.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class _Body:
                 yield topic.topic, partition
 
     def _answer(self, answer: Callable[[str, Any], T]) -> tuple[TopicPartitions[T], ...]:
-        """Return the topics of a response, with the result for each partition of a topic."""
+        """Return the topics of a response, with the result of ``answer`` for each partition."""
         return tuple(
             TopicPartitions(topic.topic, tuple(answer(topic.topic, partition) for partition in topic.partitions))
             for topic in self.topics
@@ -230,7 +230,7 @@ class ProduceRequest(_Body):
         codec: Codec = "none",
         acks: int = -1,
     ) -> Self:
-        """Make a request for one partition.
+        """Create a request for one partition.
 
         Parameters
         ----------
@@ -239,9 +239,9 @@ class ProduceRequest(_Body):
         messages : iterable of Message or mapping
             The messages. Offsets are 0, 1, …: a log assigns its own.
         version : int
-            0 to 4. Messages of versions 0 to 2 have no headers: one with headers is rejected.
+            0 to 4. Versions 0 to 2 do not support headers: messages with headers are rejected.
         header_format : {"typed", "int", "wrapper"}, default "typed"
-            Selects the draft of version 4, which two drafts share.
+            The draft; it matters for version 4, which two drafts share.
         codec : {"none", "gzip", "snappy", "lz4"}, default "none"
             Compression of the messages, as one set.
         acks : int, default -1
@@ -275,7 +275,7 @@ class ProduceRequest(_Body):
 
 @dataclass(frozen=True, repr=False)
 class ProduceResult(_PartitionResult):
-    """The result of an append to a partition.
+    """Result of an append to a partition.
 
     Attributes
     ----------
@@ -284,9 +284,9 @@ class ProduceResult(_PartitionResult):
     error_code : int
         0 without an error.
     offset : int
-        Offset of the first message; -1 if none was appended.
+        Offset of the first message; -1 if nothing was appended.
     timestamp : int, default -1
-        Time of the append, if the log uses it as the timestamp of messages; otherwise -1.
+        Time of the append if the log uses it as the messages' timestamp, otherwise -1.
     reason : str or None
         Description of the error; not encoded.
     """
@@ -330,7 +330,7 @@ class ProduceResponse(_Body):
     throttle_time_ms: int = 0
 
     def raise_for_error(self) -> Self:
-        """Raise ``RequestError`` for the first partition that has an error; otherwise return this response."""
+        """Raise ``RequestError`` for the first partition with an error; otherwise return the response."""
         for topic, partition in self.partitions():
             partition.raise_for_error(topic)
         return self
@@ -348,7 +348,7 @@ class FetchPartition:
     offset : int
         Offset of the first message.
     max_bytes : int, default 1 MiB
-        Upper limit for the bytes returned. A log returns whole messages, and at least one.
+        Maximum number of bytes to return. A log returns complete messages, and at least one.
     """
 
     partition: int
@@ -403,7 +403,7 @@ class FetchRequest(_Body):
 
     @classmethod
     def for_partition(cls, topic: str, partition: int, offset: int, *, version: int, max_bytes: int = 1 << 20) -> Self:
-        """Make a request of a version for one partition; see :class:`FetchPartition` for the other arguments."""
+        """Create a request for one partition; see :class:`FetchPartition` for ``offset`` and ``max_bytes``."""
         return cls(version=version, topics=(TopicPartitions(topic, (FetchPartition(partition, offset, max_bytes),)),))
 
 
@@ -462,7 +462,7 @@ class FetchResponse(_Body):
     def messages(self, header_format: HeaderFormat = "typed") -> Iterator[Message]:
         """Decode the messages of all partitions.
 
-        ``header_format`` selects the draft of version 4, which two drafts share.
+        ``header_format`` is the draft; it matters for version 4, which two drafts share.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Interceptor that routes records between topics by a header."""
+"""Interceptor that chooses the topic of records by a header."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Routing"]
 
 
 class Routing(ProducerInterceptor):
-    """Send a record to the topic that belongs to the value of a header.
+    """Send records to a topic chosen by the value of a header.
 
     Parameters
     ----------
     key : str or int
-        Key of the header; its last value is used.
+        Key of the header; if it repeats, its last value is used.
     routes : mapping of value to str
-        The topic for each value, as :meth:`ProducerRecord.get_header` returns it.
+        Topic for each value; values are as returned by :meth:`ProducerRecord.get_header`.
     default : str, optional
-        The topic for records without the header or without a route.
+        Topic for records without the header or without a route.
 
     Raises
     ------
     EncodeError
-        On sending a record that has neither a route nor a default (``missing_key``).
+        On sending a record without a route if there is no default (``missing_key``).
 
     Examples
     --------

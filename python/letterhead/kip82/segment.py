@@ -7,21 +7,21 @@
     └──────────────┴────────────┴───────┴──────────────────────────────────────────────┴─ ─
      ◀──────── frame ─────────▶ ◀───────────────── size bytes ────────────────────────▶
 
-A file is a batch of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``, whose messages the core
-decodes. This module only follows the frames, which show where a message ends, and decides how to continue after damage.
-A message may be a compressed set, whose frame has the offset of the last message in it.
+A file is a batch of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``, and the core decodes its
+messages. This module only follows the frames from message to message, and decides how to continue after damage. A
+message may be a compressed set; its frame has the offset of its last message.
 
 Notes for the next reader:
 
-* The checksum covers neither offset nor size. Both are checked separately: offsets increase by one, or just increase
-  where compaction removed messages; a message does not extend past the end of the file.
+* The checksum covers neither offset nor size. Both are checked separately: offsets increase by one, or by more where
+  compaction removed messages, and a message does not extend past the end of the file.
 * A message with a valid checksum is never damage, even if it cannot be decoded here: it may have another header format, an
   unknown codec, or a size above the limits.
-* After bytes that are not a message, the next one is searched for byte by byte, because the size may be wrong. A
-  candidate counts only if its offset fits and its checksum is valid.
-* Nothing is allocated by a size from the file: reads end where the file does.
-* Time is proportional to the size of the file, whatever is damaged: overlapping candidates share their checksums, and reads
-  after damage begin small.
+* After bytes that are not a message, the next message is searched for byte by byte, because the size may be wrong. A
+  candidate counts only if its offset is plausible and its checksum is valid.
+* A size in the file never causes an allocation beyond the size of the file: reads end at the end of the file.
+* Time is proportional to the size of the file, whatever is damaged: overlapping candidates share their checksums, and
+  chunks after damage start small.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CRC_AT, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 17
 MAGICS = (0, 1, 2)
 
 MAX_RATIO = 1032
-"""Maximum compression ratio of all codecs, which is that of deflate."""
+"""Maximum compression ratio of all codecs: the ratio of deflate."""
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
@@ -69,14 +69,14 @@ INDEX_EVERY = 1 << 14
 
 
 def segment_name(base: int) -> str:
-    """Return Kafka's name for the file with a first offset."""
+    """Return Kafka's name for a segment file with the given base offset."""
     return f"{base:020}.log"
 
 
 class StoredMessages(NamedTuple):
-    """Message in a file, or a compressed set of messages, from ``position`` to ``end``.
+    """Message or compressed set in a file, from ``position`` to ``end``.
 
-    ``expected`` is the smallest possible offset of the first message, and ``offset`` is the offset of the last one.
+    ``expected`` is the smallest possible offset of the first message, and ``offset`` is the offset of the last message.
     ``messages`` is empty if only frames were read.
     """
 
@@ -99,10 +99,10 @@ class StoredMessages(NamedTuple):
 
 
 class SegmentFile:
-    """File of a log, with a sparse index of its messages.
+    """Segment file of a log, with a sparse index of its messages.
 
-    ``base`` is the offset of the first message, or of the first one before compaction; ``limit`` is the base of the
-    next file, or None for the last one. With ``gaps``, compaction may have removed messages.
+    ``base`` is the offset of the first message before compaction; ``limit`` is the base of the next file, or None for
+    the last file. With ``gaps``, compaction may have removed messages.
     """
 
     def __init__(self, directory: Path, base: int, header_format: HeaderFormat, limit: int | None, gaps: bool) -> None:
@@ -111,7 +111,7 @@ class SegmentFile:
         self.header_format = header_format
         self.limit = limit
         self.gaps = gaps
-        # Replacing the file also replaces this list instead of clearing it: readers of the old file keep the old index.
+        # Replacing the file assigns a new list instead of clearing this one: readers of the old file keep its index.
         self._index = [(base, 0)]
         self._guard = threading.Lock()
 
@@ -123,9 +123,9 @@ class SegmentFile:
         return self.path.stat().st_size
 
     def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[StoredMessages | Damage]:
-        """Read messages in file order, with one damage for each run of bytes that are not a message.
+        """Yield messages in file order, and one :class:`Damage` for each run of bytes that are not a message.
 
-        With ``frames_only``, messages are not decoded, so damage within them goes unnoticed.
+        With ``frames_only``, messages are not decoded, so damage inside a message is not detected.
         """
         start = self.base if start is None else start
         with self._guard:
@@ -154,7 +154,7 @@ class SegmentFile:
             self._index = [(self.base, 0)]
 
     def drop_kafka_indexes(self) -> None:
-        """Delete Kafka's index files of the segment, which would be wrong for the changed file."""
+        """Delete Kafka's index files of the segment, because they are wrong for the changed file."""
         indexes = [path for suffix in (".index", ".timeindex") if (path := self.path.with_suffix(suffix)).exists()]
         for path in indexes:
             path.unlink(missing_ok=True)
@@ -162,7 +162,7 @@ class SegmentFile:
             sync_directory(self.path.parent)
 
     def fits(self, stored: StoredMessages) -> bool:
-        """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""
+        """Return whether the checksum is valid and, for a compressed set, whether it begins with the expected offset."""
         if not _has_valid_checksum(stored.data):
             return False
         return self.gaps or first_offset(stored.data, self.header_format) in (None, stored.expected)
@@ -189,7 +189,7 @@ class SegmentFile:
         if not rest.strip(b"\0"):
             return True
         lowest, highest = (int.from_bytes(rest[:8].ljust(8, fill), "big") for fill in (b"\0", b"\xff"))
-        # The offset of a single message is known; that of a compressed set, or after a gap, is not.
+        # The offset of a single message is known, but not the offset of a compressed set or after a gap.
         is_single = len(rest) > ATTRIBUTES_AT and not rest[ATTRIBUTES_AT] & CODEC_BITS
         limit = damage.offset if is_single and not self.gaps else (1 << 63) - 1
         if not (lowest <= limit and damage.offset <= highest) or rest[MAGIC_AT : MAGIC_AT + 1] > b"\2":
@@ -199,7 +199,7 @@ class SegmentFile:
         size = FRAME.unpack_from(rest)[1]
         if size <= len(rest) - FRAME.size:
             return False
-        # A valid checksum means that only the size is wrong, which no interrupted append causes.
+        # With a valid checksum, only the size is wrong, which an interrupted append cannot cause.
         return not _has_valid_checksum(rest)
 
 
@@ -215,7 +215,7 @@ class _SegmentReader:
     """Reader of a segment's messages through a file descriptor."""
 
     checksums: Checksums | None = None
-    """Checksums of the bytes after damage, where every byte may begin a message."""
+    """Checksums of the bytes after damage, where a message may begin at any byte."""
 
     def __init__(self, segment: SegmentFile, descriptor: int, index: list[tuple[int, int]]) -> None:
         self.segment = segment
@@ -224,7 +224,7 @@ class _SegmentReader:
         self.size = os.fstat(descriptor).st_size
 
     def read(self, expected: int, position: int, frames_only: bool) -> Iterator[StoredMessages | Damage]:
-        """Read from the position of a message with an expected offset."""
+        """Read from the position of a message; ``expected`` is the smallest possible offset of the first message."""
         chunk_size = read_size = CHUNK
         while position < self.size:
             chunk = os.pread(self.descriptor, read_size, position)
@@ -250,7 +250,7 @@ class _SegmentReader:
                         is_set = data[ATTRIBUTES_AT] & CODEC_BITS
                         reason = self.offsets_error(decoded_messages, expected, offset) if is_set else ""
                     if reason:
-                        # A valid checksum implies a correct size, which determines the covered bytes.
+                        # A valid checksum confirms the size, because the size determines the covered bytes.
                         after = end if _has_valid_checksum(data) else None
                         break
                 yield StoredMessages(expected, offset, begin, end, data, decoded_messages)
@@ -263,7 +263,7 @@ class _SegmentReader:
             read_size = chunk_size = SMALLEST_CHUNK
             position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
-            # The offset of the next message determines how many are missing.
+            # Get the number of missing messages from the offset of the next message.
             following = self.message_at(position)
             if following is not None:
                 first = first_offset(following, self.segment.header_format)
@@ -272,7 +272,7 @@ class _SegmentReader:
                 expected = offset + 1
 
     def skip(self, expected: int, position: int, start: int) -> tuple[int, int]:
-        """Follow valid frames up to an offset, and return the next expected offset and its position."""
+        """Follow valid frames up to an offset, and return the expected offset and the position of the next frame."""
         while position < self.size:
             chunk = os.pread(self.descriptor, CHUNK, position)
             run = self.run(chunk, expected, position)
@@ -286,7 +286,7 @@ class _SegmentReader:
         return expected, position
 
     def run(self, chunk: bytes, expected: int, position: int) -> _Run:
-        """Return the frames in a chunk, up to the first that is invalid or ends after the chunk."""
+        """Return the frames in a chunk, up to the first frame that is invalid or extends past the chunk."""
         frames: list[tuple[int, int, int]] = []
         at = 0
         while at < len(chunk):
@@ -310,7 +310,7 @@ class _SegmentReader:
         return _Run(frames, "", "")
 
     def frame_error(self, offset: int, size: int, expected: int, left: int, is_set: bool) -> tuple[str, str] | None:
-        """Return the code and the message of the error of a frame, or None."""
+        """Return the error code and message for an invalid frame, or None for a valid one."""
         limit = self.segment.limit
         if (self.segment.gaps or is_set) and offset != expected:
             if offset < expected or (limit is not None and offset >= limit):
@@ -325,7 +325,7 @@ class _SegmentReader:
         return None
 
     def decode(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Message, ...]]:
-        """Decode the messages of a run: single ones together, each compressed set separately."""
+        """Decode the messages of a run: single messages together, and each compressed set separately."""
 
         def is_set(frame: tuple[int, int, int]) -> bool:
             return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
@@ -341,7 +341,7 @@ class _SegmentReader:
                     yield (message,)
 
     def offsets_error(self, messages: tuple[Message, ...], expected: int, last: int) -> str:
-        """Return the error of the offsets in a compressed set, or an empty string."""
+        """Return the error message for wrong offsets in a compressed set, or an empty string."""
         offsets = [message.offset for message in messages]
         if not messages or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
             return f"the offsets in a compressed set do not increase up to its own, {last}"
@@ -352,9 +352,9 @@ class _SegmentReader:
         return ""
 
     def error_in(self, data: bytes) -> tuple[str, str]:
-        """Return the code and the message of the error in a damaged message."""
+        """Return the error code and message for a damaged message."""
         header_format = self.segment.header_format
-        # Only the batch format decompresses a set, and finds errors in it.
+        # The batch format also decompresses a set, and finds errors in its messages.
         error, *_ = validate(data, MESSAGE_FORMATS[header_format]) or validate(data, BATCH_FORMATS[header_format])
         byte = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
         return error.code, f"{error.message}{byte}"
@@ -365,8 +365,8 @@ class _SegmentReader:
         frame = os.pread(self.descriptor, FRAME.size, begin)
         if len(frame) < FRAME.size:
             return following
-        # A value may contain messages. So the first one found is the next message only if the bytes before it have a
-        # valid checksum; otherwise the size is right, if a complete message follows there.
+        # A value may contain messages. So the first message found is the next one only if the bytes before it have a
+        # valid checksum. Otherwise the size is assumed to be right if a complete message follows at the end it implies.
         end: int = begin + FRAME.size + FRAME.unpack(frame)[1]
         if following < self.size and _has_valid_checksum(os.pread(self.descriptor, following - begin, begin)):
             return following
@@ -379,7 +379,7 @@ class _SegmentReader:
         position = begin + 1
         highest = self.highest(expected, self.size - begin)
         if not self.segment.gaps:
-            # The offset of a compressed set is that of its last message.
+            # A compressed set has the offset of its last message, which may be much higher.
             highest += (self.size - begin) * MAX_RATIO // MIN_BYTES
         pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
         size = SMALLEST_CHUNK
@@ -403,7 +403,7 @@ class _SegmentReader:
         return first is None or expected <= first <= self.highest(expected, position - begin)
 
     def message_at(self, position: int) -> bytes | None:
-        """Return the bytes of the message at a position; ``None`` without a valid checksum."""
+        """Return the bytes of the message at a position, or ``None`` if there is no message with a valid checksum."""
         head = os.pread(self.descriptor, MAGIC_AT + 1, position)
         if len(head) <= MAGIC_AT or head[MAGIC_AT] not in MAGICS:
             return None
@@ -420,14 +420,14 @@ class _SegmentReader:
         return data if _has_valid_checksum(data) else None
 
     def highest(self, expected: int, between: int) -> int:
-        """Return the largest possible offset of a message after a number of damaged bytes."""
+        """Return the largest possible offset of a message that follows ``between`` damaged bytes."""
         if self.segment.gaps:
             return (self.segment.limit or 1 << 63) - 1
         return expected + between * MAX_RATIO // MIN_BYTES + 1
 
 
 def first_offset(data: bytes, header_format: HeaderFormat) -> int | None:
-    """Return the offset of a message, or of the first one in a compressed set; ``None`` if it cannot be decoded."""
+    """Return the offset of a message, or of the first message of a compressed set; ``None`` if it cannot be decoded."""
     if not data[ATTRIBUTES_AT] & CODEC_BITS:
         return int.from_bytes(data[:8], "big", signed=True)
     try:
@@ -452,9 +452,9 @@ def _has_valid_checksum(data: bytes) -> bool:
 
 
 def _frames_like(low: int, high: int) -> re.Pattern[bytes]:
-    """Return a pattern for frames with an offset in a range, by the common first bytes of these offsets."""
+    """Return a pattern for frames with an offset in a range, based on the common leading bytes of these offsets."""
     lowest, highest = low.to_bytes(8, "big"), high.to_bytes(8, "big")
     same = next(count for count in range(8, -1, -1) if lowest[:count] == highest[:count])
-    # A lookahead, because candidates may overlap.
+    # Use a lookahead, because candidates may overlap.
     pattern = b"(?=%b.{%d}[\x00-\x7f].{7}[\x00-\x02])" % (re.escape(lowest[:same]), 8 - same)
     return re.compile(pattern, re.DOTALL)

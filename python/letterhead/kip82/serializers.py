@@ -28,9 +28,9 @@ else:
 
 
 class Serialized(bytes):
-    """The bytes of a record's key or value that its serializer has not read yet.
+    """Serialized bytes of a record's key or value, before its serializer reads them.
 
-    Interceptors that change the bytes return them, as decryption does: ``record.replace(value=Serialized(data))``.
+    Interceptors that change the bytes, for example by decryption, return ``record.replace(value=Serialized(data))``.
     """
 
     __slots__ = ()
@@ -38,14 +38,14 @@ class Serialized(bytes):
 
 @dataclass(frozen=True)
 class Serializer(Generic[T]):
-    """A function that converts objects to bytes, and its inverse.
+    """Pair of functions that convert objects to bytes and back.
 
-    Null is null in both directions, without a call. Exceptions of the functions are passed on.
+    Null stays null in both directions, without a call. Exceptions of the functions are propagated.
 
     Parameters
     ----------
     serialize, deserialize : callable
-        Convert an object to bytes, and the bytes to the object.
+        Functions that convert an object to bytes, and bytes to an object.
 
     Examples
     --------
@@ -64,15 +64,15 @@ class Serializer(Generic[T]):
 
 @dataclass(frozen=True)
 class HeaderSerializer(Serializer[Any]):
-    """A serializer for the header values of a key.
+    """Serializer for the header values of a key.
 
     Parameters
     ----------
     serialize, deserialize : callable
-        Convert an object to bytes, and the bytes to the object.
+        Functions that convert an object to bytes, and bytes to an object.
     type : str, default "byte[]"
-        The type of the draft that is written before the bytes in the header format ``typed``. The bytes must be those that the
-        draft specifies for it; numbers are big-endian.
+        The draft's type to write before the bytes in the header format ``typed``. The bytes must have the form that the
+        draft specifies for this type; numbers are big-endian.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class HeaderSerializer(Serializer[Any]):
 
     @staticmethod
     def for_type(type: str) -> HeaderSerializer:
-        """Return the serializer of one of the draft's types, from and to its Python type.
+        """Return a serializer between one of the draft's types and the corresponding Python type.
 
         Every call with the same type returns the same object. Raises ``ValueError`` if the type is unknown.
 
@@ -131,4 +131,4 @@ _BY_TYPE = {type: _serializer_of_type(type) for type in TYPES}
 
 
 UUID_BYTES = HeaderSerializer(lambda value: value.bytes, lambda data: uuid.UUID(bytes=data))
-"""A UUID as its 16 bytes."""
+"""Serializer of a UUID as its 16 bytes."""

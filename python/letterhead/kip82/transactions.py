@@ -1,4 +1,4 @@
-"""Interceptor that marks all records of one request with the same id, across services."""
+"""Interceptor that adds a common id to all records caused by one request, across services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from letterhead.kip82.serializers import UUID_BYTES, HeaderSerializer
 __all__ = ["TransactionIds"]
 
 
-# Local to a task or a thread, so that concurrent handlers do not share it.
+# Context variable, local to a task or a thread, so that concurrent handlers do not share the id.
 _current: ContextVar[uuid.UUID | None] = ContextVar("letterhead_kip82_transaction", default=None)
 
 
@@ -26,7 +26,7 @@ class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
     Parameters
     ----------
     key : str or int, default "transaction-id"
-        Key of the header, whose value is a UUID.
+        Key of the header with the id, a UUID.
     writes : KeyRange, optional
         The key range of this interceptor, for integer keys.
 

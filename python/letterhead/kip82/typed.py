@@ -22,13 +22,13 @@ TYPES: dict[str, str] = {
     "string": "string",
     "byte[]": "binary",
 }
-"""Types of the draft in the order of their codes, which start at 0, with their names elsewhere in this package."""
+"""Types of the draft in the order of their codes (from 0), with the names of these types in the rest of the package."""
 
 _DRAFT_NAMES = {ours: type for type, ours in TYPES.items()}
 
 
 class Typed:
-    """An immutable value with its type. Two values are equal if their types and bits are equal.
+    """Immutable value with its type. Two values are equal if their types and bits are equal.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Typed:
 
     @classmethod
     def _from_value(cls, value: Value) -> Typed:
-        """Convert a value of this package; raise ``EncodeError`` if the draft has no such type (``unknown_type``)."""
+        """Convert a :class:`letterhead.Value`; raise ``EncodeError`` if the draft has no such type (``unknown_type``)."""
         if value.type not in _DRAFT_NAMES:
             message = f"the draft has no type for {value.type}"
             raise EncodeError(message, format="kip82-typed", code="unknown_type")
@@ -84,7 +84,7 @@ class Typed:
 
     @property
     def code(self) -> int:
-        """The byte that precedes the value."""
+        """The code of the type: the byte before the value."""
         return list(TYPES).index(self.type)
 
     @property

@@ -11,12 +11,13 @@ version   messages                               specified by
 
 A log writes the magic of its ``message_format_version``, as brokers do since KIP-32.
 
-* An older message is *converted up* on append: magic 1 gets the timestamp -1 if it had none, magic 2 gets no headers.
+* An older message is *converted up* on append: in magic 1 a missing timestamp becomes -1, and in magic 2 there are no
+  headers.
 * A message is *converted down* if a fetch of an older version reads it, or if the log writes an older magic. It loses
   its headers, and for magic 0 its timestamp. With ``wrapper`` the value leaves its wrapper, and the value of a
   delete becomes null, as an old client ignores bit 4. A null value that deletes nothing cannot be converted down: only
   clients of version 4 would keep the key.
-* A fetch never converts up: every client reads older messages.
+* A fetch never converts up: every client can read older messages.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ MAGIC = {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
 VERSIONS = tuple(MAGIC)
 
 CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
-"""Attribute bits of a set's codec, and of a timestamp that the log assigned."""
+"""Attribute bits for the codec of a set, and for a timestamp assigned by the log."""
 
 
 def check_version(version: int) -> None:
@@ -63,7 +64,7 @@ def check_version(version: int) -> None:
 
 
 def header_format_of(version: int, header_format: HeaderFormat, default: HeaderFormat = "typed") -> HeaderFormat:
-    """Return the header format of messages in requests of a version, for a log; ``default`` if they have no headers."""
+    """Return the header format for a request version and a log; ``default`` if the version has no headers."""
     check_version(version)
     if MAGIC[version] < 2:
         return default
@@ -73,7 +74,7 @@ def header_format_of(version: int, header_format: HeaderFormat, default: HeaderF
 
 
 def set_format(version: int, header_format: HeaderFormat = "typed") -> str:
-    """Return the format of message sets in requests of a version, for :func:`letterhead.messages`."""
+    """Return the format of message sets for a request version, for use with :func:`letterhead.messages`."""
     check_header_format(header_format)
     return BATCH_FORMATS[header_format_of(version, header_format)]
 
@@ -84,7 +85,7 @@ def convert_up(message: Message, header_format: HeaderFormat) -> Message:
     Parameters
     ----------
     message : Message
-        A message of any magic, with the fields of ``kip82-message*``. Null fields have the defaults of encoding. A
+        A message of any magic, with the fields of ``kip82-message*``. Null fields get the defaults of ``encode``. A
         message of magic 0 or 1 gets no headers, and becomes a delete if its value is null.
     header_format : {"typed", "int", "wrapper"}
         Header format of the result.
@@ -92,7 +93,7 @@ def convert_up(message: Message, header_format: HeaderFormat) -> Message:
     Returns
     -------
     Message
-        The message with magic 2, and without a checksum, which encoding computes.
+        The message with magic 2, without a checksum: ``encode`` computes it.
 
     Raises
     ------
@@ -125,10 +126,10 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
     message : Message
         A message with the fields of ``kip82-message*``.
     magic : {0, 1}
-        Version of the message format of the result.
+        Magic of the result.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with a null value that deletes nothing, as a wrapper can have: these formats have none, and ``"drop"``
-        makes it a delete.
+        What to do with a null value that is not a delete, as a wrapper can contain. Magic 0 and 1 do not support it;
+        ``"drop"`` makes it a delete.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
     Raises
     ------
     ConversionError
-        If a null value deletes nothing, and ``on_loss="raise"`` (``field_not_carried``).
+        If a null value is not a delete, and ``on_loss="raise"`` (``field_not_carried``).
 
     Examples
     --------
@@ -163,9 +164,9 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
 
 
 def write_converted(message: Message, header_format: HeaderFormat, target: HeaderFormat, **options: Any) -> bytes:
-    """Encode a message in a target header format; the options of ``convert`` apply only to a different one."""
-    # The header format `wrapper` marks a delete with a bit, the others with a null value, so converting it loses
-    # nothing.
+    """Encode a message in a target header format; the options of ``convert`` apply only if the formats differ."""
+    # The header format `wrapper` marks a delete with a bit, and the others with a null value, so the conversion is
+    # lossless.
     if header_format == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=True)
     data = write_message(message, header_format)

@@ -1,12 +1,7 @@
 """Encoding of request bodies: fixed-size integers, strings, bytes and arrays, big-endian as in Kafka's protocol.
 
-::
-
 A schema is a tuple of fields, each a name and a type; the elements of an array have their own schema. Lengths and
-counts are compared with the remaining bytes before anything is read.
-
-A schema is a tuple of fields, each a name and a type; the elements of an array have a schema of their own. Lengths and
-counts are compared with the remaining bytes before anything is read.
+counts are compared with the number of remaining bytes before anything is read.
 """
 
 from __future__ import annotations
@@ -45,7 +40,7 @@ class SizedType(NamedTuple):
 
 
 class ArrayType(NamedTuple):
-    """Structs preceded by their count; each becomes an object of a class."""
+    """Structs preceded by their count; each is decoded to an object of a class."""
 
     element_class: type[Any]
     schema: Schema
@@ -59,7 +54,7 @@ STRING, BYTES = SizedType(INT16, text=True), SizedType(INT32, text=False)
 
 
 def write(format: str, schema: Schema, body: object) -> bytes:
-    """Encode the attributes of an object that a schema names."""
+    """Encode the attributes of an object by a schema."""
     parts: list[bytes] = []
     for name, type in schema:
         value = getattr(body, name)
@@ -93,7 +88,7 @@ def _check_type(name: str, value: object, expected: type[Any]) -> None:
 
 
 def read(format: str, schema: Schema, data: bytes) -> dict[str, Any]:
-    """Decode the fields of a schema, which must end at the last byte."""
+    """Decode the fields of a schema; raise if bytes are left."""
     reader = _BodyDecoder(format, data)
     fields = reader.fields(schema)
     if reader.left:
@@ -154,7 +149,7 @@ class _BodyDecoder:
 
 
 def _min_size(schema: Schema) -> int:
-    """Return the minimum number of bytes of an element."""
+    """Return the minimum size of an array element with this schema in bytes."""
     return sum(
         type.size if isinstance(type, IntegerType) else type.length.size if isinstance(type, SizedType) else INT32.size
         for _, type in schema

@@ -1,4 +1,4 @@
-"""Value together with headers, for a log whose messages have no headers."""
+"""Wrapper that stores headers inside the value, for messages without headers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from letterhead.one_message import decode, encode, validate
 __all__ = ["MessageWrapper"]
 
 _HEADERS_AT = 5
-"""Length of the version and the length field before the headers."""
+"""Position of the headers, after the version and the length field."""
 
 
 class MessageWrapper(Generic[V]):
-    """A value and its headers, which are written into the value of a message together.
+    """A value and its headers, stored together in the value of a message.
 
     Parameters
     ----------
     headers : IntHeaders, mapping or pairs, optional
-        The headers. An :class:`IntHeaders` is kept, not copied.
+        The headers. An :class:`IntHeaders` object is stored without a copy.
     value : object
         The value; ``None`` is null.
     serializer : Serializer, optional
-        For a value that is not bytes.
+        Serializer for a value that is not bytes.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class MessageWrapper(Generic[V]):
         deserialize : callable, optional
             Deserializes a value that is not null; by default the function of the serializer.
         serializer : Serializer, optional
-            For a value that is not bytes; the wrapper keeps it.
+            Serializer for a value that is not bytes, stored in the wrapper.
 
         Raises
         ------
@@ -128,8 +128,8 @@ class MessageWrapper(Generic[V]):
 def _split(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the bytes of the headers, and the value."""
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
-    # The core would parse the headers, so it receives the wrapper without them, and the whole wrapper only to report an
-    # error.
+    # Decode a wrapper with empty headers, because the core would parse the headers. Decode the complete wrapper only
+    # to raise an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     message = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
     return data[_HEADERS_AT:end], instance(message, Message).value
