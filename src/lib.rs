@@ -17,6 +17,7 @@ pub mod header;
 pub mod interrupt;
 pub mod json;
 pub(crate) mod kernel;
+mod limit_checks;
 pub mod limits;
 pub mod log;
 pub mod memory;

@@ -7,7 +7,6 @@ use arrow_array::{ArrayRef, Int64Array};
 use super::decode::ListSink;
 use super::filter::{FilterSink, Known, Truth};
 use super::layouts::read_rows;
-use super::messages::Messages;
 use super::select::{Found, SelectSink};
 use super::sink::RowSink;
 use super::validate::ErrorsOnly;
@@ -18,7 +17,7 @@ use crate::kernel::layout::Layout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{FieldValue, Info, MessageFields, Presence};
+use crate::traits::{FieldValue, MessageFields, Presence};
 
 pub(super) struct MessageSinks {
     /// Input row of each message.
@@ -56,27 +55,9 @@ fn has_room(room: Option<usize>, rows: &RowBlock<'_>) -> bool {
 }
 
 impl MessageSinks {
-    pub fn new(operation: &Messages, format: &'static Info) -> Self {
-        let list = ListSink::new(format, operation.options.text_keys, None);
-        let strict = operation.options.strict_types;
-        let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new(filter, format, format.order).ok());
-        let filter = filter.map(|filter| filter.strict(strict));
-        MessageSinks {
-            rows: Vec::new(),
-            row: 0,
-            filter,
-            list: list.keep(|field| operation.requests(field.name)),
-            select: SelectSink::new(
-                &operation.selections,
-                operation.dialect,
-                format.order,
-                format.types.is_typed(),
-                None,
-            )
-            .strict(strict),
-            errors_only: ErrorsOnly::default(),
-            selects_most: false,
-        }
+    pub fn new(list: ListSink, select: SelectSink, filter: Option<FilterSink>) -> Self {
+        let errors_only = ErrorsOnly::default();
+        MessageSinks { rows: Vec::new(), row: 0, list, select, filter, errors_only, selects_most: false }
     }
 
     /// Whether the filter rejects a message by its fields.

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{DataType, FieldRef};
 
-use super::filter::{Filter, bit_ranges, ones};
+use super::decode::ListSink;
+use super::filter::{Filter, FilterSink, bit_ranges, ones};
 use super::input::Bytes;
 use super::message_sinks::{BlockLimits, MessageFound, MessageSinks};
 use super::rows::regular_span;
 use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
 use super::schema;
-use super::select::Selection;
+use super::select::{SelectSink, Selection};
 use super::sink::{Row, RowSink as _};
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
@@ -49,7 +50,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    pub(super) fn requests(&self, name: &str) -> bool {
+    fn requests(&self, name: &str) -> bool {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
@@ -70,6 +71,15 @@ impl Messages {
             }
         };
         Ok((produced, indexes))
+    }
+
+    fn sinks(&self, format: &'static Info) -> MessageSinks {
+        let Messages { selections, dialect, options, .. } = self;
+        let list = ListSink::new(format, options.text_keys, None).keep(|field| self.requests(field.name));
+        let select = SelectSink::new(selections, *dialect, format.order, format.types.is_typed(), None);
+        let filter = self.filter.as_ref().and_then(|filter| FilterSink::new(filter, format, format.order).ok());
+        let filter = filter.map(|filter| filter.strict(options.strict_types));
+        MessageSinks::new(list, select.strict(options.strict_types), filter)
     }
 
     fn fields(&self, format: &Info) -> Result<Vec<FieldRef>, Error> {
@@ -181,8 +191,7 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
         range: Range<usize>,
         share: Option<Share>,
     ) -> Self {
-        let (rows, progress) =
-            (Rows::new(MessageSinks::new(operation, &B::INFO), range.start), Progress { bytes: 0, all: 0 });
+        let (rows, progress) = (Rows::new(operation.sinks(&B::INFO), range.start), Progress { bytes: 0, all: 0 });
         let (buffer, format) = (Vec::new(), PhantomData);
         let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, share, buffer, format };
         BatchRun { batches, range, count: 0, reader, held: Held::default() }

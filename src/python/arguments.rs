@@ -246,20 +246,11 @@ pub mod argument {
         canonical: flag -> bool
         views: flag -> bool
         threads: at_least_one -> usize
-        #[cfg(debug_assertions)] stage: panic_if_requested -> &'a str
     }
 
     /// Converts an argument to any other type.
     pub fn extract<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<T> {
         enter(|| argument.extract().map_err(Into::into))
-    }
-
-    /// Panics if the text is `argument`.
-    #[cfg(debug_assertions)]
-    fn panic_if_requested<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
-        let stage = text(argument, name)?;
-        assert!(stage != "argument", "provoked");
-        Ok(stage)
     }
 
     fn text<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {

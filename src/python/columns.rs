@@ -10,7 +10,6 @@ use super::c_interface;
 use super::capsule::{self, Notes, Shared};
 use super::gil::{enter, without_gil};
 use super::objects::bytes_object;
-use super::operations::dialect_of;
 use super::options::on_error;
 use crate::arrow::Work;
 use crate::arrow::amqp::ReadAmqp;
@@ -123,4 +122,8 @@ pub fn json_lines<'py>(
         let lines = without_gil(py, || write_lines(&rows, options))?;
         bytes_object(py, &lines)
     })
+}
+
+pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
+    parse_choice("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }

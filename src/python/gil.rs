@@ -4,8 +4,6 @@ use std::cell::RefCell;
 
 use pyo3::prelude::*;
 
-#[cfg(debug_assertions)]
-use super::arguments::argument;
 use crate::error::Error;
 use crate::interrupt::watch;
 use crate::panics::catch_panic;
@@ -54,15 +52,4 @@ pub fn without_gil_if_long<T: Send>(
 ) -> PyResult<T> {
     const LONG: usize = 1 << 16;
     if size >= LONG { without_gil(py, work) } else { Ok(work()?) }
-}
-
-/// Panics in the conversion of an argument, in the body of a function, or in work without the GIL. It exists for tests,
-/// and only in debug builds.
-#[cfg(debug_assertions)]
-#[pyfunction]
-pub fn provoke_panic(py: Python<'_>, #[pyo3(from_py_with = argument::stage)] stage: &str) -> PyResult<()> {
-    enter(|| {
-        assert!(stage != "body", "provoked");
-        without_gil(py, || panic!("provoked"))
-    })
 }

@@ -18,6 +18,8 @@ mod objects;
 mod operations;
 mod options;
 mod packed;
+#[cfg(debug_assertions)]
+mod provoke;
 mod recent;
 mod scalar;
 mod state;
@@ -69,7 +71,7 @@ mod _native {
         keep_quiet();
         // It is not in `__all__`, which lists the names of a release.
         #[cfg(debug_assertions)]
-        module.setattr("_provoke_panic", wrap_pyfunction!(gil::provoke_panic, module)?)?;
+        module.setattr("_provoke_panic", wrap_pyfunction!(provoke::provoke_panic, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -9,9 +9,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyList, PyTuple};
 
-use super::arguments::{argument, limits_or_default, parse_choice};
+use super::arguments::{argument, limits_or_default};
 use super::capsule::{self, Notes, Schema, Shared, Stream};
-use super::columns::{ColumnSpec, selections};
+use super::columns::{ColumnSpec, dialect_of, selections};
 use super::edit::{EditEntries, EditedKeys, edit as edit_of};
 use super::filter::filter;
 use super::gil::enter;
@@ -24,7 +24,7 @@ use crate::arrow::pack::{Pack as PackColumns, PackedColumn};
 use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
 use crate::arrow::shapes::plain;
-use crate::arrow::types::{Dialect, parse_alternatives};
+use crate::arrow::types::parse_alternatives;
 use crate::arrow::{self, Apply, Input, Operation, Output, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
@@ -532,8 +532,4 @@ fn filter_of<'py>(
     let resolved = resolve.call1((condition, format.info().name, columns))?;
     let program = filter(resolved.getattr("program")?.extract()?)?;
     Ok((Some(resolved), Some(program)))
-}
-
-pub fn dialect_of(name: &str) -> Result<Dialect, Error> {
-    parse_choice("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }

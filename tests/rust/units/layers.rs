@@ -5,12 +5,13 @@ use std::path::Path;
 
 /// The layers, lowest first. Modules of one layer may import each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "number", "varint", "interrupt", "memory", "panics", "codec"],
+    &["error", "number", "varint", "interrupt", "memory", "panics", "codec", "limits"],
     &["value_type"],
     &["value"],
     &["encoding", "amqp", "base_encoding", "charset", "connect", "json", "text_form"],
     &["header", "types"],
-    &["type_option", "log", "limits"],
+    &["type_option", "log"],
+    &["limit_checks"],
     &["kernel"],
     &["cursor"],
     &["traits"],
