@@ -8,8 +8,9 @@ use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
-use super::filter::{Filter, FilterSink, bit_ranges, ones};
+use super::filter::{Filter, FilterSink};
 use super::input::Bytes;
+use super::message_block::MessageBlock;
 use super::message_sinks::{BlockLimits, MessageFound, MessageSinks};
 use super::rows::regular_span;
 use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
@@ -21,8 +22,8 @@ use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
 use crate::interrupt;
+use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
-use crate::kernel::{ROWS, RowBlock};
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
@@ -253,74 +254,6 @@ struct Held<'a, B: BatchFormat> {
 impl<B: BatchFormat> Default for Held<'_, B> {
     fn default() -> Self {
         Held { block: MessageBlock::default(), rest: None, found: MessageFound::default() }
-    }
-}
-
-/// Messages for one call of a kernel.
-struct MessageBlock<'a, B: BatchFormat> {
-    rows: RowBlock<'a>,
-    headers: Vec<Cursor<'a>>,
-    fields: Vec<FieldsOf<'a, B>>,
-    /// Number of each message in its value, counted from 1.
-    numbers: Vec<usize>,
-    /// Byte of all errors, if the messages are decompressed.
-    error_byte: Option<usize>,
-}
-
-impl<B: BatchFormat> Default for MessageBlock<'_, B> {
-    fn default() -> Self {
-        let (headers, fields, numbers) = (Vec::new(), Vec::new(), Vec::new());
-        MessageBlock { rows: RowBlock::default(), headers, fields, numbers, error_byte: None }
-    }
-}
-
-impl<'a, B: BatchFormat> MessageBlock<'a, B> {
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.headers.clear();
-        self.fields.clear();
-        self.numbers.clear();
-    }
-
-    /// Keeps the messages whose bits are set. The number of bytes stays an upper bound.
-    fn retain(&mut self, selected: u64) {
-        let all = self.headers.len();
-        if selected & ones(all) == ones(all) {
-            return;
-        }
-        let mut kept = 0;
-        for range in bit_ranges(selected & ones(all)) {
-            if range.start > kept {
-                self.fields.copy_within(range.clone(), kept);
-                self.headers.copy_within(range.clone(), kept);
-                self.numbers.copy_within(range.clone(), kept);
-            }
-            kept += range.len();
-        }
-        self.fields.truncate(kept);
-        self.headers.truncate(kept);
-        self.numbers.truncate(kept);
-        self.rows.retain(selected);
-    }
-
-    /// Moves the messages from `first` on to another block.
-    fn split_off(&mut self, first: usize, rest: &mut Self) {
-        rest.clear();
-        rest.error_byte = self.error_byte;
-        rest.fields.extend(self.fields.drain(first..));
-        rest.headers.extend(self.headers.drain(first..));
-        rest.numbers.extend(self.numbers.drain(first..));
-        rest.rows.copy_from(&self.rows);
-        rest.rows.skip(first);
-        self.rows.truncate(first);
-    }
-
-    /// Removes messages from the front.
-    fn skip(&mut self, rows: usize) {
-        self.fields.drain(..rows);
-        self.rows.skip(rows);
-        self.headers.drain(..rows);
-        self.numbers.drain(..rows);
     }
 }
 

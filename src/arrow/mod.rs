@@ -20,6 +20,7 @@ mod json_text;
 mod layouts;
 pub(crate) mod list_rows;
 mod lists;
+mod message_block;
 mod message_sinks;
 pub mod messages;
 pub mod pack;
