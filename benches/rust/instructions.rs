@@ -20,7 +20,6 @@ use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Valida
 use letterhead::codec::Codec;
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
-use letterhead::formats::batch::record_batch_writer::RecordBatchBuilder;
 use letterhead::header::{Header, RequestedKey};
 use letterhead::log::{OnError, OnLoss};
 use letterhead::op::batch::write;
@@ -125,7 +124,7 @@ fn message(row: &ArrayRef) -> EncodeMessage<'_> {
 fn record_batches(lists: &ArrayRef) -> ArrayRef {
     let rows: Vec<_> = lists.as_list::<i32>().iter().map(|row| row.expect("a row")).collect();
     let batch =
-        |rows: &[ArrayRef]| write::<RecordBatchBuilder>(rows.iter().map(message).collect(), Codec::None).unwrap();
+        |rows: &[ArrayRef]| write(Format::RecordBatch, rows.iter().map(message).collect(), Codec::None).unwrap();
     let batches: Vec<_> = rows.chunks(RECORDS).map(batch).collect();
     Arc::new(BinaryArray::from_vec(batches.iter().map(Vec::as_slice).collect()))
 }

@@ -177,7 +177,7 @@ fn close(
     open: &mut Option<(RecordBatchBuilder, Vec<i32>)>,
     batches: &mut Vec<ProducedBatch>,
 ) -> Result<(), Error> {
-    if let Some((batch, rows)) = open.take() {
+    if let Some((mut batch, rows)) = open.take() {
         let failed = |error: ErrorDetail| error.into_error(Direction::Encode, RecordBatch::NAME, None);
         let bytes = Some(batch.finish().map_err(failed)?);
         memory::push(batches, ProducedBatch { partition, rows, bytes });

@@ -14,11 +14,8 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
 use crate::formats::batch::log_index::heads;
-use crate::formats::batch::message_set_writer::MessageSetBuilder;
 use crate::formats::batch::partitioner::Partitioner;
 use crate::formats::batch::record_batch;
-use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
-use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
 use crate::op::batch::write;
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
@@ -148,14 +145,7 @@ pub fn batch<'py>(
         let messages = arguments.iter().map(|argument| argument.encode(info.name, options.clone()));
         let messages = messages.collect::<PyResult<Vec<_>>>()?;
         let size = messages.iter().map(size).sum();
-        let bytes = without_gil_if_long(py, size, || match format {
-            Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
-            Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
-            Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
-            Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
-            _ => Err(Error::Value(format!("{} is read only", info.name))),
-        })?;
-        bytes_object(py, &bytes)
+        bytes_object(py, &without_gil_if_long(py, size, || write(format, messages, codec))?)
     })
 }
 

@@ -1,18 +1,17 @@
 //! Writes a message set of the KIP-82 drafts or of Kafka's formats 0 and 1: messages one after another, or one
 //! compressed message that contains them.
 
-use std::marker::PhantomData;
+use std::mem;
 
 use super::Builder;
-use super::kip82_messages::Kip82Messages;
 use crate::codec::{Codec, compress, compress_legacy};
 use crate::error::{Code, ErrorDetail};
-use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
+use crate::formats::message::kip82_message;
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
 use crate::log::CollectErrors;
 use crate::memory;
-use crate::traits::{Contents, FieldValue, MessageFormat};
+use crate::traits::{Contents, FieldValue, Info};
 
 /// Properties shared by all messages of a compressed set.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,33 +33,36 @@ fn timestamp_of(fields: &[FieldValue<'_>]) -> i64 {
     number_or(fields[TIMESTAMP], -1)
 }
 
-pub struct MessageSetBuilder<L> {
+/// Codecs of message sets, which do not support Zstandard.
+pub const CODECS: [Codec; 4] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
+
+pub struct MessageSetBuilder {
+    /// Format of the messages.
+    format: &'static Info,
     codec: Codec,
     common: Common,
     first_offset: i64,
     last_offset: Option<i64>,
     largest_timestamp: i64,
     messages: Vec<u8>,
-    layout: PhantomData<L>,
 }
 
-impl<L: Layout> Builder for MessageSetBuilder<L> {
-    type Batch = Kip82Messages<L>;
-    // Message sets do not support Zstandard.
-    const CODECS: &'static [Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
-
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
-        Ok(MessageSetBuilder {
+impl MessageSetBuilder {
+    /// Begins a set whose first message will have these fields.
+    pub fn new(format: &'static Info, first: &[FieldValue<'_>], codec: Codec) -> Self {
+        MessageSetBuilder {
+            format,
             codec,
             common: Common::of(first),
             first_offset: number_or(first[OFFSET], 0),
             last_offset: None,
             largest_timestamp: timestamp_of(first),
             messages: Vec::new(),
-            layout: PhantomData,
-        })
+        }
     }
+}
 
+impl Builder for MessageSetBuilder {
     fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
         let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let next = self.last_offset.map_or(self.first_offset, |last| last.wrapping_add(1));
@@ -96,10 +98,10 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
         memory::extend(&mut self.messages, message);
     }
 
-    fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
+    fn finish(&mut self) -> Result<Vec<u8>, ErrorDetail> {
         let Common { magic, appended } = self.common;
         let compressed = match (self.codec, magic) {
-            (Codec::None, _) => return Ok(self.messages),
+            (Codec::None, _) => return Ok(mem::take(&mut self.messages)),
             (codec, 0) => compress_legacy(codec, &self.messages),
             (codec, _) => compress(codec, &self.messages),
         };
@@ -116,11 +118,8 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Null,
         ];
         let (mut log, mut out) = (CollectErrors::default(), Vec::new());
-        let _ = Kip82Message::<L>::encode(
-            Contents { fields: &fields, headers: &[], has_headers_field: false },
-            &mut log,
-            &mut out,
-        );
+        let contents = Contents { fields: &fields, headers: &[], has_headers_field: false };
+        let _ = self.format.encode(contents, &mut log, &mut out);
         log.take_errors().pop().map_or(Ok(out), Err)
     }
 }

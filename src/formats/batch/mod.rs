@@ -10,18 +10,11 @@ pub mod partitioner;
 pub mod record_batch;
 pub mod record_batch_writer;
 
-use crate::codec::Codec;
 use crate::error::ErrorDetail;
-use crate::traits::{BatchFormat, FieldValue};
+use crate::traits::FieldValue;
 
 /// Batch that is written message by message.
-pub trait Builder: Sized {
-    type Batch: BatchFormat;
-    const CODECS: &'static [Codec];
-
-    /// Begins a batch whose first message will have these fields.
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail>;
-
+pub trait Builder {
     /// Checks a message against the previous ones, and replaces its offset and timestamp by the values to write. A
     /// message without an offset gets the next one.
     fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
@@ -29,5 +22,6 @@ pub trait Builder: Sized {
     /// Adds the bytes of the prepared message.
     fn push(&mut self, message: &[u8]);
 
-    fn finish(self) -> Result<Vec<u8>, ErrorDetail>;
+    /// Returns the batch, after its last message.
+    fn finish(&mut self) -> Result<Vec<u8>, ErrorDetail>;
 }

@@ -2,8 +2,8 @@
 
 use super::Builder;
 use super::record_batch::{
-    CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, RecordBatch, SEQUENCE,
-    TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, set_checksum,
+    CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, SEQUENCE, TIMESTAMP,
+    TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, set_checksum,
 };
 use crate::codec::{Codec, compress_at};
 use crate::error::{Code, ErrorDetail};
@@ -97,6 +97,21 @@ impl RecordBatchBuilder {
         }
     }
 
+    /// Begins a batch whose first record will have these fields.
+    pub fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
+        let out_of_range = |message: &str| ErrorDetail::of_message(Code::OutOfRange, message);
+        let sequence = i32::try_from(number_or(first[SEQUENCE], NONE));
+        let sequence = sequence.map_err(|_| out_of_range("the sequence does not fit 32 bits"))?;
+        let timestamp = number_or(first[TIMESTAMP], NONE);
+        Ok(RecordBatchBuilder {
+            common: Common::of(first).ok_or_else(|| out_of_range("the producer epoch does not fit 16 bits"))?,
+            base_offset: number_or(first[OFFSET], 0),
+            last_offset: number_or(first[OFFSET], 0).wrapping_sub(1),
+            base_sequence: sequence,
+            ..RecordBatchBuilder::open(codec, None, timestamp)
+        })
+    }
+
     /// Length of the batch before compression.
     pub fn size(&self) -> usize {
         self.content.len()
@@ -137,23 +152,6 @@ impl RecordBatchBuilder {
 }
 
 impl Builder for RecordBatchBuilder {
-    type Batch = RecordBatch;
-    const CODECS: &'static [Codec] = &Codec::ALL;
-
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
-        let out_of_range = |message: &str| ErrorDetail::of_message(Code::OutOfRange, message);
-        let sequence = i32::try_from(number_or(first[SEQUENCE], NONE));
-        let sequence = sequence.map_err(|_| out_of_range("the sequence does not fit 32 bits"))?;
-        let timestamp = number_or(first[TIMESTAMP], NONE);
-        Ok(RecordBatchBuilder {
-            common: Common::of(first).ok_or_else(|| out_of_range("the producer epoch does not fit 16 bits"))?,
-            base_offset: number_or(first[OFFSET], 0),
-            last_offset: number_or(first[OFFSET], 0).wrapping_sub(1),
-            base_sequence: sequence,
-            ..RecordBatchBuilder::open(codec, None, timestamp)
-        })
-    }
-
     fn prepare(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
         let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
@@ -185,9 +183,9 @@ impl Builder for RecordBatchBuilder {
         memory::extend(&mut self.content, message);
     }
 
-    fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
+    fn finish(&mut self) -> Result<Vec<u8>, ErrorDetail> {
         let mut out = match self.codec {
-            Codec::None => self.content,
+            Codec::None => std::mem::take(&mut self.content),
             codec => {
                 let (header, records) = self.content.split_at(HEADER_LEN);
                 let records = compress_at(codec, self.level, records)
