@@ -10,8 +10,8 @@ use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteArrayType;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, FixedSizeListArray, GenericByteArray, GenericListArray, LargeBinaryArray,
-    LargeStringArray, OffsetSizeTrait, StringArray, StructArray, make_array, new_null_array,
+    Array, ArrayRef, BinaryArray, FixedSizeListArray, GenericByteArray, GenericListArray, GenericListViewArray,
+    LargeBinaryArray, LargeStringArray, OffsetSizeTrait, StringArray, StructArray, make_array, new_null_array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
@@ -20,7 +20,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::schema;
 use crate::error::Error;
-use crate::number::position;
+use crate::memory;
 use crate::traits::{Class, Info};
 
 /// Field names of a key and of a value, in the order of the search.
@@ -52,18 +52,8 @@ pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<Arra
             convert_elements(lists, drops_fields).unwrap_or(Ok(column))
         }
         DataType::FixedSizeList(..) => plain(from_fixed(column.as_fixed_size_list())?, format, drops_fields),
-        DataType::ListView(_) => {
-            let views = column.as_list_view::<i32>();
-            let ranges =
-                (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
-            plain(gather_lists(&column, views.values(), ranges)?, format, drops_fields)
-        }
-        DataType::LargeListView(_) => {
-            let views = column.as_list_view::<i64>();
-            let ranges =
-                (0..views.len()).map(|row| (position(views.value_offset(row)), position(views.value_size(row))));
-            plain(gather_lists(&column, views.values(), ranges)?, format, drops_fields)
-        }
+        DataType::ListView(_) => plain(from_views(column.as_list_view::<i32>())?, format, drops_fields),
+        DataType::LargeListView(_) => plain(from_views(column.as_list_view::<i64>())?, format, drops_fields),
         _ => Ok(column),
     }
 }
@@ -240,33 +230,36 @@ fn expand_dictionary(column: &ArrayRef) -> Result<ArrayRef, Error> {
         return Ok(new_null_array(values.data_type(), column.len()));
     }
     let keys = dictionary.normalized_keys();
-    pick_values(values, (0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])))
+    let mut rows = memory::vec_of(column.len());
+    rows.extend((0..column.len()).map(|row| dictionary.keys().is_valid(row).then(|| keys[row])));
+    pick_values(values, &rows)
 }
 
 /// Copies single values of a column, or a null for each row without one.
-fn pick_values(values: &ArrayRef, rows: impl Iterator<Item = Option<usize>> + Clone) -> Result<ArrayRef, Error> {
+fn pick_values(values: &ArrayRef, rows: &[Option<usize>]) -> Result<ArrayRef, Error> {
     match values.data_type() {
         DataType::Utf8 => picked_bytes(values.as_string::<i32>(), rows),
         DataType::Binary => picked_bytes(values.as_binary::<i32>(), rows),
-        _ => taken(&values.to_data(), rows.map(|row| Some((row?, 1)))),
+        _ => {
+            let mut ranges = memory::vec_of(rows.len());
+            ranges.extend(rows.iter().map(|row| row.map(|row| (row, 1))));
+            taken(&values.to_data(), &ranges)
+        }
     }
 }
 
 fn picked_bytes<T: ByteArrayType<Offset = i32>>(
     values: &GenericByteArray<T>,
-    rows: impl Iterator<Item = Option<usize>> + Clone,
+    rows: &[Option<usize>],
 ) -> Result<ArrayRef, Error> {
-    let rows = rows.map(|row| row.filter(|row| values.is_valid(*row)));
-    let (mut count, mut bytes) = (0usize, 0usize);
-    for row in rows.clone() {
-        count += 1;
-        bytes = bytes.saturating_add(row.map_or(0, |row| values.value_length(row) as usize));
-    }
+    let valid = rows.iter().map(|row| row.filter(|row| values.is_valid(*row)));
+    let lengths = valid.clone().flatten().map(|row| values.value_length(row) as usize);
+    let bytes = lengths.fold(0, usize::saturating_add);
     if bytes > MAX_ELEMENTS {
         return Err(too_large());
     }
-    let mut builder = GenericByteBuilder::<T>::with_capacity(count, bytes);
-    rows.for_each(|row| builder.append_option(row.map(|row| values.value(row))));
+    let mut builder = GenericByteBuilder::<T>::with_capacity(rows.len(), bytes);
+    valid.for_each(|row| builder.append_option(row.map(|row| values.value(row))));
     Ok(Arc::new(builder.finish()))
 }
 
@@ -277,11 +270,11 @@ fn too_large() -> Error {
 }
 
 /// Copies ranges of a column, or a null for each row without one.
-fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> + Clone) -> Result<ArrayRef, Error> {
+fn taken(values: &ArrayData, rows: &[Option<(usize, usize)>]) -> Result<ArrayRef, Error> {
     let (mut elements, mut bytes) = (0usize, 0usize);
-    for (start, len) in rows.clone().flatten() {
-        elements = elements.saturating_add(len);
-        bytes = bytes.saturating_add(byte_len(values, start, len));
+    for (start, len) in rows.iter().flatten() {
+        elements = elements.saturating_add(*len);
+        bytes = bytes.saturating_add(byte_len(values, *start, *len));
     }
     if elements.max(bytes) > MAX_ELEMENTS {
         return Err(too_large());
@@ -290,7 +283,7 @@ fn taken(values: &ArrayData, rows: impl Iterator<Item = Option<(usize, usize)>> 
     // Adjacent ranges are copied at once.
     let mut pending = 0..0;
     for row in rows {
-        match row {
+        match *row {
             Some((start, len)) if start == pending.end => pending.end += len,
             Some((start, len)) => {
                 let range = std::mem::replace(&mut pending, start..start + len);
@@ -334,15 +327,15 @@ fn byte_len(values: &ArrayData, start: usize, len: usize) -> usize {
 }
 
 /// Converts list views to lists.
-fn gather_lists(
-    views: &ArrayRef,
-    values: &ArrayRef,
-    ranges: impl Iterator<Item = (usize, usize)> + Clone,
-) -> Result<ArrayRef, Error> {
-    let is_valid = |row: usize| views.is_valid(row);
-    let ranges = ranges.enumerate().map(|(row, range)| if is_valid(row) { range } else { (0, 0) });
-    let elements = taken(&values.to_data(), ranges.clone().map(Some))?;
-    list_of(OffsetBuffer::<i32>::from_lengths(ranges.map(|(_, len)| len)), elements, views.nulls())
+fn from_views<O: OffsetSizeTrait>(views: &GenericListViewArray<O>) -> Result<ArrayRef, Error> {
+    let range = |row| match views.is_valid(row) {
+        true => (views.value_offset(row).as_usize(), views.value_size(row).as_usize()),
+        false => (0, 0),
+    };
+    let mut ranges = memory::vec_of(views.len());
+    ranges.extend((0..views.len()).map(|row| Some(range(row))));
+    let lengths = ranges.iter().flatten().map(|(_, len)| *len);
+    list_of(OffsetBuffer::<i32>::from_lengths(lengths), taken(&views.values().to_data(), &ranges)?, views.nulls())
 }
 
 fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
@@ -357,30 +350,22 @@ fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {
 
 /// Converts lists of alternating keys and values to lists of headers.
 fn from_alternating<O: OffsetSizeTrait>(lists: &GenericListArray<O>, drops_fields: bool) -> Result<ArrayRef, Error> {
-    let (offsets, texts) = (lists.value_offsets(), lists.values());
-    let mut ends = vec![0i32];
-    let mut pairs: Vec<[Option<usize>; 2]> = Vec::new();
+    let offsets = lists.value_offsets();
+    let (mut ends, mut keys, mut values) = (vec![0i32], Vec::new(), Vec::new());
     for row in 0..lists.len() {
         let (start, end) = (offsets[row].as_usize(), offsets[row + 1].as_usize());
         if lists.is_valid(row) {
-            // A key without a value becomes an error of its row.
-            let pair = |index: usize| if index + 1 < end { [Some(index), Some(index + 1)] } else { [None; 2] };
-            pairs.extend((start..end).step_by(2).map(pair));
+            for index in (start..end).step_by(2) {
+                // A key without a value becomes an error of its row.
+                let has_value = index + 1 < end;
+                memory::push(&mut keys, has_value.then_some(index));
+                memory::push(&mut values, has_value.then_some(index + 1));
+            }
         }
-        ends.push(i32::try_from(pairs.len()).map_err(|_| too_large())?);
+        ends.push(i32::try_from(keys.len()).map_err(|_| too_large())?);
     }
-    from_pairs(texts, ends, &pairs, lists.nulls(), drops_fields)
-}
-
-/// Builds lists of headers from the indexes of keys and values among texts.
-fn from_pairs(
-    texts: &ArrayRef,
-    ends: Vec<i32>,
-    pairs: &[[Option<usize>; 2]],
-    nulls: Option<&NullBuffer>,
-    drops_fields: bool,
-) -> Result<ArrayRef, Error> {
-    let column = |side: usize| pick_values(texts, pairs.iter().map(move |pair| pair[side]));
-    let headers = struct_with(vec![("key", column(0)?), ("value", column(1)?)], None, Some(NO_VALUE))?;
-    list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), nulls, drops_fields)
+    let columns = [("key", keys), ("value", values)];
+    let picked = columns.into_iter().map(|(name, rows)| Ok((name, pick_values(lists.values(), &rows)?)));
+    let headers = struct_with(picked.collect::<Result<_, Error>>()?, None, Some(NO_VALUE))?;
+    list(OffsetBuffer::new(ScalarBuffer::from(ends)), Arc::new(headers), lists.nulls(), drops_fields)
 }

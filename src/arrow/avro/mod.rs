@@ -1,6 +1,8 @@
 //! [`AvroReader`] converts Avro values, each without a container or a prefix, to columns, and [`AvroWriter`] converts
 //! columns to such values.
 
+use std::collections::BTreeMap;
+
 use arrow_array::{Array, BinaryArray, RecordBatch};
 use arrow_avro::reader::{Decoder, DecoderMode, ReaderBuilder};
 use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
@@ -53,13 +55,15 @@ impl AvroReader {
         if values.null_count() > 0 {
             return Err(Error::Internal("values of a schema contain a null".into()));
         }
-        let (mut batches, mut errors) = (Vec::new(), Vec::new());
+        let (mut batches, mut errors) = (Vec::new(), BTreeMap::new());
         for start in (0..values.len()).step_by(BATCH_ROWS) {
             let mut rows = Vec::with_capacity(BATCH_ROWS.min(values.len() - start));
             for row in start..values.len().min(start + BATCH_ROWS) {
                 match self.writer.check(values.value(row)) {
                     Ok(()) => rows.push(row),
-                    Err(error) => errors.push((row, error)),
+                    Err(error) => {
+                        errors.insert(row, error);
+                    }
                 }
             }
             batches.extend(self.decode_checked(values, rows, &mut errors)?);
@@ -67,8 +71,7 @@ impl AvroReader {
                 return Err(interrupted());
             }
         }
-        errors.sort_by_key(|(row, _)| *row);
-        Ok((batches, errors))
+        Ok((batches, errors.into_iter().collect()))
     }
 
     /// Decodes values that are valid for the writer's schema. The columns' schema may exclude some.
@@ -76,7 +79,7 @@ impl AvroReader {
         &self,
         values: &BinaryArray,
         mut rows: Vec<usize>,
-        errors: &mut Vec<(usize, ErrorDetail)>,
+        errors: &mut BTreeMap<usize, ErrorDetail>,
     ) -> Result<Option<RecordBatch>, Error> {
         if rows.is_empty() {
             return Ok(None);
@@ -86,7 +89,7 @@ impl AvroReader {
         // A decoder that failed within a value can only be used to find the other values that fail.
         for row in &rows {
             if let Err(error) = decode_value(&mut decoder, values.value(*row)) {
-                errors.push((*row, error));
+                errors.insert(*row, error);
             }
         }
         if errors.len() == failed
@@ -101,12 +104,11 @@ impl AvroReader {
                 let flushed = decode_value(&mut decoder, values.value(*row))
                     .and_then(|()| decoder.flush().map_err(|_| not_readable()));
                 if let Err(error) = flushed {
-                    errors.push((*row, error));
+                    errors.insert(*row, error);
                 }
             }
         }
-        let mut is_excluded = errors[failed..].iter().map(|(row, _)| *row).peekable();
-        rows.retain(|row| is_excluded.next_if_eq(row).is_none());
+        rows.retain(|row| !errors.contains_key(row));
         failed = errors.len();
         let batch = self.decode_checked(values, rows, errors)?;
         if errors.len() == failed {
