@@ -187,7 +187,7 @@ fn value<'a>(scalar: Scalar, code: u8, content: &'a [u8]) -> Result<Value<'a>, B
 /// Code of the boolean `true`, which has no content.
 pub const TRUE: u8 = 0x41;
 
-/// Reads an unsigned number, which may have fewer bytes than its type; no bytes are 0.
+/// Reads an unsigned number of at most the width of its type. An empty encoding is 0.
 #[inline(always)]
 pub fn unsigned(content: &[u8]) -> u64 {
     match *content {
@@ -199,7 +199,7 @@ pub fn unsigned(content: &[u8]) -> u64 {
     }
 }
 
-/// Reads a signed number, as [`unsigned`] does.
+/// Reads a signed number; otherwise like [`unsigned`].
 #[inline(always)]
 pub fn signed(content: &[u8]) -> i64 {
     match *content {

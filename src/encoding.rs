@@ -1,4 +1,4 @@
-//! How a value is encoded in formats without types: as its bits in either order, or as text.
+//! Encodings of values in formats without types: bits in either byte order, or text.
 //!
 //! ```text
 //!   int32       ┌──┬──┬──┬──┐  most significant byte first or last

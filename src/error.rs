@@ -206,7 +206,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Error of interrupted work. The caller, who requested it, knows the reason.
+/// Error of interrupted work. The caller replaces it by the reason of the interrupt.
 pub fn interrupted() -> Error {
     Error::Internal("the call was interrupted".into())
 }

@@ -16,7 +16,7 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 type StopCheck = fn() -> bool;
 
 struct Watch {
-    /// `None` in a thread that follows another.
+    /// Check of the thread that called [`watch`]; `None` in its workers.
     check: Option<StopCheck>,
     checked: Instant,
     stop: Arc<AtomicBool>,

@@ -23,7 +23,7 @@ use crate::value_type::Scalar;
 pub fn read(scalar: Scalar, bytes: &[u8]) -> Result<Option<Value<'_>>, Box<InvalidValue>> {
     if scalar == Scalar::String {
         let text = read_bytes(scalar, ByteOrder::Big, bytes)?;
-        // Text that was written without JSON quotes may begin with a quote.
+        // The quotes of a text are optional, and a text without them may begin with a quote.
         return Ok(Some(match unquote(bytes) {
             Some(unquoted) => Value::Text(Cow::Owned(unquoted)),
             None => text,

@@ -25,7 +25,7 @@ impl Limits {
     }
 
     /// Rejects a number of headers, which is stated at `byte`.
-    #[inline(always)] // Called once per row, as above.
+    #[inline(always)] // Called once per row.
     pub fn check_count<R: Log>(&self, count: usize, byte: usize, log: &mut R) -> Result {
         if count <= self.headers {
             return Ok(());
@@ -42,9 +42,9 @@ impl Limits {
         Err(too_many(log, byte, HEADERS, self.headers, || "more headers than".into()))
     }
 
-    /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.
+    /// Counts the bytes of a message of a batch, and rejects it if the value exceeds its limit of records or of bytes.
     ///
-    /// The error has no byte, because the data as a whole, which may be compressed, is too large.
+    /// The error has no position: no single byte of the value, which may be compressed, is wrong.
     #[inline] // Called once per record.
     pub fn check_message(&self, bytes: usize, log: &mut CollectErrors) -> Result {
         log.count_output(bytes);

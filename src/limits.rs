@@ -29,18 +29,18 @@ limits! {
     // The maximum of a value in an Arrow column with 32-bit offsets.
     message_bytes MESSAGE_BYTES "LETTERHEAD_MAX_MESSAGE_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
-    // Twice the number that fits into the largest message that Kafka accepts by default; 30 MB of columns, or 125 MB of
-    // objects.
+    // Twice as many as fit into the largest message that Kafka accepts by default. They take 30 MB of columns, or
+    // 125 MB of objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
-    /// The most decompressed bytes of one value, over all batches or compressed sets in it.
+    /// Decompressed bytes of one value, over all batches or compressed sets in it.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
-    /// Records of one value that holds many: a batch, or several batches one after another.
+    /// Records of one value, which is a batch or several batches one after another.
     // A log segment of Kafka has 1 GiB by default. Records of 107 bytes reach both limits at once.
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
     /// Errors, losses or labels that one call lists. Every row of a column keeps its first 64.
-    // About 3 MB of objects, and more than a person reads.
+    // About 3 MB of objects: more reports than anyone reads.
     reports REPORTS "LETTERHEAD_MAX_REPORTS" "reports" 10_000;
     /// Bytes of an Arrow batch that leaves a reader. The package applies this limit; the core does not.
     arrow_batch_bytes ARROW_BATCH_BYTES "LETTERHEAD_MAX_ARROW_BATCH_BYTES" "bytes" 64 << 20;

@@ -129,17 +129,16 @@ pub struct CollectErrors {
     on_loss: OnLoss,
     errors: Vec<ErrorDetail>,
     losses: Vec<Loss>,
-    /// Maximum number of each, from [`Limits::reports`].
+    /// Maximum number of errors, of losses and of labels, from [`Limits::reports`].
     reports: usize,
-    /// Whether some were dropped.
+    /// Whether errors or losses were dropped.
     left_out: LeftOut,
     /// Whether a header could not be read, even if its error was not kept.
     has_header_errors: bool,
     /// Whether the parse ended before the end of the bytes.
     is_broken: bool,
     counts: BatchCounts,
-    /// Whether errors omit the number of their message, so that they can be grouped. This is for batches whose messages
-    /// have a row each.
+    /// Whether errors omit the number of their message. Errors of batches with one row per message can then be grouped.
     unnumbered: bool,
     /// Whether a limit of a batch ended the parse.
     over_limit: bool,
@@ -156,7 +155,7 @@ pub struct CollectErrors {
 pub struct BatchCounts {
     /// Number of messages, including the current one.
     pub messages: usize,
-    /// Number of bytes of the messages, as [`crate::limits::Limits::check_message`] counts them.
+    /// Total length of the messages' fields and headers.
     pub output_bytes: usize,
     /// Number of decompressed bytes.
     pub decompressed_bytes: usize,
@@ -169,7 +168,7 @@ struct LeftOut {
     losses: bool,
 }
 
-/// Minimum number of entries of a truncated list: the first, and the one that reports that there were more.
+/// Minimum number of entries of a truncated list: the first report, and the note that more were dropped.
 pub const MIN_REPORTS: usize = 2;
 
 /// Entry of a list that is truncated at the limit of reports.
@@ -198,7 +197,7 @@ impl Label {
     }
 }
 
-/// Truncates a list to `max_len` entries, the last of which reports that there were more.
+/// Truncates a list to `max_len` entries. The last entry says that more were dropped.
 pub fn truncate_list<D: Report>(reports: &mut Vec<D>, max_len: usize, limit: usize) {
     reports.truncate(max_len.max(MIN_REPORTS) - 1);
     reports.push(D::left_out(limit));
@@ -302,7 +301,7 @@ impl CollectErrors {
         self.labels.is_some()
     }
 
-    /// Takes the labels, one more than the limit if there were more, and returns the limit.
+    /// Takes the labels, and returns the limit. A truncated list has one label more than the limit.
     pub fn take_labels(&mut self) -> (Vec<Label>, usize) {
         (self.labels.take().unwrap_or_default(), self.reports)
     }

@@ -1,4 +1,4 @@
-//! Conversions to smaller number types, one function for each reason why the number fits.
+//! Conversions to narrower number types. Each function states why the number fits.
 
 #![allow(clippy::cast_possible_truncation, reason = "each function says why its number fits")]
 

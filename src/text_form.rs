@@ -8,8 +8,8 @@
 //!   decimal(9,2):text    -12.50, 1.25e1                digits beyond the precision must be 0
 //! ```
 //!
-//! Times and dates are in the years 1 to 9999, the range of Python and Spark. Digits beyond the unit of the result are
-//! cut off.
+//! Times and dates are in the years 1 to 9999, the range of Python and Spark. Digits below the unit of the result are
+//! dropped.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, SecondsFormat};
 

@@ -41,7 +41,7 @@ pub struct ReadOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteOptions {
     pub on_loss: OnLoss,
-    /// How values get or lose their types.
+    /// Rule by which types are added to values or removed.
     pub types: TypeOption,
     /// Rejects a null list of headers, which is otherwise written as no headers.
     pub refuse_null_headers: bool,
@@ -223,7 +223,7 @@ pub enum FieldType {
     Id,
 }
 
-/// Meaning of a field, by which conversion finds its counterpart in another format.
+/// Meaning of a field. Conversion matches fields of two formats by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Headers,
@@ -343,7 +343,7 @@ pub struct Info {
     pub canonical: Option<HeaderOrder>,
     /// Maximum number of bytes that the headers of a message may take.
     pub max_written: usize,
-    /// The layout of headers, by which kernels are chosen.
+    /// Layout of headers, which selects the kernels.
     pub wire_layout: Layout,
     /// [`HeadersFormat::parse`].
     pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result,
@@ -484,7 +484,7 @@ fn parse_any_headers<'a, H: HeadersFormat>(
     }
 }
 
-/// As `parse_any_headers`, for [`parse_message`].
+/// Calls [`parse_message`] with either log, like `parse_any_headers`.
 #[inline(never)]
 fn parse_any_message<'a, E: MessageFormat>(
     data: Cursor<'a>,

@@ -1,4 +1,4 @@
-//! [`TypeOption`], the option `types` of conversions: how values get or lose types.
+//! [`TypeOption`], the option `types` of conversions, which adds types to values or removes them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::types::{Coding, Type};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-/// How values get or lose their types.
+/// Rule by which a conversion adds types to values or removes them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TypeOption {
     #[default]

@@ -8,8 +8,8 @@
 //!            └───┴────────────┘
 //! ```
 //!
-//! Differences from the reference implementation: the bits that the last byte carries beyond the width are reported
-//! instead of shifted out. Both read non-minimal encodings.
+//! Differences from the reference implementation: bits of the last byte beyond the width are an error, instead of being
+//! dropped. Both accept non-minimal encodings.
 
 /// Maximum length of a varint of 32 bits.
 pub const MAX_LEN: usize = 5;

@@ -167,7 +167,7 @@ impl Column {
         self.lists().map_or(self, |(_, elements)| elements)
     }
 
-    /// As `values`.
+    /// Mutable access to [`Column::values`].
     #[inline]
     pub fn values_mut(&mut self) -> &mut Column {
         match self.data {

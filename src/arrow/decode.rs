@@ -211,7 +211,7 @@ impl ListSink {
         done
     }
 
-    /// Keeps those of the last rows (at most 64) whose bits are set. They have no fields yet.
+    /// Removes the rows whose bits are clear from the last `rows` rows, at most 64. Their fields are appended later.
     pub fn retain(&mut self, rows: usize, selected: u64) {
         if selected & ones(rows) == ones(rows) {
             return;

@@ -27,7 +27,7 @@ use crate::value_type::{Scalar, ValueType};
 pub struct EncodeSink<'a> {
     writer: Writer<'a>,
     messages: Column,
-    /// Rules of the kernel; `None` if the options need the slow path.
+    /// Rules for the kernel; `None` if the options need the slow path.
     rules: Option<Rules>,
     scratch: Scratch,
 }

@@ -85,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// Assigns to the condition exactly those errors that left it undecided.
+    /// Names the condition as the column of the errors that left it undecided.
     pub fn attribute(self, errors: &mut [ErrorDetail]) {
         for error in errors {
             let column = self.column_of(error.column.as_deref(), error.code == Code::Incomplete);
@@ -94,7 +94,7 @@ impl Verdict {
     }
 }
 
-/// Whether a condition is decided and not true, so that the row is excluded regardless of errors in its output columns.
+/// Whether a condition excludes a row, whatever errors its output columns have.
 pub fn is_excluded(errors: &[ErrorDetail], is_selected: bool) -> bool {
     let is_undecided = |error: &ErrorDetail| matches!(error.column.as_deref(), None | Some(CONDITION));
     !is_selected && !errors.iter().any(is_undecided)

@@ -443,7 +443,7 @@ impl FilterSink {
         Ok(FilterSink { filter: Arc::clone(filter), headers, fields, row: 0 })
     }
 
-    /// As [`SelectSink::strict`].
+    /// Accepts only values of the tested type, like [`SelectSink::strict`].
     pub fn strict(self, is_strict: bool) -> Self {
         FilterSink { headers: self.headers.strict(is_strict), ..self }
     }

@@ -197,7 +197,7 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     make_array(taken.freeze())
 }
 
-/// Assigns to the condition those errors of rows that leave it undecided.
+/// Names the condition as the column of the errors that left it undecided.
 fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();

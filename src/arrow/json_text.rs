@@ -239,8 +239,8 @@ fn not_finite(number: f64) -> &'static [u8] {
     }
 }
 
-/// The bytes as text, if they are UTF-8 without control characters, except tabs and line breaks. Binary numbers mostly
-/// contain control characters, so that all numbers of a column look alike.
+/// The bytes as text, if they are UTF-8 without control characters other than tabs and line breaks. Binary numbers
+/// mostly contain control characters, so that all numbers of a column are written alike.
 #[inline]
 fn text_of(bytes: &[u8]) -> Option<&str> {
     let visible = |byte: u8| (byte >= b' ') & (byte != 0x7f) | matches!(byte, b'\t' | b'\n' | b'\r');

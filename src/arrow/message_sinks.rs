@@ -169,7 +169,7 @@ impl MessageSinks {
         (truth, scanned, is_listed)
     }
 
-    /// Columns of the sinks, the row first, and those of selected headers.
+    /// Returns the row, the columns of the list, and the columns of selected headers.
     pub fn finish(self) -> (Vec<ArrayRef>, Vec<ArrayRef>) {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
         columns.extend(self.list.finish().0);

@@ -55,7 +55,7 @@ impl Messages {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
-    /// Columns of the sinks, the row first, and the indexes of the requested columns among them.
+    /// Fields that the sinks produce, the row first, and the indexes of the requested ones.
     fn column_indexes(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields(format, self.options.text_keys));
@@ -243,7 +243,7 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
     }
 }
 
-/// Messages of one lifetime whose headers are not yet read by kernels, and memory for reading them.
+/// Messages that wait for a kernel, and memory for the values that it finds.
 struct Held<'a, B: BatchFormat> {
     block: MessageBlock<'a, B>,
     /// Messages that the filter has not yet read.
@@ -500,7 +500,7 @@ impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
     type Batch = B;
     type Held<'a> = Held<'a, B>;
 
-    // Inlined where the fields are created, so that their variants are known at compile time.
+    // Inlined into the parser, where the variants of the fields are known at compile time.
     #[inline(always)]
     fn message<'a>(
         &mut self,

@@ -127,7 +127,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Combines the columns of a result with those of losses and errors to a column of the given type.
+    /// Builds a column of the given type from the columns of a result, its losses and its errors.
     fn new(
         data_type: DataType,
         mut columns: Vec<ArrayRef>,

@@ -25,7 +25,7 @@ use crate::traits::{
     parse_message,
 };
 
-/// Rows of a column, each of which has the headers and fields of a message. Several threads may read them.
+/// Rows of a column, one for each message. Several threads may read them.
 pub trait RowSource<'a, S: RowSink<'a>>: Sync {
     fn column(&self) -> &'a dyn Array;
 
@@ -53,7 +53,7 @@ pub struct Buffers<'a> {
     message: GatheredMessage<'a>,
 }
 
-/// Number of rows offered to a sink at once, and number of those that it appended. The next row must be parsed.
+/// Number of rows that a sink was offered at once, and how many it appended. The next row must be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     pub offered: usize,

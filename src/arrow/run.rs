@@ -38,7 +38,7 @@ pub struct Plan {
     pub max_offset: usize,
     /// Number of threads that share the rows.
     pub threads: usize,
-    /// Maximum number of errors, and of losses, of all rows, apart from the first of each row.
+    /// Maximum number of errors, and of losses, of all rows together, beyond the reports that each row keeps.
     pub max_reports: usize,
 }
 
@@ -48,7 +48,7 @@ pub struct Rows<S> {
     /// Number of rows of the sink before the current one.
     mark: usize,
     pub report_columns: ReportColumns,
-    /// Input row before which they end, because an output column was full or the input has no more rows.
+    /// Input row before which the rows end: an output column was full, or the input has no more rows.
     pub until: usize,
 }
 

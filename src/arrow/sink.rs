@@ -13,14 +13,14 @@ pub trait RowSink<'a>: Send {
     /// References to values of the current rows, whose memory is reused for other rows.
     type Found: Default;
 
-    /// Whether a row has several columns, of which those without errors are kept when errors become nulls.
+    /// Whether rows have several columns, so that an error becomes null in its own column only.
     const KEEPS_PARTS: bool;
 
     fn header<R: Log>(&mut self, _found: &mut Self::Found, _header: Header<'a>, _log: &mut R) -> Result {
         Ok(())
     }
 
-    /// As [`Sink::fields`].
+    /// Receives the fields of a row, like [`Sink::fields`].
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 
     /// Appends the rows of another sink that was created in the same way. The sum of their offsets is below the limit.
@@ -76,7 +76,7 @@ pub trait RowSink<'a>: Send {
         0
     }
 
-    /// As `append`, for lists of headers.
+    /// Appends lists of headers, like `append`.
     fn append_lists(
         &mut self,
         _layout: Layout,

@@ -3,9 +3,7 @@
 //! ```text
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
 //!              first      other     first  other
-//!
-//! Parts are copied soon after they were produced. The first thread repeats the rows of a part that failed or does not
-//! fit the output, so that errors, and the row at which an output is full, are the same as with one thread.
+//! ```
 //!
 //! Parts are copied soon after they were produced. The first thread repeats the rows of a part that failed or does not
 //! fit the output, so that errors, and the row at which an output is full, are the same as with one thread.

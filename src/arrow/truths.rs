@@ -13,9 +13,8 @@ use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROW
 use crate::error::Error;
 use crate::memory;
 
-/// Evaluates a condition for each row; the result is null where it is unknown. `columns` contains the columns of the
-/// headers, then those of the fields; a test of a column that is `None` is unknown. Quantifiers apply to lists of
-/// headers.
+/// Evaluates a condition for each row; the result is null where it is unknown. `columns` contains a column for each
+/// header, then one for each field. The test of a missing column is unknown. Quantifiers apply to lists of headers.
 pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Result<BooleanArray, Error> {
     let headers = filter.selections.len();
     let fits = |column: &Option<ArrayRef>| column.as_ref().is_none_or(|column| column.len() == rows);

@@ -67,7 +67,8 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish().map_err(|_| Codec::Lz4.unwritten())
 }
 
-/// Replaces the header checksum of a frame from [`compress`] by that of message format 0, which covers the magic too.
+/// Replaces the header checksum of a frame from [`compress`] by the checksum of message format 0, which also covers the
+/// magic.
 pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
     let check_offset = MAGIC.len() + 2;
     frame[check_offset] = XxHash32::oneshot(0, &frame[..check_offset]).to_le_bytes()[1];

@@ -137,7 +137,7 @@ impl BinaryValues {
         self.end_value();
     }
 
-    /// Appends a value of the bytes that `write` appends to those of the other values; none if it fails.
+    /// Appends a value, whose bytes `write` appends to the buffer; appends nothing if `write` fails.
     #[inline]
     pub fn push_written<T, E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>) -> Result<T, E> {
         let before = self.bytes.len();
@@ -150,8 +150,8 @@ impl BinaryValues {
         written
     }
 
-    /// Appends values of the bytes that `write` appends to those of the other values. It also appends the end of each value,
-    /// counted from the first appended byte.
+    /// Appends values, whose bytes `write` appends to the buffer, and whose ends it appends to `ends`, counted from the
+    /// first appended byte.
     pub fn push_written_values(&mut self, ends: &mut Vec<usize>, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
         let (before, count) = (self.bytes.len(), self.count());
         ends.clear();
@@ -221,7 +221,7 @@ impl BinaryValues {
         self.truncate(count);
     }
 
-    /// Index of the first value from `from` on that is not UTF-8, given that those before it are.
+    /// Index of the first value from `from` on that is not UTF-8. Earlier values were validated before.
     pub fn first_not_text(&self, from: usize) -> Option<usize> {
         let start = self.offsets[from] as usize;
         let bytes = &self.bytes[start..];
@@ -408,7 +408,7 @@ pub struct Writer<'r> {
 }
 
 impl Writer<'_> {
-    /// End of the bytes, where the next value begins. `COPY` bytes more than those that the writer was made for are writable.
+    /// End of the bytes, where the next value begins. `COPY` bytes beyond the reserved bytes are writable.
     #[inline(always)]
     pub fn end(&mut self) -> *mut u8 {
         // SAFETY: `len` is at most the capacity of the bytes.

@@ -84,7 +84,7 @@ fn bit_of(len: usize) -> u64 {
     1 << (len % 64)
 }
 
-/// Hashes the first bytes of a key. Keys such as `x-header-0001` differ in the last of them only.
+/// Hashes the first bytes of a key. Keys such as `x-header-0001` differ only in the last of these bytes.
 #[inline(always)]
 fn hash(head: u128) -> u64 {
     ((head & 0xffff_ffff_ffff_ffff) as u64).wrapping_add((head >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)

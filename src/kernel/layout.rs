@@ -150,7 +150,7 @@ pub unsafe trait WireLayout: 'static {
     const TYPED_KEYS: bool = false;
     /// Minimum length of a header.
     const MIN_LEN: usize = 1;
-    /// Maximum number of bytes before the headers of a row, and of those around a key and a value.
+    /// Maximum length of the count before the headers of a row, and of the framing around a key and a value.
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
     /// The layout as a value.

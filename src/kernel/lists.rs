@@ -110,7 +110,7 @@ impl<'a> Columns<'a> {
 }
 
 impl Strings<'_> {
-    /// See `Columns::byte_len`.
+    /// Number of bytes of a range of strings, under the conditions of `Columns::byte_len`.
     fn byte_len(self, first: usize, last: usize) -> Option<usize> {
         if first >= last {
             // The offsets of an empty range were not checked.

@@ -110,7 +110,7 @@ impl<'a> Span<'a> {
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// Upper bound of the bytes of all rows, by which kernels reserve memory.
+    /// Upper bound of the bytes of all rows, for which kernels reserve memory.
     bytes: usize,
 }
 

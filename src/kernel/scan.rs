@@ -117,7 +117,7 @@ fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u
 #[derive(Clone, Copy)]
 pub struct SelectedValue<'a> {
     pub row: usize,
-    /// Index of the key among those requested.
+    /// Index of the requested key.
     pub index: usize,
     pub value: RawValue<'a>,
     pub value_type: Option<ValueType>,

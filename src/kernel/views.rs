@@ -163,7 +163,7 @@ impl Views {
         (self.own_buffer(), offset & u32::MAX as usize)
     }
 
-    /// Number of the buffer after those of the windows.
+    /// Number of the own buffer, which follows the buffers of the windows.
     fn own_buffer(&self) -> u32 {
         fitting(self.windows.len())
     }
@@ -186,7 +186,7 @@ impl Utf8<Views> {
         self.0.reserve(values);
     }
 
-    /// As [`Views::extend`].
+    /// Appends the values of another column, like [`Views::extend`].
     pub fn extend(&mut self, other: &Self, progress: Progress) {
         self.0.extend(&other.0, progress);
     }

@@ -22,7 +22,7 @@ pub fn no_target(format: &str) -> Error {
 /// Total number of fields of two headers formats, which have only headers.
 const BLOCKS: usize = 2;
 
-/// Passes a gathered message to a writer: its headers, then its fields converted to those of the target.
+/// Passes a gathered message to a writer: its headers, then its fields converted to the fields of the target.
 pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     message: &mut GatheredMessage<'a>,
     presence: Presence,
@@ -44,7 +44,7 @@ pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     Ok(())
 }
 
-/// Converts the fields of the source to those of the target, without the headers.
+/// Converts the fields of the source, without the headers, to the fields of the target.
 fn map_fields<'a, R: Log>(
     from: &[Field],
     values: &[FieldValue<'a>],

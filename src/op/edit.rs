@@ -68,7 +68,7 @@ pub struct Edit {
     pub drops_others: bool,
     /// New headers, in order, after all others.
     pub appended: Vec<(RequestedKey, NewValue)>,
-    /// Whether nothing is set or appended where a column has a null.
+    /// Whether a null in a column sets and appends nothing.
     pub skips_nulls: bool,
 }
 
@@ -90,8 +90,8 @@ impl Edit {
     }
 }
 
-/// Function that returns a new value of a row from a column: its type, if the column has one, and its bytes, or null
-/// without them. A list contains the values for the `nth` header with the key; `None` if there are fewer.
+/// Function that returns the new value for the `nth` header with a key, from a column and a row: a type, if the column
+/// has one, and bytes, which a null lacks. `None` if the list of the row is shorter.
 pub type NewValues<'v, 'd> = &'v dyn Fn(usize, usize) -> Option<(Option<ValueType>, Option<&'d [u8]>)>;
 
 /// Type of a value and its big-endian bytes; without bytes, it is null.
@@ -110,7 +110,7 @@ pub struct Editor<'e> {
     appended: Vec<NewHeader<'e>>,
     /// Whether headers may be added to a message that has none of the keys.
     adds: bool,
-    /// Whether the position of a header among those with the same key matters.
+    /// Whether the position of a header among the headers with its key matters.
     counts: bool,
     /// Index of each entry by its key, if there are many.
     entry_by_key: Option<HashMap<&'e RequestedKey, usize>>,
@@ -123,7 +123,7 @@ struct NewHeader<'e> {
     prepared: Prepared<'e>,
 }
 
-/// Bytes of a header, as far as they do not depend on the message.
+/// Serialized parts of a header that do not depend on the message.
 enum Prepared<'e> {
     Constant(Vec<u8>),
     /// Headers with values of the possible lengths of masked text, the longest first. In every format, the value comes

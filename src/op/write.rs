@@ -57,7 +57,7 @@ pub struct Writer<'a> {
     occurrences: Vec<usize>,
     /// Type options that restore the types of the written values, with `OnLoss::Report`.
     pub type_hints: Vec<TypeHint>,
-    /// Maximum number of these type options, and whether there were more.
+    /// Maximum number of type hints, and whether more were dropped.
     pub most_hints: usize,
     pub hints_left_out: bool,
     fields: Vec<FieldValue<'a>>,

@@ -60,7 +60,7 @@ enum KeyObject<'py> {
     Typed(ValueType, Bound<'py, PyBytes>),
 }
 
-/// Type of a value, if it has one, and its bytes.
+/// Type, for typed values, and bytes of a value.
 type ValueObject<'py> = (Option<ValueType>, Option<Bound<'py, PyBytes>>);
 
 impl<'py> HeadersArgument<'py> {
@@ -215,8 +215,8 @@ impl OccurrencesArgument {
     }
 }
 
-/// Conversions of arguments, which run before the body of a function is entered. Unlike those of PyO3, their errors
-/// name the argument.
+/// Conversions of arguments, which run before the body of a function. Unlike PyO3's own, they name the argument in
+/// errors.
 pub mod argument {
     use super::*;
 

@@ -48,8 +48,8 @@ pub fn import_batch(rows: &Bound<'_, PyAny>) -> PyResult<StructArray> {
     structs.ok_or_else(|| PyTypeError::new_err("a record batch is needed"))
 }
 
-/// Imports any object with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that visibly violate the interface
-/// are rejected.
+/// Imports any object with `__arrow_c_array__` or `__arrow_c_stream__`. Violations of the interface are rejected where
+/// they can be detected.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<ImportedColumn> {
     let py = column.py();
     check_by_owner(column)?;
@@ -80,7 +80,7 @@ fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) 
     unsafe { import_array(array, &data_type) }.map(make_array).map_err(PyTypeError::new_err)
 }
 
-/// Has pyarrow check offsets against the lengths of buffers, which the C interface does not pass.
+/// Lets pyarrow check offsets against the lengths of its buffers, which the C interface does not pass.
 fn check_by_owner(column: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = column.py();
     let class = column.get_type();

@@ -285,7 +285,7 @@ impl Chunk {
         Input::new(&self.column).from_row(self.from).after(self.rows_before)
     }
 
-    /// Approximate number of bytes: those of binary values, or of rows of average length.
+    /// Approximate number of bytes: of binary values, or of rows of average length.
     fn size(&self) -> usize {
         let rows = self.column.len();
         let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));

@@ -21,8 +21,8 @@ use crate::op::batch::write;
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
 
-/// Finds the batches that begin in a buffer from `start` on, until they have `most` bytes; also returns the offset of
-/// the first byte after them. They are complete in a log with `beyond` bytes after the buffer.
+/// Finds the complete batches that begin in a buffer from `start` on, until they have `most` bytes; also returns the
+/// offset of the first byte after them. The log has `beyond` more bytes after the buffer.
 #[pyfunction]
 #[pyo3(signature = (data, start=0, most=None, beyond=0))]
 pub fn record_batches(
@@ -149,7 +149,7 @@ pub fn batch<'py>(
     })
 }
 
-/// Bytes of a file that another process may write, to which no Rust reference may point.
+/// Bytes of a mapped file, which other processes may change. No Rust reference may point to them.
 struct SharedBytes(PyBuffer<u8>);
 
 impl SharedBytes {

@@ -69,7 +69,7 @@ mod _native {
         #[cfg(feature = "mimalloc")]
         allocator::keep_pages();
         keep_quiet();
-        // It is not in `__all__`, which lists the names of a release.
+        // Set without `add`, which would list the name in `__all__`; a release does not have it.
         #[cfg(debug_assertions)]
         module.setattr("_provoke_panic", wrap_pyfunction!(provoke::provoke_panic, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

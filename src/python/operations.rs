@@ -48,8 +48,8 @@ pub struct ColumnOperation {
 
 #[pymethods]
 impl ColumnOperation {
-    /// Applies the operation to a column. The result is an object of pyarrow if the column is one, else one of the
-    /// core.
+    /// Applies the operation to a column. The result is an object of pyarrow if the column is one, and of the core
+    /// otherwise.
     #[pyo3(signature = (column, *, threads=1))]
     fn __call__<'py>(
         &self,

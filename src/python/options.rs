@@ -66,7 +66,7 @@ pub struct DecodeOptions {
     strict_types: bool,
     lenient: bool,
     text_keys: bool,
-    /// Limits as they were passed, because unset limits are those of the process that unpickles the object.
+    /// Limits argument. Unset limits stay unset: the process that unpickles the object applies its own defaults.
     #[pyo3(get)]
     pub limits: Option<Py<PyAny>>,
 }

@@ -1,4 +1,4 @@
-//! [`provoke_panic`], with which tests see how Python gets panics. Only debug builds have it.
+//! [`provoke_panic`], for tests of the conversion of panics to exceptions. Only debug builds have it.
 
 use pyo3::prelude::*;
 

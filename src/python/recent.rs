@@ -1,4 +1,4 @@
-//! [`Recent`]: a cache of the Python objects of recent keys and headers, most of which occur again in the next message.
+//! [`Recent`]: a cache of the Python objects of recent keys and headers. Most of them occur again in the next message.
 //!
 //! Each thread has a table of its own, so that no thread waits for another. Its size is bounded.
 
@@ -16,7 +16,7 @@ const SLOTS: usize = 512;
 /// Maximum total length of a key and a value that are kept.
 const MAX_LEN: usize = 64;
 
-/// Data from which an object is created. The objects are immutable, so that those of equal origins are interchangeable.
+/// Data from which an object is created. Objects are immutable, so that one object serves all equal origins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     pub key: &'a [u8],
@@ -76,8 +76,8 @@ thread_local! {
     static TABLE: Cell<Option<Table>> = const { Cell::new(None) };
 }
 
-/// Table of this thread, which is returned to the thread when this is dropped. Python code that runs meanwhile, such as
-/// a finalizer, starts a new table.
+/// Table of this thread, which drop returns to the thread. Python code that runs meanwhile, such as a finalizer, starts
+/// a new table.
 pub struct Recent(Table);
 
 impl Recent {

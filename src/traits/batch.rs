@@ -1,4 +1,4 @@
-//! Traits of batch formats, whose bytes hold many messages, and of the receivers of these.
+//! Traits of batch formats, and of the receivers of their messages.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -42,7 +42,7 @@ impl<'a, const N: usize> MessageFields<'a> for [FieldValue<'a>; N] {
 /// The fields of a message of a batch format.
 pub type FieldsOf<'a, B> = <B as BatchFormat>::Fields<'a>;
 
-/// Number of bytes of a message that count against the limits: those of its fields and headers.
+/// Total length of a message's fields and headers, which the limits bound.
 #[inline(always)]
 pub fn message_len<'a, F: MessageFields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
@@ -112,7 +112,7 @@ impl<'r, 'a, V: MessageReceiver> Receiver<'r, 'a, V> {
         Receiver { receiver, held }
     }
 
-    // Inlined where the fields are created, so that their variants are known at compile time.
+    // Inlined into the parser, where the variants of the fields are known at compile time.
     #[inline(always)]
     pub fn message(
         &mut self,
@@ -127,7 +127,7 @@ impl<'r, 'a, V: MessageReceiver> Receiver<'r, 'a, V> {
         self.receiver.unreadable(self.held, log)
     }
 
-    /// Passes on messages in temporary bytes. The receiver reads them before it returns.
+    /// Passes messages in temporary bytes to the receiver, which reads them before it returns.
     pub fn with_temporary<'b, T>(&mut self, read: impl FnOnce(&mut Receiver<'_, 'b, V>) -> T) -> T {
         self.receiver.flush(self.held);
         let mut held = V::Held::default();
@@ -173,7 +173,7 @@ pub trait BatchFormat: Sized {
         ..Self::Message::INFO
     };
 
-    /// Passes on every message of a batch, in order; a fatal error ends the batch.
+    /// Passes every message of a batch to the receiver, in order; a fatal error ends the batch.
     fn messages<'a, V: MessageReceiver<Batch = Self>>(
         data: Cursor<'a>,
         options: ReadOptions,

@@ -51,7 +51,7 @@ enum Type {
     Fixed(usize),
     Bytes,
     String,
-    /// An int or a long from 0 to before `end`.
+    /// An int or a long in `0..end`.
     Time {
         is_long: bool,
         end: i64,

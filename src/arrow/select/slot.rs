@@ -91,7 +91,7 @@ impl Slot {
         memory::push(occurrences, occurrence);
     }
 
-    /// Whether an unreadable header may be the one to select.
+    /// Whether an unreadable header may have had the requested key.
     fn is_lost<R: Log>(&self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
             // An error that was not kept may have concerned such a header.

@@ -34,7 +34,7 @@ pub trait SetLayout {
     fn fields<'a>(fields: LegacyFields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
-/// Passes on the message of a frame, or the messages of a compressed set.
+/// Passes the message of a frame, or the messages of a compressed set, to the receiver.
 pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
@@ -89,7 +89,7 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> 
     }
 }
 
-/// Passes on frames to the end of the data. With `lenient`, a truncated frame ends the data.
+/// Calls `read` for every frame. With `lenient`, a truncated frame ends the data.
 pub fn read_frames<'a, V: MessageReceiver>(
     mut cursor: Cursor<'a>,
     lenient: bool,
@@ -137,7 +137,8 @@ pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
     log.fatal(Code::UnknownCodec, Some(byte), || format!("codec {codec} is unknown"))
 }
 
-/// Passes on the messages of a compressed message from `first` on; `has_errors` tells whether the outer message has errors.
+/// Passes the messages of a compressed message to the receiver, from `first` on. `has_errors`: the outer message has
+/// errors.
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, LegacyFields<'_>>,

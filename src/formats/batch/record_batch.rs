@@ -357,8 +357,8 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
     Ok(batch)
 }
 
-/// Passes on the records of a batch from `first` on. After an invalid record, reading continues; after an invalid
-/// length, it ends.
+/// Passes the records of a batch to the receiver, from `first` on. An invalid record does not end reading; an invalid
+/// length does.
 fn read_records<'a, V: MessageReceiver<Batch = RecordBatch>>(
     batch: &BatchHeader,
     mut records: Cursor<'a>,

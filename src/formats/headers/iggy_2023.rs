@@ -36,7 +36,7 @@ impl HeadersFormat for Iggy2023 {
     const CONSTRAINTS: Constraints = Constraints { nulls: false, part_len: PART_LEN, checks: Checks::Nothing };
 
     type Layout = TypedLayout<Iggy2023>;
-    /// Limit on the bytes of values in a request, which also bounds those of a message.
+    /// Limit on the bytes of values in a request, and so in a message.
     const MAX_WRITTEN: usize = 100_000;
 
     #[inline]

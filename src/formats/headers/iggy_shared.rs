@@ -111,7 +111,7 @@ fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log
     Ok((len, fits))
 }
 
-/// Length of headers when written. All their bytes, or only those of their values, are limited.
+/// Length of headers when written. The format limits either this length or the total length of values.
 pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
     let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
     let keys: usize = headers.iter().map(|header| header.key.byte_len()).sum();
