@@ -1,6 +1,5 @@
 //! [`EditColumn`]: messages with some headers changed, as bytes of the same format.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +15,7 @@ use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
+use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
@@ -24,7 +24,7 @@ use crate::kernel::keys::{Keep, KeySet, Requested};
 use crate::kernel::layout::TEXT;
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
-use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
+use crate::log::{EitherLog, FailFast, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{ByteOutput, Edit, Editor};
 use crate::traits::{
@@ -82,7 +82,9 @@ impl Operation for EditColumn {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let (messages, columns) = self.parts(input.column, &E::INFO)?;
-        let rows = EditRows::<E> { messages, options: self.options, format: PhantomData };
+        let parse_valid: ParseValid<'_> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
+        let parse_valid = (E::CLASS != Class::Headers).then_some(parse_valid);
+        let rows = EditRows { messages, options: self.options, format: &E::INFO, parse_valid };
         self.run_rows(&rows, &columns, input, &E::INFO)
     }
 }
@@ -151,11 +153,16 @@ impl<'a> NewColumn<'a> {
 }
 
 /// Serialized messages to edit.
-struct EditRows<'a, E> {
+struct EditRows<'a> {
     messages: Bytes<'a>,
     options: ReadOptions,
-    format: PhantomData<fn() -> E>,
+    format: &'static Info,
+    /// Parser of a format with fields. Kernels find the headers of most rows of headers formats.
+    parse_valid: Option<ParseValid<'a>>,
 }
+
+/// Parses a message that is probably valid.
+type ParseValid<'a> = for<'e> fn(Cursor<'a>, ReadOptions, &mut FailFast, &mut Row<'_, 'a, EditSink<'a, 'e>>) -> Parsed;
 
 /// Edited messages as a growing column, and the message being read.
 struct EditSink<'a, 'e> {
@@ -341,7 +348,7 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
     }
 }
 
-impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, E> {
+impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a> {
     fn column(&self) -> &'a dyn Array {
         self.messages.array()
     }
@@ -353,10 +360,11 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Option<Appended> {
         let block = &mut buffers.block;
-        if !E::INFO.wire_layout.is_readable() || E::CLASS != Class::Headers {
+        let layout = self.format.wire_layout;
+        if !layout.is_readable() || self.format.class != Class::Headers {
             return None;
         }
-        fill_block(E::INFO.wire_layout, block, self.messages, next.rows.clone(), self.options, true);
+        fill_block(layout, block, self.messages, next.rows.clone(), self.options, true);
         Some(match block.rows().len() {
             0 => Appended::NONE,
             offered => {
@@ -375,15 +383,12 @@ impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         let sink = &mut *to.sink;
         (sink.row, sink.data) = (row, data.peek_rest());
-        if E::CLASS == Class::Headers {
+        if self.format.class == Class::Headers {
             sink.end = sink.editor.headers_start(sink.data);
         }
-        match log {
-            // Kernels find the headers of most rows of other formats.
-            EitherLog::FailFast(log) if E::CLASS != Class::Headers => {
-                parse_message::<E, _, _>(data, self.options, log, to)
-            }
-            log => parse_any(&E::INFO, self.messages, row, self.options, log, AnySink(to)),
+        match (log, self.parse_valid) {
+            (EitherLog::FailFast(log), Some(parse_valid)) => parse_valid(data, self.options, log, to),
+            (log, _) => parse_any(self.format, self.messages, row, self.options, log, AnySink(to)),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::input::ListInput;
 use super::rows::MessageRows;
 use super::run::{Plan, Rows, run};
 use super::schema;
-use super::{BoxedRows, Input, Operation, Output, messages_or_lists};
+use super::{Input, Operation, Output, messages_or_lists};
 use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
@@ -59,7 +59,7 @@ impl<O: Operation> Operation for Filtered<O> {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         self.output_type(&E::INFO)?;
-        let messages = MessageRows::<E>::of(input.column, self.options);
+        let messages = MessageRows::of::<E>(input.column, self.options);
         let selected = Selected::of(&self.filter, messages, &E::INFO, input, self.options, self.on_error)?;
         selected.pass_to(input, &|input| self.operation.apply::<E>(input))
     }
@@ -80,7 +80,7 @@ impl Operation for Matches {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let data_type = self.output_type(&E::INFO)?;
-        let messages = MessageRows::<E>::of(input.column, self.options);
+        let messages = MessageRows::of::<E>(input.column, self.options);
         let selected = Selected::of(&self.filter, messages, &E::INFO, input, self.options, self.on_error)?;
         Ok(selected.mark(input, &data_type, self.on_error))
     }
@@ -135,7 +135,7 @@ impl Selected {
 
     fn of<'a>(
         filter: &Arc<Filter>,
-        messages: Option<BoxedRows<'a, FilterSink>>,
+        messages: Option<MessageRows<'a, FilterSink>>,
         format: &'static Info,
         input: Input<'a>,
         options: ReadOptions,

@@ -51,6 +51,7 @@ use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{no_target, not_one_by_one};
+use crate::op::inspect::batch_errors;
 use crate::op::write::{Origin, check_written};
 use crate::traits::{BatchFormat, Class, Info, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
@@ -228,7 +229,7 @@ impl Operation for Decode {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let messages = binary_column(input.column, &E::INFO)?;
-        self.run_rows(&MessageRows::<E>::new(messages, self.options), messages, input, &E::INFO)
+        self.run_rows(&MessageRows::new::<E>(messages, self.options), messages, input, &E::INFO)
     }
 }
 
@@ -399,7 +400,7 @@ impl Select {
     #[inline(never)]
     fn run_rows<'a>(
         &self,
-        messages: Option<BoxedRows<'a, SelectSink>>,
+        messages: Option<MessageRows<'a, SelectSink>>,
         input: Input<'a>,
         format: &'static Info,
     ) -> Result<Output, Error> {
@@ -425,7 +426,7 @@ impl Operation for Select {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         check_keys(&self.selections, &E::INFO)?;
-        self.run_rows(MessageRows::<E>::of(input.column, self.options), input, &E::INFO)
+        self.run_rows(MessageRows::of::<E>(input.column, self.options), input, &E::INFO)
     }
 }
 
@@ -461,12 +462,13 @@ impl Operation for Validate {
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = binary_column(input.column, &B::INFO)?;
-        self.run_rows(&BatchRows::<B>::new(messages, self.options), input, &B::INFO)
+        let batches = binary_column(input.column, &B::INFO)?;
+        let rows = BatchRows { batches, options: self.options, errors_of: batch_errors::<B> };
+        self.run_rows(&rows, input, &B::INFO)
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let messages = MessageRows::<E>::of(input.column, self.options);
+        let messages = MessageRows::of::<E>(input.column, self.options);
         self.run_rows(&*messages_or_lists(messages, input.column, &E::INFO)?.0, input, &E::INFO)
     }
 }
@@ -474,13 +476,13 @@ impl Operation for Validate {
 type BoxedRows<'a, S> = Box<dyn RowSource<'a, S> + 'a>;
 
 /// Serialized messages, or else the lists of headers of a column, and the byte order of typed values.
-fn messages_or_lists<'a, S: RowSink<'a>>(
-    messages: Option<BoxedRows<'a, S>>,
+fn messages_or_lists<'a, S: RowSink<'a> + 'a>(
+    messages: Option<MessageRows<'a, S>>,
     column: &'a dyn Array,
     format: &'static Info,
 ) -> Result<(BoxedRows<'a, S>, ByteOrder), Error> {
     match (messages, ListInput::of(column)) {
-        (Some(messages), _) => Ok((messages, format.order)),
+        (Some(messages), _) => Ok((Box::new(messages), format.order)),
         (None, Some(_)) => Ok((Box::new(ListRows::new(column, format)?), ByteOrder::Big)),
         (None, None) => Err(not_binary(column, format)),
     }

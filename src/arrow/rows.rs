@@ -1,6 +1,5 @@
 //! [`RowSource`]: inputs of operations as rows, which are serialized messages, lists of headers, or structs.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use arrow_array::Array;
@@ -11,6 +10,7 @@ use super::input::Bytes;
 use super::layouts::read_rows;
 use super::sink::{Row, RowSink, parse_row};
 use crate::cursor::Cursor;
+use crate::error::ErrorDetail;
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::max_converted_len;
 use crate::kernel::layout::Layout;
@@ -19,9 +19,8 @@ use crate::kernel::scan::has_named_types;
 use crate::kernel::{self, BYTES, ROWS};
 use crate::log::{EitherLog, FailFast, Log as _, OnLoss, Result, Stop};
 use crate::op::convert::hand_over;
-use crate::op::inspect::batch_errors;
 use crate::traits::{
-    AnySink, BatchFormat, Class, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions, open_checked,
+    AnySink, Class, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions, open_checked,
     parse_message,
 };
 
@@ -75,44 +74,64 @@ pub struct Next {
 
 pub type Parsed = Result<Presence>;
 
-/// Serialized messages of a format.
-pub struct MessageRows<'a, E> {
+/// Serialized messages of a format. A value for the format, so that the code of a sink is compiled once for all formats.
+pub struct MessageRows<'a, S: RowSink<'a>> {
     messages: Bytes<'a>,
     options: ReadOptions,
-    format: PhantomData<fn() -> E>,
+    format: &'static Info,
+    open_rows: OpenRows<'a>,
+    /// Parser of a format without kernels, which read most rows of other formats.
+    parse_valid: Option<ParseValid<'a, S>>,
 }
 
-impl<'a, E: MessageFormat> MessageRows<'a, E> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions) -> Self {
-        MessageRows { messages, options, format: PhantomData }
+/// Parses a message that is probably valid.
+type ParseValid<'a, S> = fn(Cursor<'a>, ReadOptions, &mut FailFast, &mut Row<'_, 'a, S>) -> Parsed;
+
+impl<'a, S: RowSink<'a>> MessageRows<'a, S> {
+    pub fn new<E: MessageFormat>(messages: Bytes<'a>, options: ReadOptions) -> Self {
+        let parse_valid: ParseValid<'a, S> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
+        let parse_valid = (!E::INFO.wire_layout.is_readable()).then_some(parse_valid);
+        MessageRows { messages, options, format: &E::INFO, open_rows: open_rows::<E>, parse_valid }
     }
 
     /// Returns the messages of a binary column.
-    pub fn of<S: RowSink<'a>>(column: &'a dyn Array, options: ReadOptions) -> Option<Box<dyn RowSource<'a, S> + 'a>> {
-        Bytes::of(column).map(|messages| Box::new(Self::new(messages, options)) as _)
+    pub fn of<E: MessageFormat>(column: &'a dyn Array, options: ReadOptions) -> Option<Self> {
+        Bytes::of(column).map(|messages| Self::new::<E>(messages, options))
     }
 }
 
-impl<'a, E: MessageFormat, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
+impl<'a, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, S> {
     fn column(&self) -> &'a dyn Array {
         self.messages.array()
     }
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
-        match E::INFO.wire_layout.is_readable() {
-            true => append_messages(&open_rows::<E>, &E::INFO, self.messages, self.options, buffers, next, to),
-            false => None,
+        let layout = self.format.wire_layout;
+        if !layout.is_readable() {
+            return None;
         }
+        let (Row { sink, found }, Buffers { block, fields, .. }) = (to, buffers);
+        let room = sink.room(layout, next.max_offset)?;
+        (self.open_rows)(block, fields, self.messages, next.rows, room, self.options);
+        if !fields.is_empty() {
+            fields.chunks_exact(self.format.fields.len() - 1).for_each(|fields| sink.fields(fields));
+        }
+        Some(match block.rows().len() {
+            0 => Appended::NONE,
+            offered => {
+                let appended = sink.append(layout, found, block, self.options.limits.headers, next.progress);
+                Appended { offered, appended }
+            }
+        })
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
-        match log {
-            // Kernels read most rows of other formats.
-            EitherLog::FailFast(log) if !E::INFO.wire_layout.is_readable() => match self.messages.cursor(row) {
-                Some(data) => parse_message::<E, _, _>(data, self.options, log, to),
+        match (log, self.parse_valid) {
+            (EitherLog::FailFast(log), Some(parse_valid)) => match self.messages.cursor(row) {
+                Some(data) => parse_valid(data, self.options, log, to),
                 None => Ok(Presence::Absent),
             },
-            log => parse_any(&E::INFO, self.messages, row, self.options, log, AnySink(to)),
+            (log, _) => parse_any(self.format, self.messages, row, self.options, log, AnySink(to)),
         }
     }
 }
@@ -120,7 +139,7 @@ impl<'a, E: MessageFormat, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, 
 /// Opens messages and adds their headers to a block and their fields to the others, up to the first that kernels cannot
 /// read. A block takes `room` bytes.
 type OpenRows<'a> =
-    dyn Fn(&mut kernel::RowBlock<'a>, &mut Vec<FieldValue<'a>>, Bytes<'a>, Range<usize>, usize, ReadOptions);
+    fn(&mut kernel::RowBlock<'a>, &mut Vec<FieldValue<'a>>, Bytes<'a>, Range<usize>, usize, ReadOptions);
 
 fn open_rows<'a, E: MessageFormat>(
     block: &mut kernel::RowBlock<'a>,
@@ -157,31 +176,6 @@ fn open_rows<'a, E: MessageFormat>(
     }
 }
 
-/// Lets the sink append a block of messages.
-fn append_messages<'a, S: RowSink<'a>>(
-    open_rows: &OpenRows<'a>,
-    format: &'static Info,
-    messages: Bytes<'a>,
-    options: ReadOptions,
-    buffers: &mut Buffers<'a>,
-    next: Next,
-    to: &mut Row<'_, 'a, S>,
-) -> Option<Appended> {
-    let (Row { sink, found }, Buffers { block, fields, .. }) = (to, buffers);
-    let room = sink.room(format.wire_layout, next.max_offset)?;
-    open_rows(block, fields, messages, next.rows, room, options);
-    if !fields.is_empty() {
-        fields.chunks_exact(format.fields.len() - 1).for_each(|fields| sink.fields(fields));
-    }
-    Some(match block.rows().len() {
-        0 => Appended::NONE,
-        offered => {
-            let appended = sink.append(format.wire_layout, found, block, options.limits.headers, next.progress);
-            Appended { offered, appended }
-        }
-    })
-}
-
 /// Parses a row with the parser that all sinks share.
 #[inline(never)]
 pub(super) fn parse_any<'a>(
@@ -198,26 +192,21 @@ pub(super) fn parse_any<'a>(
     }
 }
 
-pub struct BatchRows<'a, B> {
-    batches: Bytes<'a>,
-    options: ReadOptions,
-    format: PhantomData<fn() -> B>,
+/// Batches, of which only the errors are read.
+pub struct BatchRows<'a> {
+    pub batches: Bytes<'a>,
+    pub options: ReadOptions,
+    pub errors_of: fn(&[u8], ReadOptions) -> Vec<ErrorDetail>,
 }
 
-impl<'a, B: BatchFormat> BatchRows<'a, B> {
-    pub fn new(batches: Bytes<'a>, options: ReadOptions) -> Self {
-        BatchRows { batches, options, format: PhantomData }
-    }
-}
-
-impl<'a, B: BatchFormat, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a, B> {
+impl<'a, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a> {
     fn column(&self) -> &'a dyn Array {
         self.batches.array()
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, _: &mut Row<'_, 'a, S>) -> Parsed {
         let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log) else { return Err(Stop) };
-        log.add_errors(batch_errors::<B>(data, self.options));
+        log.add_errors((self.errors_of)(data, self.options));
         Ok(Presence::Absent)
     }
 }
