@@ -11,6 +11,7 @@ pub(crate) mod column;
 pub(crate) mod decode;
 pub mod edit;
 pub(crate) mod encode;
+mod encoded_column;
 pub(crate) mod errors;
 pub mod filter;
 pub mod filtered;
