@@ -1,20 +1,20 @@
 """Messages and headers of Apache Iggy, with the API of Iggy's own library.
 
-The classes represent keys and values with their kinds, messages to send, polled messages, requests, and the JSON of the
-HTTP interface.
+The classes represent header keys and values with their kinds, messages to send, polled messages and requests. They
+also read and write the JSON of the HTTP interface.
 
 Methods share the following options.
 
 Other Parameters
 ----------------
 format : {"iggy-2023", "iggy"}, default "iggy-2023"
-    The format of headers: ``iggy-2023`` of the releases 0.0.30 to 0.8.1, in which keys are text, or ``iggy`` since 0.8.2,
-    in which keys have kinds. Requests and replies have the form of releases up to 0.6 in ``iggy-2023``, and of 0.11 and
-    later in ``iggy``; for :class:`PollMessages` the form changed with 0.8. Methods that read headers or JSON also
-    accept ``iggy-auto``, which detects the format.
+    The format of headers: ``iggy-2023`` for releases 0.0.30 to 0.8.1, with text keys, or ``iggy`` since 0.8.2, where
+    keys have kinds. In ``iggy-2023``, requests and replies have the form of releases up to 0.6, in ``iggy`` that of 0.11
+    and later; the form of :class:`PollMessages` changed with 0.8. Methods that read headers or JSON also accept
+    ``iggy-auto``, which detects the format.
 validate : bool, default True
-    On reading, whether to raise for wrong checksums and for headers that cannot be read. If False, such checksums are
-    returned, and such headers are returned as bytes.
+    On reading, whether to raise for wrong checksums and unreadable headers. If False, wrong checksums are returned
+    unchanged, and unreadable headers as bytes.
 canonical : bool, default False
     On writing, whether to sort headers as :meth:`HeaderMap.canonical` does.
 

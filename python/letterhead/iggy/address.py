@@ -14,8 +14,8 @@ _PORT = 8090
 class Address(NamedTuple):
     """Address of a server, with user and password or a token.
 
-    Authentication announces ``protocol_version``, even if this client writes the frames of another version. By default
-    it announces the version of its frames.
+    Authentication announces ``protocol_version``, which may differ from the version of the frames that this client writes;
+    the default is the version of the frames.
     """
 
     host: str

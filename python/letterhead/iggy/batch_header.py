@@ -1,6 +1,6 @@
-"""The header that servers of Apache Iggy write before a batch: :class:`IggyBatchHeader`.
+"""Header of a batch as stored by Apache Iggy servers: :class:`IggyBatchHeader`.
 
-:mod:`letterhead.iggy.batches` has a diagram of a batch.
+See the diagram of a batch in :mod:`letterhead.iggy.batches`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELDS = struct.Struct("<QQQQQQI")
 _OFFSET_DELTA = struct.Struct("<I")
 _FIRST_DELTA_AT = BATCH_HEADER_LEN + 24
 FIRST_MESSAGE_LEN = _FIRST_DELTA_AT + _OFFSET_DELTA.size
-"""Number of leading bytes that contain the offset of the first message."""
+"""Length of a batch up to the offset delta of its first message, inclusive."""
 
 
 class IggyBatchHeader(NamedTuple):
@@ -42,7 +42,7 @@ class IggyBatchHeader(NamedTuple):
 
     partition: int
     base_offset: int
-    base_timestamp: int  # microseconds since 1970, like the next one
+    base_timestamp: int  # microseconds since 1970, as in the next field
     origin_timestamp: int
     length: int
     checksum: int
@@ -55,11 +55,11 @@ class IggyBatchHeader(NamedTuple):
 
     @classmethod
     def is_within(cls, data: bytes | memoryview) -> bool:
-        """Return whether data contains all fields of a header."""
+        """Return whether the data is long enough for all fields of a header."""
         return len(data) >= _FIELDS.size
 
     def fits(self, left: int) -> bool:
-        """Return whether the batch has messages, and fits in the remaining bytes."""
+        """Return whether the batch has messages, and is not longer than the remaining bytes."""
         return MIN_BATCH_LEN <= self.length <= left and self.message_count > 0
 
     def checked(self) -> bytes:
@@ -72,6 +72,6 @@ class IggyBatchHeader(NamedTuple):
         return _FIELDS.pack(*self).ljust(BATCH_HEADER_LEN, b"\0")
 
     def first_offset(self, data: bytes | memoryview, at: int) -> int:
-        """Return the offset of the first message of the batch at a position: earlier ones may have been deleted."""
+        """Return the offset of the first message of the batch at a position; earlier messages may have been deleted."""
         delta: int = _OFFSET_DELTA.unpack_from(data, at + _FIRST_DELTA_AT)[0]
         return self.base_offset + delta

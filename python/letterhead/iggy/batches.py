@@ -1,4 +1,4 @@
-"""Split messages into the batches that a server of Apache Iggy stores: :func:`batches_of`.
+"""Split messages into batches in the form that an Apache Iggy server stores: :func:`batches_of`.
 
 ::
 
@@ -12,8 +12,9 @@
             │ payload, headers          │
             └───────────────────────────┘
 
-Little-endian. Checksums are XXH3: of the rest of a frame, and of the header of a batch and the checksums of its frames.
-A batch begins with its partition, base offset and base timestamp, which the server sets; in a request they are 0.
+Little-endian. Checksums are XXH3. The checksum of a frame covers the rest of the frame; the checksum of a batch covers
+its header and the checksums of its frames. The first three fields of a batch are partition, base offset and base
+timestamp: 0 in a request, set by the server.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
 
 MAX_DELTA = (1 << 32) - 1
-"""Maximum time between the messages of a batch, in microseconds."""
+"""Maximum time span of a batch in microseconds."""
 
 
 class MessageFields(NamedTuple):
-    """Message to append."""
+    """Fields of a message to be appended."""
 
     id: bytes  # 16 bytes, most significant first
     origin: int  # microseconds since 1970
@@ -50,7 +51,7 @@ class EncodedBatch(NamedTuple):
 
 
 def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
-    """Yield batches of consecutive messages; a batch has about 1 MiB at most and spans at most 71 minutes."""
+    """Yield batches of consecutive messages, each with at most about 1 MiB and a time span of at most 71 minutes."""
     part: list[MessageFields] = []
     size = low = high = 0
     for message in messages:
@@ -68,7 +69,7 @@ def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
 def batch_of(
     messages: Sequence[MessageFields], origin: int, *, partition: int = 0, offset: int = 0, timestamp: int = 0
 ) -> EncodedBatch:
-    """Return a batch of messages; ``origin`` is the time of the earliest in microseconds."""
+    """Return a batch of messages; ``origin`` is the time of the earliest message in microseconds."""
     frames: list[bytes] = []
     checksums = []
     for index, (id, time, headers, payload) in enumerate(messages):

@@ -1,4 +1,4 @@
-"""Requests for the partitions, offsets and stored messages of an Apache Iggy topic, for reading and writing.
+"""Client of an Apache Iggy server that lists partitions and offsets, and reads and appends messages.
 
 ::
 
@@ -56,7 +56,7 @@ _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
 POLL_PREFIX_LEN = _PREFIX.size
-"""Length of a reply to a poll before its batches."""
+"""Length of the fields before the batches in a reply to a poll."""
 _END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 
@@ -70,7 +70,7 @@ _MAX_LISTED_BYTES = 16 << 20
 
 
 class IggyTopic(NamedTuple):
-    """Topic by numbers or names."""
+    """Topic, identified by numbers or names of stream and topic."""
 
     stream: str | int
     topic: str | int
@@ -108,9 +108,9 @@ class Messages(NamedTuple):
 
 
 class UnacknowledgedBatchError(ConnectionError):
-    """Error of a connection that ended before a batch was acknowledged. The server may still append the batch.
+    """Error for a connection that ended before a batch was acknowledged; the server may still append the batch.
 
-    ``session`` identifies the connection in the server's list, see :meth:`IggyClient.has_session`.
+    ``session`` identifies the connection in the server's list of connections; see :meth:`IggyClient.has_session`.
     """
 
     def __init__(self, message: str, session: bytes) -> None:
@@ -119,16 +119,16 @@ class UnacknowledgedBatchError(ConnectionError):
 
 
 class IggyClient(Closing):
-    """Sends requests one after the other, and reconnects when the connection ends.
+    """Client that sends one request at a time, and reconnects when the connection ends.
 
-    Each method ends within ``timeout`` seconds, including all of its connections and requests.
+    Each method returns or raises within the timeout, which includes all of its connections and requests.
 
     Parameters
     ----------
     address : Address
         The server.
     timeout_ms : int, optional
-        Milliseconds for which a request is retried while the server does not respond.
+        Time limit in milliseconds, within which a request is retried if the server does not respond.
     """
 
     def __init__(self, address: Address, timeout_ms: int | None) -> None:
@@ -136,12 +136,12 @@ class IggyClient(Closing):
         self.timeout = (TIMEOUT_MS if timeout_ms is None else timeout_ms) / 1000
         self._connection: Connection | None = None
         self._session: bytes | None = None
-        self._unanswered: Poll | None = None  # poll that was sent, but has no reply yet
+        self._unanswered: Poll | None = None  # poll without a reply so far
         self._until: float | None = None
         self._is_interrupted = False
 
     def interrupt(self) -> None:
-        """End requests that wait in other threads with ConnectionError, and send no others."""
+        """Make requests that wait in other threads raise ConnectionError, and reject further requests."""
         self._is_interrupted = True
         connection = self._connection
         if connection is not None:
@@ -195,23 +195,23 @@ class IggyClient(Closing):
             return polled.first if polled.message_count else self.end_offset(partition)
 
     def end_offset(self, partition: TopicPartition) -> int:
-        """Return the offset that the next message of a partition gets."""
+        """Return the offset of the next message to be appended to a partition."""
         polled = self._poll_once(partition, _LAST, 0)
-        # Without messages, offset 0 belongs to a deleted message or to the next one, and no reply distinguishes these.
-        # The smaller offset skips nothing.
+        # Without messages, offset 0 belongs either to a deleted message or to the next message, and no reply
+        # distinguishes these cases. The smaller offset skips no messages.
         return polled.end if polled.message_count else polled.first + (polled.first > 0)
 
     def offset_since(self, partition: TopicPartition, micros: int) -> int:
-        """Return the offset of the first message at or after a time, or the next offset if there is none."""
+        """Return the offset of the first message stored at or after a time, or the next offset if there is none."""
         with self.shared_deadline():
             polled = self._poll_once(partition, _BY_TIME, max(micros, 0))
             return polled.first if polled.message_count else self.end_offset(partition)
 
     def begin_poll(self, partition: TopicPartition, offset: int, count: int) -> Poll:
-        """Send the request for messages, and return it."""
+        """Send a poll without waiting for the reply, and return it for :meth:`end_poll`."""
         self._close_if_unanswered()
         poll = _poll_of(partition, _BY_OFFSET, offset, count)
-        if self._connection is not None:  # otherwise the request is sent later
+        if self._connection is not None:  # without a connection, `end_poll` sends the request
             with self._closing_after_errors(), self.shared_deadline() as deadline:
                 try:
                     self._connection.send(READ, _POLL, poll.body, deadline)
@@ -221,12 +221,12 @@ class IggyClient(Closing):
         return poll
 
     def end_poll(self, poll: Poll, max_bytes: int = MAX_REPLY_BYTES) -> Messages:
-        """Receive the reply to a poll, which is sent again if the connection has ended.
+        """Receive the reply to a poll; send the poll again if the connection has ended.
 
         Raises
         ------
         TooLarge
-            If the reply has more bytes.
+            If the reply exceeds ``max_bytes``.
         """
         with self.shared_deadline() as deadline:
             reply = None
@@ -247,7 +247,7 @@ class IggyClient(Closing):
         Raises
         ------
         UnacknowledgedBatchError
-            If it is not known whether the batch was appended.
+            If it is unknown whether the batch was appended.
         """
         metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
@@ -274,7 +274,10 @@ class IggyClient(Closing):
                 return int(offset)
 
     def has_session(self, session: bytes) -> bool | None:
-        """Return whether the server still lists the connection of an :class:`UnacknowledgedBatchError`; None if the user may not list connections."""
+        """Return whether the server still lists the session of a lost connection.
+
+        None if the user may not list connections. ``session`` is the attribute of :class:`UnacknowledgedBatchError`.
+        """
         try:
             clients = self._read(_GET_CLIENTS, b"", _MAX_LISTED_BYTES)
         except PermissionError:
@@ -296,7 +299,7 @@ class IggyClient(Closing):
             raise _explain(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
-        """Check that a reply answers a poll, and that its batches contain the announced messages."""
+        """Check that a reply belongs to a poll, and that its batches contain the announced messages."""
         partition = poll.partition
         with self._parsing("poll"):
             sent_partition, current, number = _PREFIX.unpack_from(reply)
@@ -329,7 +332,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def _parsing(self, reply: str) -> Iterator[None]:
-        """Convert errors of a truncated reply; ``reply`` names it in the error."""
+        """Convert parsing errors of a truncated reply to ProtocolError; ``reply`` is its name in the error."""
         try:
             yield
         except (struct.error, IndexError):
@@ -337,7 +340,7 @@ class IggyClient(Closing):
 
     @contextmanager
     def _closing_after_errors(self) -> Iterator[None]:
-        """Close the connection after an error other than a server's: later replies could belong to earlier requests."""
+        """Close the connection after any error that the server did not send: the next reply could be for an earlier request."""
         try:
             yield
         except (ServerError, PermissionError):
@@ -363,7 +366,7 @@ class IggyClient(Closing):
                         pause = self._wait(pause, deadline, error)
 
     def _close_if_unanswered(self) -> None:
-        """Close the connection if a poll has no reply yet, which would be taken for the reply to the next request."""
+        """Close the connection if a poll has no reply yet, because its reply would be taken for that of the next request."""
         if self._unanswered is not None:
             self.close()
 

@@ -14,12 +14,13 @@
              └──────────┴──────────┴──────────┴──────┴───────────┴──────────────┴────────────┴──────────┘
     eviction   the same up to byte 60, which is 13; the reason is the last byte; at 144 the versions that are accepted
 
-Little-endian. The header has 256 bytes, which the size counts. The client is a random number. The login registers it as
-operation 1, and its reply has the session that later requests carry. Commands that change nothing are operation 2 and
-are named by their code at byte 196; messages are sent by operation 160. A reply repeats operation and request.
+Little-endian. The header has 256 bytes, which are included in the size. The client is a random number. Authentication
+is operation 1 and registers the client; its reply contains the session for later requests. Read-only commands are
+operation 2, with the code of the command at byte 196; messages are sent by operation 160. A reply repeats operation and
+request.
 
-These are the frames of the protocol 0.11, verified against server 0.9.0-edge.5. A server admits clients by the minor version of
-the protocol that the login has, and rejects others with the versions that it accepts.
+These are the frames of protocol version 0.11, verified against server 0.9.0-edge.5. A server checks the minor version of
+the protocol during authentication, and rejects other clients with the list of versions that it accepts.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ REGISTER, READ, SEND = 1, 2, 160
 """Operations: authentication, read-only commands, and messages to append."""
 
 SHORT_REPLY = 4096
-"""Size limit of short replies, such as that to authentication: all that an untrusted server may send."""
+"""Size limit of short replies. It also limits what a server can send before authentication."""
 
 _WAIT = 0.5
-"""Seconds of one wait for bytes. Python may notice a signal that arrives just before a wait only after it."""
+"""Seconds of one wait for bytes. It is short, because Python may handle a signal only after the wait."""
 
 _HEADER_LEN = 256
 _PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
 _LOGIN, _LOGIN_WITH_TOKEN = 40, 45
 _FRAME_VERSIONS = (11 << 10,)
-"""Protocol versions whose frames this client writes, with ten bits per number; patches do not change frames."""
+"""Protocol versions supported by this client, with ten bits per number; patch versions do not change frames."""
 
 _TRANSIENT = (57, 58)
 _NOT_ALLOWED = {
@@ -64,13 +65,13 @@ _NOT_ALLOWED = {
     54: "the personal access token has expired",
 }
 _EVICTED = {9: 42, 10: 53, 11: 47}
-"""Eviction reasons that are authentication errors, with their status."""
+"""Status of each eviction reason that is an authentication error."""
 
 _INCOMPATIBLE, _MALFORMED_LOGIN = 14, 15
 
 
 class ServerError(LetterheadError, RuntimeError):
-    """Error status that a server returned; ``status`` is its number in Iggy's own library."""
+    """Error returned by a server; ``status`` is its number in Iggy's own library."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -78,7 +79,7 @@ class ServerError(LetterheadError, RuntimeError):
 
 
 class _Incompatible(ServerError):
-    """Error of a server that rejects the protocol version; it accepts those from ``oldest`` to ``newest``."""
+    """Error for a rejected protocol version; the server accepts versions from ``oldest`` to ``newest``."""
 
     def __init__(self, message: str, status: int, oldest: int, newest: int) -> None:
         super().__init__(message, status)
@@ -87,18 +88,18 @@ class _Incompatible(ServerError):
 
 
 class TooLarge(ProtocolError):
-    """Error for a reply above the size limit; it was not read."""
+    """Error for a reply above the size limit; the reply was not read."""
 
 
 class Connection:
-    """Authenticated connection. Every error except :class:`ServerError` and PermissionError leaves it unusable.
+    """Authenticated connection, unusable after any error except :class:`ServerError` and PermissionError.
 
     Parameters
     ----------
     address : Address
         Address of the server.
     until : float
-        When to stop waiting, in seconds of ``time.monotonic``.
+        Deadline in seconds of ``time.monotonic``.
     """
 
     def __init__(self, address: Address, deadline: float) -> None:
@@ -150,18 +151,18 @@ class Connection:
         self._send(body, deadline)
 
     def receive(self, deadline: float, max_bytes: int) -> memoryview:
-        """Receive the body of a reply of at most ``max_bytes``. The next reply overwrites it.
+        """Receive the body of a reply, of at most ``max_bytes``; the next reply overwrites it.
 
         Raises
         ------
         ServerError, PermissionError
             If the server responds with an error.
         ConnectionError, TimeoutError
-            If the connection ends, or the session does; another connection can repeat the request.
+            If the connection or the session ends; the request can be repeated on another connection.
         TooLarge
-            If the body is larger.
+            If the body exceeds ``max_bytes``.
         ProtocolError
-            If the server sends anything but the reply to the last request.
+            If the server sends anything other than the reply to the last request.
         """
         header = self._receive(_HEADER_LEN, deadline)
         size, command = struct.unpack_from("<I8xB", header, 48)
@@ -253,7 +254,7 @@ def _version_text(version: int) -> str:
 
 
 def _choose_version(oldest: int, newest: int) -> int | None:
-    """Return a version that both the server and this client support; None if there is none."""
+    """Return a protocol version that both the server and this client support, or None."""
     for version in _FRAME_VERSIONS:
         accepted = max(version, oldest)
         if accepted >> 10 == version >> 10 <= newest >> 10:
@@ -268,12 +269,12 @@ def length_prefixed(text: str) -> bytes:
 
 
 def _request_number(operation: int) -> int:
-    """Return the number of a request, which is constant because a connection sends one request at a time."""
+    """Return the number of a request: a constant, because a connection sends one request at a time."""
     return 0 if operation == REGISTER else 1
 
 
 def _connect(address: Address, deadline: float) -> socket.socket:
-    """Connect to one of the addresses of a host, which share the remaining time."""
+    """Connect to the first reachable address of a host; all attempts share the remaining time."""
     addresses = addresses_of(address.host, address.port, _seconds_left(deadline))
     failure: OSError = ConnectionError(f"{address.host} has no address")
     for index, (family, kind, protocol, _, endpoint) in enumerate(addresses):

@@ -1,4 +1,4 @@
-"""Functions that raise errors of this package, and the error numbers of Iggy's own library."""
+"""Functions that raise errors, and the error numbers of Iggy's own library."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from letterhead.iggy.formats import Format, check_format
 
 __all__ = ["iggy_code", "need_unsigned", "shift_errors", "refuse_bytes", "refuse_value"]
 
-# Iggy's error numbers by code. If several correspond to a code, the first one whose words begin the message applies.
+# Iggy's error numbers by code of this package. If a code has several rows, the first row applies whose words begin the
+# message.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
-    # our code, first words, number in releases with "iggy-2023", number in releases with "iggy"
+    # code, first words of the message, number in releases with "iggy-2023", number in releases with "iggy"
     ("empty_key", "", 4018, 4019),
     ("empty_value", "the request", 4009, 4009),
     ("empty_value", "the payload", 4024, 4025),
@@ -53,7 +54,7 @@ def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
     error : HeaderError
         An error raised by :mod:`letterhead.iggy`, or by a function of this package for one of Iggy's formats.
     format : {"iggy-2023", "iggy"}, default "iggy-2023"
-        The format; its releases determine the number.
+        The format: error numbers differ between the releases of each format.
 
     Returns
     -------
@@ -89,7 +90,7 @@ def refuse_bytes(code: str, message: str, format: str | None, byte: int | None =
 
 
 def need_unsigned(number: Any, bits: int, field: str) -> int:
-    """Return a number; raise if it is negative or has more bits than the field (63 for int64)."""
+    """Return the number; raise if it is negative or needs more than ``bits`` bits (63 for int64)."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{field} must be int, not {type(number).__name__}")
     if not 0 <= number < 1 << bits:
@@ -99,7 +100,7 @@ def need_unsigned(number: Any, bits: int, field: str) -> int:
 
 @contextmanager
 def shift_errors(start: int, prefix: str = "") -> Iterator[None]:
-    """Convert errors of a part into errors of the whole: shift their byte offset, and add a prefix to the message."""
+    """Convert errors in a part of the data: add ``start`` to their byte offset, and a prefix to the message."""
     try:
         yield
     except HeaderError as error:

@@ -23,7 +23,7 @@ _Field = TypeVar("_Field", bound="HeaderField")
 
 
 class _Maker(Generic[_Python]):
-    """Class method that converts a Python value to a key or value."""
+    """Descriptor of a class method that converts a Python value to a header key or value."""
 
     def __init__(self, make: Callable[[_Python], Value]) -> None:
         self._make = make
@@ -33,7 +33,7 @@ class _Maker(Generic[_Python]):
 
 
 def _reader(type: Callable[[Any], _Python], kind: str) -> Callable[[HeaderField], _Python]:
-    """Return the method that parses numbers of a kind."""
+    """Return a method that parses numbers of a kind."""
 
     def read(self: HeaderField) -> _Python:
         self._bits(kind)
@@ -45,10 +45,10 @@ def _reader(type: Callable[[Any], _Python], kind: str) -> Callable[[HeaderField]
 
 
 class HeaderField:
-    """The methods of keys and values: a ``from_*`` and an ``as_*`` for each kind.
+    """Common base of keys and values, with a ``from_*`` and an ``as_*`` method for each kind.
 
-    ``from_*`` raises EncodeError for 0 bytes (``empty_key``, ``empty_value``), more than 255 bytes (``too_long``), and a
-    number out of the range of its kind (``out_of_range``). ``as_*`` raises DecodeError for another kind (``wrong_type``),
+    ``from_*`` raises EncodeError for 0 bytes (``empty_key``, ``empty_value``), for more than 255 bytes (``too_long``), and for
+    a number outside the range of its kind (``out_of_range``). ``as_*`` raises DecodeError for another kind (``wrong_type``),
     a wrong size (``wrong_size``), a boolean other than 0 and 1 (``bad_bool``) and invalid UTF-8 (``value_not_utf8``).
     """
 
@@ -58,12 +58,12 @@ class HeaderField:
 
     @classmethod
     def _from_value(cls, value: Value) -> Self:
-        """Return a key or value from a typed value of any type but ``char``, which Iggy does not have.
+        """Return a key or value from a typed value of any type except ``char``, which Iggy does not support.
 
         Raises
         ------
         EncodeError
-            If Iggy does not have the type (``unknown_type``), or the value has no bytes or too many.
+            If Iggy does not support the type (``unknown_type``), or the value is empty or too long.
         """
         if not isinstance(value, Value):
             raise TypeError(f"a Value such as Int32(3) is needed, not {type(value).__name__}")
@@ -82,12 +82,12 @@ class HeaderField:
         value : bytes-like
             The bytes; numbers are little-endian.
         validate : bool, default True
-            Whether to reject bytes of a wrong size. Without it a field can contain anything that JSON can.
+            Whether to reject bytes of a wrong size. If False, all bytes that JSON can contain are accepted.
 
         Raises
         ------
         EncodeError
-            If there are no bytes, too many, or not as many as the kind has.
+            If the bytes are empty, too long, or of the wrong size for the kind.
         DecodeError
             If the kind is unknown.
 
@@ -116,7 +116,7 @@ class HeaderField:
         Raises
         ------
         DecodeError
-            If the kind is unknown (``unknown_type``), or the text is not a value of it (``bad_text``, ``out_of_range``).
+            If the kind is unknown (``unknown_type``), or the text is not a value of the kind (``bad_text``, ``out_of_range``).
         """
         return cls._checked(parse_value(HeaderKind.parse(kind), value))
 
@@ -173,7 +173,7 @@ class HeaderField:
         Parameters
         ----------
         validate : bool, default True
-            Whether to reject more than one byte. Releases before 0.8.2 read the first one.
+            Whether to reject more than one byte. Releases before 0.8.2 read only the first byte.
         """
         return bool(self._whole_or_first("bool", validate).value)
 
@@ -194,7 +194,7 @@ class HeaderField:
         return int(self._whole_or_first("uint8", validate).value)
 
     def to_string_value(self) -> str:
-        """Return the value as text, for any kind."""
+        """Return the value as text; this works for all kinds."""
         return format_value(self._typed)
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ class HeaderField:
         return cls._from_typed(typed)._with_length()._with_size()
 
     def _with_length(self) -> Self:
-        """Raise EncodeError if a field is empty or too long."""
+        """Return the field; raise EncodeError if it is empty or too long."""
         size = len(self._typed.bits)
         if size == 0:
             refuse_value(f"empty_{self._part}", f"the {self._part} has no bytes")
@@ -234,7 +234,7 @@ class HeaderField:
         return self
 
     def _with_size(self) -> Self:
-        """Raise DecodeError if the size is wrong for the kind."""
+        """Return the field; raise DecodeError if the size is wrong for the kind."""
         width = VALUE_TYPES.get(self._typed.type)
         size = len(self._typed.bits)
         if width is not None and size != width:
@@ -249,20 +249,21 @@ class HeaderField:
         return self._typed.bits
 
     def _whole_or_first(self, kind: str, validate: bool) -> Value:
-        """Return the value after checking its kind; without validation, only its first byte is used."""
+        """Return the value after checking its kind; without ``validate``, use only its first byte."""
         self._bits(kind)
         return self._typed if validate or not self.value else value_from_message(kind, self.value[:1])
 
 
 class HeaderKey(HeaderField):
-    """A key: a text of 1 to 255 bytes, or in the format ``iggy`` a value of any kind.
+    """A header key: text of 1 to 255 bytes, or in the format ``iggy`` a value of any kind.
 
     Keys are case-sensitive. ``HeaderKey("name")`` is the same as ``HeaderKey.from_str("name")``.
 
     Raises
     ------
     EncodeError
-        If the text has no bytes (``empty_key``), more than 255 (``too_long``), or no UTF-8 form (``key_not_utf8``).
+        If the text is empty (``empty_key``), has more than 255 bytes (``too_long``), or has no UTF-8 form
+        (``key_not_utf8``).
 
     Examples
     --------
@@ -288,8 +289,8 @@ class HeaderKey(HeaderField):
         name : str
             The text.
         validate : bool, default True
-            Whether to check the length in lower case too. These releases checked the original text, but a few letters take
-            more bytes in lower case: they wrote keys that they could not read.
+            Whether to check the length in lower case too. These releases checked only the original text. As a few letters
+            take more bytes in lower case, they could write keys that they could not read.
         """
         lowered = String(cls.from_str(name).as_str().lower())
         return cls._checked(lowered) if validate else cls._from_typed(lowered)
@@ -299,7 +300,7 @@ class HeaderKey(HeaderField):
 
 
 class HeaderValue(HeaderField):
-    """A value with its kind; created by a ``from_*`` method, read by the ``as_*`` method of its kind.
+    """A header value with its kind, created by a ``from_*`` method and read by the ``as_*`` method of its kind.
 
     Parameters
     ----------
@@ -311,7 +312,8 @@ class HeaderValue(HeaderField):
     Raises
     ------
     EncodeError
-        If there are no bytes (``empty_value``), too many (``too_long``), or not as many as the kind has (``wrong_size``).
+        If the value is empty (``empty_value``), too long (``too_long``), or of the wrong size for the kind
+        (``wrong_size``).
     DecodeError
         If the kind is unknown (``unknown_type``).
 
@@ -340,7 +342,7 @@ _MAKERS = {kind: {"string": "str"}.get(str(kind), str(kind)) for kind in HeaderK
 
 
 def _reorder(type: str, data: bytes) -> bytes:
-    """Convert bytes on the wire to big-endian or back; types of variable width are unchanged, whatever the size."""
+    """Convert bytes on the wire to big-endian or back; types of variable width are returned unchanged."""
     return data if VALUE_TYPES.get(type) is None else data[::-1]
 
 

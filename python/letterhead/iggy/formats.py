@@ -1,4 +1,4 @@
-"""Formats of Iggy's headers and messages, and their limits."""
+"""Formats of Iggy's headers and messages, with their size limits."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MAX_FIELD_LEN = 255
 """Maximum length of a key, value or name in bytes; the minimum is 1."""
 
 MAX_HEADER_BYTES = 100_000
-"""Limit on all header values of a request in ``iggy-2023``, and on the encoded headers of a message in ``iggy``."""
+"""Size limit of all header values of a request in ``iggy-2023``, and of the encoded headers of a message in ``iggy``."""
 
 MAX_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
-"""Limit on all payloads of a request in ``iggy-2023``, and on each payload in ``iggy``."""
+"""Size limit of all payloads of a request in ``iggy-2023``, and of each payload in ``iggy``."""
 
 
 def check_format(format: str, *, read: bool = False) -> None:
-    """Raise ValueError for a format that cannot be written, or with ``read``, that cannot be read."""
+    """Raise ValueError for a format that cannot be written; with ``read``, for a format that cannot be read."""
     check_name("format", format, get_args(ReadFormat if read else Format))
 
 

@@ -1,4 +1,4 @@
-"""Headers of one message as a map with unique keys, as in Iggy's library."""
+"""Headers of a message as a map with unique keys, as in Iggy's library."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ HeadersLike: TypeAlias = "HeaderMap | Mapping[Any, ValueLike] | Iterable[tuple[K
 
 
 class HeaderMap(transport.JsonModel):
-    """Headers by key, in the order in which their keys were first set.
+    """Map of headers, in the order in which the keys were first set.
 
-    A key is a :class:`HeaderKey`, or a str for a key of kind ``string``. Two keys are equal if their kinds and bytes are:
-    ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. A map has the last value of a repeated key; use
+    A key is a :class:`HeaderKey`, or a str for a key of kind ``string``. Two keys are equal if their kinds and bytes are
+    equal: ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. The map contains the last value of a repeated key; use
     :func:`letterhead.decode` to read all values.
 
-    In JSON, ``iggy-2023`` is an object ``{"key": {"kind": …, "value": …}}``. ``iggy`` is a list of ``{"key": {"kind": …,
-    "value": …}, "value": {…}}``, or the base64 text of the encoded headers if a kind has no name.
+    In JSON, headers are an object ``{"key": {"kind": …, "value": …}}`` in ``iggy-2023``. In ``iggy``, they are a list of
+    ``{"key": {"kind": …, "value": …}, "value": {…}}``, or base64 of the encoded headers if a kind has no name.
 
     Parameters
     ----------
     headers : mapping or iterable of (key, value), optional
         A value is a :class:`HeaderValue`, a :class:`letterhead.Value`, or a str, bytes or bool, which become ``string``,
-        ``raw`` and ``bool``. Other numbers need a kind.
+        ``raw`` and ``bool``. Numbers need a kind.
 
     Raises
     ------
     TypeError
         If a key or value has another type.
     EncodeError
-        If a key or value has no bytes or more than 255.
+        If a key or value is empty or has more than 255 bytes.
 
     Examples
     --------
@@ -74,9 +74,9 @@ class HeaderMap(transport.JsonModel):
         Parameters
         ----------
         data : bytes-like
-            All headers of a message, and nothing else.
+            The encoded headers of one message.
         strict_types : bool, default False
-            Whether to reject kinds of later releases, which have no name here.
+            Whether to reject unnamed kinds, which later releases may define.
 
         Raises
         ------
@@ -88,19 +88,19 @@ class HeaderMap(transport.JsonModel):
 
     @classmethod
     def from_headers(cls, headers: Headers, *, types: Types | None = None) -> Self:
-        """Return a map of headers of any format; a repeated key has its last value.
+        """Return a map from headers of any format, with the last value of a repeated key.
 
         Parameters
         ----------
         headers : Headers
             The headers.
         types : "binary" or mapping of key to type, optional
-            The types of untyped values, as in :func:`letterhead.encode`.
+            Types of untyped values, as in :func:`letterhead.encode`.
 
         Raises
         ------
         EncodeError
-            If Iggy cannot represent a header: its value is null (``null_not_carried``), or Iggy does not have its type
+            If Iggy cannot represent a header: its value is null (``null_not_carried``), or Iggy does not support its type
             (``unknown_type``).
         ConversionError
             If a value has no type, and ``types`` does not contain its key.
@@ -120,12 +120,12 @@ class HeaderMap(transport.JsonModel):
         return header_map
 
     def to_bytes(self, format: Format = "iggy-2023", *, canonical: bool = False) -> bytes:
-        """Encode the headers; ``format`` and ``canonical`` are as in :mod:`letterhead.iggy`. Empty headers are no bytes.
+        """Encode the headers, empty headers as no bytes; ``format`` and ``canonical`` are as in :mod:`letterhead.iggy`.
 
         Raises
         ------
         EncodeError
-            If there are more than 100,000 bytes: of values in ``iggy-2023``, in total in ``iggy`` (``too_large``).
+            If the headers exceed 100,000 bytes (``too_large``): the values in ``iggy-2023``, the encoded headers in ``iggy``.
         ConversionError
             If the format does not support a key or a kind.
 
@@ -139,14 +139,14 @@ class HeaderMap(transport.JsonModel):
         return encode((self._sorted() if canonical else self).to_headers(), format) or b""
 
     def to_headers(self) -> Headers:
-        """Return the headers as in the rest of this package: keys of kind ``string`` as str, all other fields with a type."""
+        """Return the headers as :class:`letterhead.Headers`: ``string`` keys as str, all other keys and values with a type."""
         return Headers([(key._typed, value._typed) for key, value in self._items.items()])
 
     def _sorted(self) -> HeaderMap:
-        """Return a new map in the order in which Iggy's library writes since 0.10.0.
+        """Return a new map in the order in which Iggy's library has written headers since 0.10.0.
 
-        It sorts by the code of the key's kind, then by the key's bytes on the wire: integers are sorted by their least
-        significant byte first.
+        Headers are sorted by the code of the key's kind, then by the key's bytes on the wire; these are little-endian, so
+        integers are not in numeric order.
         """
         ordered = HeaderMap()
         ordered._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
@@ -159,11 +159,11 @@ class HeaderMap(transport.JsonModel):
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
     def _value_bytes(self) -> int:
-        """Return the total size of the values in bytes, which releases before 0.8.2 limit for a request."""
+        """Return the total size of the values in bytes; releases before 0.8.2 limit it for a request."""
         return sum(len(value.value) for value in self._items.values())
 
     def validate(self, format: Format = "iggy-2023") -> None:
-        """Raise EncodeError if the headers are larger than servers accept (``too_large``), as in :meth:`to_bytes`."""
+        """Raise EncodeError if servers would reject the headers because of their size (``too_large``); see :meth:`to_bytes`."""
         check_format(format)
         check_header_bytes(self._value_bytes() if format == "iggy-2023" else self.size_bytes(format), format)
 
@@ -203,7 +203,7 @@ class HeaderMap(transport.JsonModel):
         return self._items.get(_as_key(key), default)
 
     def get_all(self, key: KeyLike) -> list[HeaderValue]:
-        """Return the values of a key in a list: one, or none if no header has it."""
+        """Return a list with the value of a key, or an empty list if no header has it."""
         value = self._items.get(_as_key(key))
         return [] if value is None else [value]
 
@@ -264,7 +264,7 @@ class HeaderMap(transport.JsonModel):
 
 
 def _as_key(key: KeyLike) -> HeaderKey:
-    """Return the key to look up; a key that cannot be in a map is absent."""
+    """Return the key to look up, without validating its text: a map does not contain invalid keys."""
     if not isinstance(key, HeaderKey | str):
         raise TypeError(f"headers are indexed by a HeaderKey or a str, not by {type(key).__name__}")
     if isinstance(key, str):

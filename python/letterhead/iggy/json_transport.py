@@ -1,7 +1,7 @@
 """JSON of Iggy's HTTP interface: strict parsing, compact writing, base64.
 
-It accepts and rejects the same texts as Iggy's library: a repeated field is an error, the last value of a repeated map
-key applies, and unknown fields are ignored.
+The parser accepts and rejects the same texts as Iggy's library: a repeated field is an error, the last value of a
+repeated map key applies, and unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class JsonModel(ABC):
-    """Methods to read and write the JSON of the HTTP interface; the docstrings of the classes describe their JSON."""
+    """Base class with methods that read and write JSON of the HTTP interface; each class documents its JSON."""
 
     __slots__ = ()
 
@@ -53,16 +53,17 @@ class JsonModel(ABC):
         Parameters
         ----------
         text : str or bytes
-            The JSON, as the class describes it.
+            The JSON, in the form documented in the class.
         format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
-            The expected format. Headers in the other format are an error; Iggy's servers ignore them.
+            The expected format. Headers in the other format are an error, although Iggy's servers ignore them.
         validate : bool, default True
-            Whether to check headers as in bytes. Iggy's servers do not, and store headers that no client can read.
+            Whether to check headers as strictly as in bytes. Iggy's servers do not, and store headers that no client can
+            read.
 
         Raises
         ------
         DecodeError
-            If the text is not an object of this class in this format.
+            If the text is not the JSON of this class in this format.
 
         Examples
         --------
@@ -115,11 +116,11 @@ class JsonModel(ABC):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """Members of an object in order, including repeated ones."""
+    """Members of a JSON object in order, including repeated members."""
 
 
 class HeaderEntry(NamedTuple):
-    """Header in JSON."""
+    """Parsed header of a JSON text."""
 
     key: str | tuple[HeaderKind, bytes]
     kind: HeaderKind
@@ -127,7 +128,7 @@ class HeaderEntry(NamedTuple):
 
 
 class Fields(dict[str, Any]):
-    """Known fields of an object; the methods check their types."""
+    """Known fields of a JSON object; the methods return them after checking their types."""
 
     def __init__(self, members: dict[str, Any], owner: str, format: str | None) -> None:
         super().__init__(members)
@@ -141,7 +142,7 @@ class Fields(dict[str, Any]):
         return self[name]
 
     def number(self, name: str, bits: int, default: int | None = None) -> int:
-        """Return a field as an unsigned number."""
+        """Return a numeric field, which must be an unsigned number."""
         number = self.need(name) if default is None else self.get(name, default)
         if isinstance(number, bool) or not isinstance(number, int):
             refuse(f"the field {name} of {self.owner} is not an integer", self.format)
@@ -163,7 +164,7 @@ class Fields(dict[str, Any]):
         return uuid.UUID(digits).int
 
     def digits(self, name: str, bits: int, default: int) -> int:
-        """Return a text field as an unsigned number."""
+        """Return an unsigned number from a text field."""
         value = self.get(name, str(default))
         number = read_digits(value, bits) if isinstance(value, str) else None
         if number is None:
@@ -171,7 +172,7 @@ class Fields(dict[str, Any]):
         return number
 
     def base64(self, name: str, *, padded: bool = False) -> bytes:
-        """Return bytes."""
+        """Return the bytes of a base64 field."""
         return read_base64(self.need(name), f"the field {name} of {self.owner}", self.format, padded=padded)
 
     def one_of(self, name: str, choices: Iterable[_Choice]) -> _Choice:
@@ -194,7 +195,7 @@ def load(text: str | bytes) -> Any:
 
 
 def dump(tree: Any) -> str:
-    """Return compact JSON as Iggy's library writes it, without needless escapes."""
+    """Return compact JSON without unnecessary escapes, as Iggy's library writes it."""
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -245,13 +246,13 @@ def read_base64(value: Any, owner: str, format: str | None, *, padded: bool) -> 
 
 
 def read_digits(text: str, bits: int) -> int | None:
-    """Return text as an unsigned number, or None if it is not one or too large."""
+    """Parse an unsigned number; return None if the text is not a number, or the number is too large."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return number if number is not None and number < 1 << bits else None
 
 
 def refuse(message: str, format: str | None) -> NoReturn:
-    """Raise DecodeError for JSON of an unexpected form."""
+    """Raise DecodeError for JSON with unexpected content."""
     refuse_bytes("bad_text", message, format)
 
 

@@ -1,4 +1,4 @@
-"""Map Kafka records to Iggy messages, by version 1 of the mapping that Iggy's Kafka gateway proposes.
+"""Map Kafka records to Iggy messages by version 1 of the mapping proposed for Iggy's Kafka gateway.
 
 ========================  =====================================================================
 record                    message
@@ -10,18 +10,19 @@ timestamp, milliseconds   origin timestamp in microseconds; 0: ``kafka.ts``, an 
                           header ``kafka.v``, one byte, 1
 ========================  =====================================================================
 
-Iggy has no headers without a value or of more than 255 bytes. A record that needs them is
-stored whole in the payload, with a header `kafka.envelope`, one byte, 1::
+Iggy supports neither headers without a value nor values of more than 255 bytes. A record with such headers is
+stored as a whole in the payload, with a header `kafka.envelope`, one byte, 1::
 
     ┌──────────┬─────────────┬─────┬───────────────┬───────┬───────────┬─────────────────────────────────────────────┐
     │ u8 flags │ u32 key_len │ key │ u32 value_len │ value │ u32 count │ u32 name_len, name, u8 1, u32 value_len, …  │
     └──────────┴─────────────┴─────┴───────────────┴───────┴───────────┴─────────────────────────────────────────────┘
 
-Little-endian; bit 0 of the flags is a key, bit 1 a value; the byte of a header is 0 for a null value.
+Little-endian. Bit 0 of the flags is set if there is a key, bit 1 if there is a value; the u8 of a header is 0 for a null
+value.
 
-``kafka-gateway`` is the proposal. Readers of Iggy keep one header of each name, in the order of the names, so it rejects
-repeated names and loses the order of the others. ``kafka-gateway-lossless`` writes records whose names do not rise
-whole, and a timestamp that is null as ``kafka.ts`` -1. The gateway reads such messages, too.
+``kafka-gateway`` is the proposal. Iggy's readers keep one header of each name, sorted by name, so this mapping rejects
+repeated names and loses the order of headers. ``kafka-gateway-lossless`` stores a record as a whole unless its header
+names are in ascending order, and writes a null timestamp as ``kafka.ts`` -1. The gateway can read these messages, too.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
 
 
 class KafkaRecord(NamedTuple):
-    """Kafka record; the timestamp is in milliseconds."""
+    """Kafka record, with its timestamp in milliseconds."""
 
     key: bytes | None
     value: bytes | None
@@ -55,7 +56,7 @@ class KafkaRecord(NamedTuple):
 
 
 class IggyMessage(NamedTuple):
-    """Iggy message; the time is in microseconds."""
+    """Iggy message, with its time in microseconds."""
 
     payload: bytes
     headers: bytes
@@ -102,15 +103,15 @@ def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
 
 
 def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: int, stored: int) -> KafkaRecord:
-    """Return the record for a message, given its headers as stored keys and values, and its times in microseconds.
+    """Return the record for a message, given its headers as stored bytes and its times in microseconds.
 
-    A message without ``kafka.v`` was not written by the mapping: it becomes a record without a key, with the message's
-    headers.
+    A message without ``kafka.v`` was not written by the mapping. It becomes a record with the message's headers and without
+    a key.
 
     Raises
     ------
     DecodeError
-        If a key is not UTF-8, or the message has another version of the mapping or is not valid in this one.
+        If a key is not UTF-8, or the message has another version of the mapping, or is invalid in version 1.
     """
     try:
         named = [(key.decode(), value) for key, value in headers]
@@ -144,7 +145,7 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
 def _timestamp(marker: bytes | None, time: int) -> int | None:
     if marker is None:
         return time
-    if marker == b"epoch":  # in an earlier draft
+    if marker == b"epoch":  # marker of an earlier draft
         return 0
     if len(marker) != 8:
         _refuse("kafka.ts is not an int64")
@@ -153,7 +154,7 @@ def _timestamp(marker: bytes | None, time: int) -> int | None:
 
 
 def _encode(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
-    """Write headers in the order of Iggy's map."""
+    """Encode headers in the order of Iggy's map."""
     parts: list[bytes] = []
     for name, kind, value in sorted((name.encode(), kind, value) for name, kind, value in fields):
         parts += (struct.pack("<BI", _STRING, len(name)), name, struct.pack("<BI", kind, len(value)), value)

@@ -14,11 +14,11 @@ from letterhead.iggy.kafka_gateway import IggyMessage, KafkaRecord, to_message
 __all__ = ["COLUMNS", "map_rows"]
 
 COLUMNS = ("key", "value", "headers", "timestamp", "id")
-"""Columns of records that are written."""
+"""Columns to write for each record."""
 
 
 def map_rows(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMessage]:
-    """Return the message of each row; ``before`` rows of the table precede the batch."""
+    """Return the message for each row; ``before`` is the number of rows of the table before the batch."""
     names = batch.schema.names
     nulls: list[Any] = [None] * len(batch)
     keys = binary_column(batch, "key").to_pylist() if "key" in names else nulls

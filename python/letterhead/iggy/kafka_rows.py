@@ -33,7 +33,7 @@ _FIELDS = {
 }  # fmt: skip
 
 COLUMNS = tuple(_FIELDS)
-"""Columns of a record, all of which are default columns."""
+"""Columns of a record; all are returned by default."""
 
 WHERE_FIELDS = {name: field_type(type) for name, type in _FIELDS.items()}
 
@@ -42,10 +42,10 @@ _AS_STORED = ("string", "binary")
 
 
 class MappedRowReader:
-    """Converts bytes of batches to record batches of :attr:`schema`, like :class:`IggyRowReader`."""
+    """Converter from stored batches to record batches of Kafka records, with the interface of :class:`IggyRowReader`."""
 
     where = None
-    """Conditions do not restrict the poll, because a record and its message have different timestamps."""
+    """Condition that restricts the poll: None, because the timestamps of a record and its message differ."""
 
     def __init__(self, request: RowRequest, *, dialect: Dialect = "arrow") -> None:
         if request.errors != "raise":
@@ -65,7 +65,7 @@ class MappedRowReader:
     def __call__(
         self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, partition_values: Mapping[str, Any]
     ) -> pa.RecordBatch | None:
-        """Read the messages with offsets from ``start`` to before ``end``; return None if there are none."""
+        """Read the messages with offsets in [``start``, ``end``); return None if there are none."""
         rows = self._messages(data, start=start, end=end, partition_values=partition_values)
         if rows is None:
             return None
@@ -103,7 +103,7 @@ class MappedRowReader:
     def located(
         self, error: HeaderError, data: Any, *, start: int, end: int, partition_values: Mapping[str, Any]
     ) -> HeaderError:
-        """Return an error of a call with these arguments, extended by topic, partition and offset of its message."""
+        """Return the error of a call with these arguments, with the topic, partition and offset of the message added."""
         if error.offset is not None:
             return error
         return self._messages.located(error, data, start=start, end=end, partition_values=partition_values)
@@ -116,7 +116,7 @@ class MappedRowReader:
             name: record_columns[name] if name in record_columns else rows.column(name) for name in condition.fields
         }
         if "timestamp" in columns:
-            # Conditions use milliseconds, but Spark's columns have microseconds.
+            # Conditions use milliseconds, but timestamp columns for Spark have microseconds.
             columns["timestamp"] = columns["timestamp"].cast(TIMES["arrow"])
         return condition.examine(
             columns, record_columns["headers"] if condition.has_headers else None, len(rows)
@@ -136,7 +136,7 @@ def _locate_error(
 
 
 def _as_stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return key and value as stored, with little-endian numbers; in columns they are big-endian."""
+    """Return key and value as stored: little-endian numbers, which are big-endian in columns."""
     key, value = header["key"], header["value"]
     return (
         key if header["key_type"] in _AS_STORED else key[::-1],

@@ -1,4 +1,4 @@
-"""Kinds of keys and values: fifteen names and their codes."""
+"""Kinds of header keys and values: fifteen names and their codes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["HeaderKind"]
 
 
 class HeaderKind(IntEnum):
-    """The type of a key or value.
+    """Type of a header key or value.
 
-    A member is its code on the wire. Kinds of later releases, whose codes have no name here, are members too, but are not
-    listed: ``HeaderKind(200)``.
+    The value of a member is its code on the wire. Codes of later releases, such as ``HeaderKind(200)``, are valid kinds
+    without a name, and are not listed as members.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def from_code(cls, code: int) -> HeaderKind:
-        """Return the kind with a code.
+        """Return the named kind with a code.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def _of_value(cls, type: str) -> HeaderKind | None:
-        """Return the kind of values of a type of :class:`letterhead.Value`, or None if Iggy does not have the type."""
+        """Return the kind for a type of :class:`letterhead.Value`, or None if Iggy does not support the type."""
         if type.startswith("type-"):
             return cls(int(type[5:]))
         return _OF_VALUES.get(type)
@@ -82,7 +82,7 @@ class HeaderKind(IntEnum):
 
     @property
     def _value_type(self) -> str:
-        """Type of a :class:`letterhead.Value` of this kind."""
+        """Type of :class:`letterhead.Value` that corresponds to this kind."""
         return "binary" if self is HeaderKind.RAW else str(self) if self._is_named else f"type-{self._value_}"
 
     def as_code(self) -> int:
@@ -97,7 +97,7 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> HeaderKind | None:
-        # A new object for each call, not cached: members are equal if their codes are.
+        # Create a new object for each call, because members with equal codes are equal.
         if not isinstance(value, int) or isinstance(value, bool) or not 16 <= value <= 255:
             return None
         kind = int.__new__(cls, value)

@@ -22,19 +22,19 @@ __all__ = ["Message"]
 class Message(transport.JsonModel):
     """A message to send.
 
-    In JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``iggy-2023``) or
-    ``user_headers`` (``iggy``). An id of more than 64 bits is written as text in ``iggy``, whose servers cannot read it as a
-    number.
+    In JSON, it is an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers``
+    (``iggy-2023``) or ``user_headers`` (``iggy``). In ``iggy``, an id of more than 64 bits is written as text, because
+    servers cannot read it as a number.
 
     Parameters
     ----------
     id : int or uuid.UUID, optional
-        Up to 128 bits; for ``None``, which is stored as 0, the server chooses one.
+        Id of up to 128 bits. ``None`` is stored as 0, and the server chooses the id.
     payload : bytes-like
         The payload.
     headers : HeaderMap, mapping, pairs, Headers or bytes, optional
-        The headers; also an attribute, which is ``None`` if there are none. Bytes are encoded headers, which are not
-        parsed and can only be written in ``iggy``: for headers that the sender has encrypted.
+        The headers; the attribute is ``None`` if there are none. Bytes are encoded headers, for example encrypted ones;
+        they are not parsed, and can be written in ``iggy`` only.
     origin_timestamp : int, optional
         The creation time in microseconds since 1970, less than 2⁶³; only in ``iggy``. The default is the time of writing.
 
@@ -84,12 +84,12 @@ class Message(transport.JsonModel):
         return message
 
     def to_bytes(self) -> bytes:
-        """Return the message in the format ``iggy-2023``; in ``iggy`` only a whole request has bytes.
+        """Return the message in the format ``iggy-2023``; in ``iggy``, only a whole request can be encoded.
 
         Raises
         ------
         EncodeError
-            If the values of the headers have more than 100,000 bytes (``too_large``).
+            If the header values exceed 100,000 bytes (``too_large``).
         ConversionError
             If the format does not support a key or a kind.
         """
@@ -100,8 +100,8 @@ class Message(transport.JsonModel):
     def validate(self, format: Format = "iggy-2023") -> None:
         """Raise EncodeError if servers would reject the message in a format.
 
-        It has no payload (``empty_value``), or payload or headers are too large (``too_large``). The limits of
-        ``iggy-2023`` apply to a whole request, see :meth:`SendMessages.validate`.
+        They reject an empty payload (``empty_value``), and too large a payload or headers (``too_large``). The limits of
+        ``iggy-2023`` apply to a whole request; see :meth:`SendMessages.validate`.
         """
         check_format(format)
         check_payload(len(self.payload), format)
@@ -117,7 +117,7 @@ class Message(transport.JsonModel):
 
     @property
     def size_bytes(self) -> int:
-        """Number of bytes that :meth:`to_bytes` returns."""
+        """Size of the result of :meth:`to_bytes` in bytes."""
         if isinstance(self.headers, HeaderMap):
             return 24 + self.headers.size_bytes("iggy-2023") + len(self.payload)
         return 24 + len(message_headers.encode_headers(self.headers, "iggy-2023")) + len(self.payload)

@@ -1,4 +1,4 @@
-"""Headers of a message: a map, None, or undecodable bytes, such as encrypted headers."""
+"""Headers of a message: a map, None, or bytes that cannot be decoded, such as encrypted headers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MessageHeaders: TypeAlias = HeaderMap | bytes | None
 
 
 def normalize_headers(headers: Any) -> MessageHeaders:
-    """Return the headers of a message; empty decoded headers become ``None``, as in Iggy's library."""
+    """Convert headers to a map or bytes; empty :class:`letterhead.Headers` become ``None``, as in Iggy's library."""
     if headers is None or isinstance(headers, HeaderMap):
         return headers
     if isinstance(headers, bytes | bytearray | memoryview):
@@ -37,7 +37,7 @@ def normalize_headers(headers: Any) -> MessageHeaders:
 
 
 def map_or_bytes(data: bytes) -> MessageHeaders:
-    """Decode headers in the format ``iggy``; return undecodable bytes, such as encrypted headers, unchanged."""
+    """Decode headers in the format ``iggy``; return bytes that cannot be decoded unchanged."""
     try:
         return HeaderMap.from_bytes(data, "iggy") if data else None
     except DecodeError:
@@ -45,7 +45,7 @@ def map_or_bytes(data: bytes) -> MessageHeaders:
 
 
 def read_headers(cursor: Cursor) -> HeaderMap | None:
-    """Read the headers of a message in the format ``iggy-2023``, which follow their length."""
+    """Read the length and the headers of a message in the format ``iggy-2023``."""
     size = cursor.number(4, "headers length")
     start = cursor.at
     data = cursor.take(size, "headers block")
@@ -64,7 +64,7 @@ def encode_headers(headers: MessageHeaders, format: Format) -> bytes:
 
 
 def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) -> Any:
-    """Return the headers of a message for JSON."""
+    """Return the headers of a message as a JSON value."""
     if isinstance(headers, HeaderMap):
         return headers._to_tree(format, canonical=canonical)
     data = encode_headers(headers, format)
@@ -72,7 +72,7 @@ def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) ->
 
 
 def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> MessageHeaders:
-    """Parse the headers of a message from JSON, in the field of its format."""
+    """Parse the headers of a message from the JSON field of the format."""
     present = {name: fields[name] for name in ("headers", "user_headers") if fields.get(name) is not None}
     if not present:
         return None

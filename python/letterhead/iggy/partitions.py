@@ -27,8 +27,7 @@ __all__ = ["FETCH_BYTES", "IggyPartitions"]
 
 FETCH_BYTES = 4 << 20
 
-# Number of messages in the first poll. Polls limit messages rather than bytes, so later numbers follow from message
-# sizes.
+# Number of messages in the first poll. A poll limits messages, not bytes, so later numbers depend on message sizes.
 _FIRST_COUNT = 256
 _MAX_COUNT = 1 << 20
 _MAX_GROWTH = 8
@@ -36,16 +35,16 @@ _MAX_GROWTH = 8
 
 
 class IggyPartitions(PartitionLog[IggyClient]):
-    """Reads partitions of a topic, one poll at a time.
+    """Partitions of a topic on a server, read with one poll at a time.
 
     Parameters
     ----------
     client : IggyClient
         The connection to the server; closed with this object.
     reader : IggyRowReader or MappedRowReader
-        Makes rows of batches.
+        Converts batches to rows.
     fetch_bytes : int
-        Approximate size of a poll; at least one message.
+        Approximate size of a reply in bytes; a reply has at least one message.
     """
 
     pause = 0.05
@@ -68,11 +67,11 @@ class IggyPartitions(PartitionLog[IggyClient]):
         return {partition: self.client.end_offset(partition) for partition in partitions}
 
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first message stored at or after a time, or the next offset."""
+        """Return, for each partition, the offset of the first message stored at or after a time, or the next offset."""
         return {partition: self.client.offset_since(partition, time) for partition, time in times.items()}
 
     def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the columns of a partition; stream and topic may be numbers."""
+        """Return the values of the partition columns; stream and topic may be numbers."""
         topic = partition.topic
         return {"stream": str(topic.stream), "topic": str(topic.topic), "partition": partition.partition}
 
@@ -126,7 +125,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
         yield from filter(None, rows_up_to_error(read, remaining.start, remaining.end))
 
     def _lax_rows(self, reader: IggyRowReader, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Convert a reply to rows by the policy of ``errors``."""
+        """Convert a reply to rows if damaged batches do not raise an error."""
         values = self.partition_values(remaining.partition)
         options: Any = {"start": remaining.start, "end": remaining.end, "partition_values": values}
         batches, _ = batch_ranges(records.data[POLL_PREFIX_LEN:], POLL_PREFIX_LEN)

@@ -1,4 +1,4 @@
-"""Request for messages of a topic: :class:`PollMessages`, with its consumer and its start."""
+"""Request to read messages of a topic: :class:`PollMessages`, with its consumer and its start position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Consumer", "PollMessages", "PollingStrategy"]
 ConsumerKind: TypeAlias = Literal["consumer", "consumer_group"]
 PollingKind: TypeAlias = Literal["offset", "timestamp", "first", "last", "next"]
 
-# Kinds of consumers. The code on the wire is the index, starting at 1.
+# Kinds of consumers and strategies. The code on the wire is the index, starting at 1.
 _CONSUMERS: tuple[ConsumerKind, ...] = ("consumer", "consumer_group")
 _STRATEGIES: tuple[PollingKind, ...] = ("offset", "timestamp", "first", "last", "next")
 
@@ -28,14 +28,14 @@ _CONSUMER_FIELD = {"iggy-2023": "id", "iggy": "consumer_id"}
 
 @dataclass(frozen=True)
 class Consumer:
-    """Consumer of a poll: a single consumer, or a consumer group.
+    """Consumer of a poll: a single consumer or a consumer group.
 
     Parameters
     ----------
     kind : {"consumer", "consumer_group"}
         Whether it is a single consumer or a group.
     id : Identifier
-        Its number or name, under which the server stores offsets.
+        Number or name; the server stores offsets under this id.
 
     Examples
     --------
@@ -72,19 +72,19 @@ class Consumer:
 
 @dataclass(frozen=True)
 class PollingStrategy:
-    """Position in the partition at which a poll begins.
+    """Start position of a poll in a partition.
 
     Parameters
     ----------
     kind : {"offset", "timestamp", "first", "last", "next"}
-        Rule for the first message.
+        Rule that determines the first message.
     value : int, default 0
-        The offset, or the time in microseconds since 1970; not used by the other kinds.
+        The offset, or the time in microseconds since 1970; unused for other kinds.
 
     Raises
     ------
     EncodeError
-        If the kind is unknown (``unknown_type``), or the value does not fit 64 bits (``out_of_range``).
+        If the kind is unknown (``unknown_type``), or the value does not fit in 64 bits (``out_of_range``).
 
     Examples
     --------
@@ -137,17 +137,17 @@ class PollingStrategy:
 
 @dataclass(init=False)
 class PollMessages:
-    """A request to read messages of a topic. The reply is :class:`PolledMessages`.
+    """A request to read messages of a topic; the reply is :class:`PolledMessages`.
 
     Parameters
     ----------
     consumer : Consumer, Identifier, int or str
-        The consumer; an identifier, number or name stands for a single consumer.
+        The consumer; an identifier, number or name means a single consumer.
     stream_id, topic_id : Identifier, int or str
         The topic.
     partition_id : int, optional
-        The partition. If None, the server reads the first one for a single consumer. For a consumer group, most
-        releases choose one that the member has been assigned; server 0.9.0-edge.5 returns no messages.
+        The partition. If None, the server uses the first partition for a single consumer. For a consumer group, most
+        releases use an assigned partition of the member; server 0.9.0-edge.5 returns no messages.
     strategy : PollingStrategy, optional
         Start position; by default offset 0.
     count : int, default 10
@@ -199,7 +199,7 @@ class PollMessages:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023") -> PollMessages:
-        """Read the body of a request, without the frame of the protocol around it; ``format`` as in :mod:`letterhead.iggy`.
+        """Read the body of a request, without the protocol frame; ``format`` is as in :mod:`letterhead.iggy`.
 
         Raises
         ------
@@ -229,18 +229,18 @@ class PollMessages:
         topic_id: Identifier | int | str,
         format: ReadFormat = "iggy-auto",
     ) -> PollMessages:
-        """Read the fields of a request of the HTTP interface, which only has single consumers.
+        """Read the fields of a request of the HTTP interface, which supports single consumers only.
 
         Parameters
         ----------
         text : str or bytes
             An object. All fields are optional: ``id`` (``iggy-2023``) or ``consumer_id`` (``iggy``), by default 1;
-            ``partition_id``, by default the first one, which is 1 in ``iggy-2023`` and 0 in ``iggy``; ``kind`` and ``value``
-            of the strategy, by default offset 0; ``count``, by default 10; ``auto_commit``, by default false.
+            ``partition_id``, by default the first partition (1 in ``iggy-2023``, 0 in ``iggy``); ``kind`` and ``value`` of
+            the strategy, by default offset 0; ``count``, by default 10; ``auto_commit``, by default false.
         stream_id, topic_id : Identifier, int or str
-            The topic, which is in the path of the request.
+            The topic, from the path of the request.
         format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
-            The format of the fields; ``iggy-auto`` is ``iggy`` if there is a ``consumer_id``.
+            The format of the fields; ``iggy-auto`` means ``iggy`` if there is a ``consumer_id``.
 
         Raises
         ------
@@ -268,12 +268,12 @@ class PollMessages:
         return cls(consumer, stream_id, topic_id, partition, strategy, count, auto_commit=auto_commit)
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Return the body of the request, without the frame of the protocol around it.
+        """Return the body of the request, without the protocol frame.
 
         Raises
         ------
         EncodeError
-            If a stream, topic, consumer or partition is 0 in ``iggy-2023``, which has no such number (``out_of_range``).
+            If a stream, topic, consumer or partition is 0 in ``iggy-2023``, where numbers start at 1 (``out_of_range``).
         """
         check_format(format)
         self._check(format)
@@ -284,9 +284,9 @@ class PollMessages:
         return topic + self.strategy.to_bytes() + self.count.to_bytes(4, "little") + bytes((self.auto_commit,))
 
     def to_json(self, format: Format = "iggy-2023") -> str:
-        """Return the fields of the request as JSON, which the HTTP interface takes as the query of a GET.
+        """Return the fields of the request as JSON; the HTTP interface expects them in the query of a GET request.
 
-        Stream and topic are part of the path. Leave null fields out of the query.
+        Stream and topic are part of the path. Omit null fields from the query.
 
         Raises
         ------

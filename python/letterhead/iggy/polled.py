@@ -1,4 +1,4 @@
-"""Polled messages, and the reply that contains them."""
+"""Polled messages, and the reply to a poll."""
 
 from __future__ import annotations
 
@@ -48,26 +48,27 @@ _STATES = {state.as_code(): state for state in MessageState}
 class PolledMessage(transport.JsonModel):
     """A polled message.
 
-    In JSON an object with the fields of the message; in ``iggy`` all but payload and headers are in ``header``.
+    In JSON, it is an object with the fields of the message; in ``iggy``, all fields except payload and headers are in
+    ``header``.
 
     Parameters
     ----------
     offset : int
-        Its offset in the partition, less than 2⁶³.
+        Offset in the partition, less than 2⁶³.
     timestamp : int
-        When the server received it, in microseconds since 1970, less than 2⁶³.
+        Time at which the server received the message, in microseconds since 1970, less than 2⁶³.
     id : int
-        Its id.
+        Id of the message.
     payload : bytes
         The payload.
     headers : HeaderMap, bytes or None
-        The headers; bytes if they could not be read, for example because the sender has encrypted them.
+        The headers; bytes if they cannot be parsed, for example because they are encrypted.
     state : MessageState, optional
         Only in ``iggy-2023``, from 0.0.40 on.
     checksum : int, optional
         In ``iggy-2023``, from 0.0.40 on, the CRC-32 of the payload; in ``iggy`` the XXH3 of the message.
     origin_timestamp : int, optional
-        When the sender created it, in microseconds since 1970, less than 2⁶³; only in ``iggy``.
+        Time at which the sender created the message, in microseconds since 1970, less than 2⁶³; only in ``iggy``.
 
     Raises
     ------
@@ -96,7 +97,7 @@ class PolledMessage(transport.JsonModel):
         self.payload = bytes_of(self.payload, "the payload")
 
     def _check_numbers(self) -> None:
-        """Raise EncodeError if a number does not fit its field; attributes may be set after construction."""
+        """Raise EncodeError if a number does not fit its field; called on writing, because attributes can be assigned."""
         for name, number, bits in (
             ("the offset", self.offset, 63),
             ("the timestamp", self.timestamp, 63),
@@ -110,8 +111,8 @@ class PolledMessage(transport.JsonModel):
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessage:
         """Read one message; options are as in :mod:`letterhead.iggy`.
 
-        In ``iggy-2023`` it is a message of a reply, with or without state and checksum. In ``iggy`` it has the header of 64
-        bytes of replies of 0.8.3 to 0.10, whose checksum is never verified.
+        In ``iggy-2023``, the bytes are a message of a reply, with or without state and checksum. In ``iggy``, the message
+        begins with the 64-byte header of replies of 0.8.3 to 0.10; its checksum is not verified.
 
         Raises
         ------
@@ -128,9 +129,9 @@ class PolledMessage(transport.JsonModel):
         return messages[0]
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Return the message as a server writes it: in ``iggy`` with the header of 64 bytes.
+        """Return the message as a server writes it; in ``iggy``, with the 64-byte header.
 
-        In ``iggy-2023`` it has state and checksum if :attr:`state` is set.
+        In ``iggy-2023``, state and checksum are written if :attr:`state` is set.
 
         Raises
         ------
@@ -241,8 +242,8 @@ class PolledMessage(transport.JsonModel):
 class PolledMessages(transport.JsonModel):
     """The reply to a poll.
 
-    In JSON an object with ``messages``, ``partition_id`` and ``current_offset``. Replies of the first releases with headers
-    have neither number, and are a list of messages. If only one number is missing, it is written as 0.
+    In JSON, it is an object with ``messages``, ``partition_id`` and ``current_offset``. Replies of the first releases with
+    headers contain neither number, and are a list of messages. If only one number is missing, it is written as 0.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ class PolledMessages(transport.JsonModel):
     partition_id : int, optional
         The partition of the messages; ``None`` in replies of the first releases with headers.
     current_offset : int, optional
-        The last offset of the partition; ``None`` in the same replies.
+        The last offset of the partition; ``None`` in replies of the first releases with headers.
 
     Examples
     --------
@@ -268,11 +269,11 @@ class PolledMessages(transport.JsonModel):
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessages:
-        """Read the body of a reply, without the frame of the protocol around it; options are as in :mod:`letterhead.iggy`.
+        """Read the body of a reply, without the protocol frame; options are as in :mod:`letterhead.iggy`.
 
-        A reply of ``iggy-2023`` begins with the number of messages (the first releases), or with partition, last offset and
-        number of messages. A reply of ``iggy`` begins with these three; the newest releases add 24 bytes. The form of the
-        prefix is detected, and in ``iggy-2023`` whether messages have a state and a checksum.
+        A reply of ``iggy-2023`` begins with the number of messages (first releases), or with partition, last offset and
+        number of messages. A reply of ``iggy`` begins with these three fields; the newest releases add 24 bytes. This method
+        detects the form of the prefix and, in ``iggy-2023``, whether messages have a state and a checksum.
 
         Raises
         ------
@@ -296,11 +297,11 @@ class PolledMessages(transport.JsonModel):
         return cls(messages, partition, current)
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Return the body of the reply as a server writes it, without the frame of the protocol around it.
+        """Return the body of the reply as a server writes it, without the protocol frame.
 
-        A reply of ``iggy-2023`` without partition and current offset begins with the number of messages; if only one is
-        missing, it is written as 0. In ``iggy`` messages with the same time and consecutive offsets share a batch, and all
-        checksums are computed.
+        A reply of ``iggy-2023`` without partition and current offset begins with the number of messages; if only one of the
+        two is missing, it is written as 0. In ``iggy``, messages with the same time and consecutive offsets share a batch,
+        and all checksums are computed.
 
         Raises
         ------
@@ -387,7 +388,7 @@ class PolledMessages(transport.JsonModel):
         partition, current = cursor.number(4, "partition"), cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
         if validate:
-            # The format does not cover the prefix of a reply.
+            # The format does not include the prefix of a reply.
             messages = [PolledMessage._from_message(message) for message in messages_of(data, POLLED["iggy"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
@@ -410,7 +411,7 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
 
 
 class _Framing(NamedTuple):
-    """Result of parsing messages of ``iggy-2023`` with or without state and checksum."""
+    """Result of an attempt to parse messages of ``iggy-2023``, with or without state and checksum."""
 
     messages: int
     is_complete: bool

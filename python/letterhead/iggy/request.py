@@ -32,7 +32,7 @@ class SendMessages:
     stream_id, topic_id : Identifier, int or str
         The topic.
     partitioning : Partitioning
-        Rule for the partition.
+        Rule that chooses the partition.
     messages : iterable of Message
         The messages.
 
@@ -63,7 +63,7 @@ class SendMessages:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> SendMessages:
-        """Read the body of a request, without the frame of the protocol around it; options as in :mod:`letterhead.iggy`.
+        """Read the body of a request, without the protocol frame; options are as in :mod:`letterhead.iggy`.
 
         Raises
         ------
@@ -88,14 +88,14 @@ class SendMessages:
         format: ReadFormat = "iggy-auto",
         validate: bool = True,
     ) -> SendMessages:
-        """Read the body of a request of the HTTP interface; options as in :mod:`letterhead.iggy`.
+        """Read the body of a request of the HTTP interface; options are as in :mod:`letterhead.iggy`.
 
         Parameters
         ----------
         text : str or bytes
             An object with ``partitioning`` and ``messages``.
         stream_id, topic_id : Identifier, int or str
-            The topic, which is in the path of the request.
+            The topic, from the path of the request.
 
         Raises
         ------
@@ -109,12 +109,12 @@ class SendMessages:
         return cls(stream_id, topic_id, partitioning, messages)
 
     def to_bytes(self, format: Format = "iggy-2023", *, validate: bool = True) -> bytes:
-        """Return the body of the request, without the frame of the protocol around it.
+        """Return the body of the request, without the protocol frame.
 
         Parameters
         ----------
         format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            The format, see :mod:`letterhead.iggy`.
+            The format; see :mod:`letterhead.iggy`.
         validate : bool, default True
             Whether to call :meth:`validate` first.
 
@@ -137,7 +137,7 @@ class SendMessages:
         return len(metadata).to_bytes(4, "little") + metadata + batch
 
     def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:
-        """Return the body of the request as JSON, without spaces; options as in :mod:`letterhead.iggy`.
+        """Return the body of the request as JSON, without spaces; options are as in :mod:`letterhead.iggy`.
 
         Stream and topic are part of the path of the request.
         """
@@ -148,14 +148,14 @@ class SendMessages:
     def validate(self, format: Format = "iggy-2023") -> None:
         """Raise if servers would reject the request in a format.
 
-        In ``iggy-2023`` all messages together may have 100,000 bytes of header values and 10,000,000 of payload, and the
-        number of a stream or topic is not 0. In ``iggy`` each message may have 100,000 bytes of headers and 64,000,000 of
-        payload, and has a payload.
+        In ``iggy-2023``, all messages together may have 100,000 bytes of header values and 10,000,000 bytes of payload, and
+        stream and topic numbers start at 1. In ``iggy``, each message may have 100,000 bytes of headers, and must have a
+        payload of at most 64,000,000 bytes.
 
         Raises
         ------
         EncodeError
-            If there are no messages (``empty_value``), no payload (``empty_value``), or too many bytes (``too_large``).
+            If there are no messages or a payload is empty (``empty_value``), or a limit is exceeded (``too_large``).
         """
         formats.check_format(format)
         if not self.messages:

@@ -1,4 +1,4 @@
-"""Destination of messages: a stream, a topic, and the choice of a partition."""
+"""Destination of messages: stream, topic, and the rule that chooses a partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Identifier", "Partitioning", "as_identifier", "read_kind"]
 PartitioningKind: TypeAlias = Literal["balanced", "partition_id", "messages_key"]
 _Kind = TypeVar("_Kind", bound=str)
 
-# Kinds of identifiers. The code on the wire is the index, starting at 1.
+# Kinds of identifiers and partitionings. The code on the wire is the index, starting at 1.
 _IDENTIFIERS = ("numeric", "named")
 _PARTITIONINGS: tuple[PartitioningKind, ...] = ("balanced", "partition_id", "messages_key")
 
@@ -35,8 +35,7 @@ class Identifier:
     Raises
     ------
     EncodeError
-        If the number does not fit (``out_of_range``), or the name has no bytes (``empty_value``) or too many
-        (``too_long``).
+        If the number does not fit (``out_of_range``), or the name is empty (``empty_value``) or too long (``too_long``).
 
     Examples
     --------
@@ -61,14 +60,14 @@ class Identifier:
 
     @classmethod
     def numeric(cls, value: int) -> Identifier:
-        """Return the identifier of a number; 0 is valid since 0.7."""
+        """Create an identifier from a number; 0 is valid since 0.7."""
         if not isinstance(value, int):
             raise TypeError(f"a numeric identifier is an int, not {type(value).__name__}")
         return cls(value)
 
     @classmethod
     def named(cls, value: str) -> Identifier:
-        """Return the identifier of a name."""
+        """Create an identifier from a name."""
         if not isinstance(value, str):
             raise TypeError(f"a named identifier is a str, not {type(value).__name__}")
         return cls(value)
@@ -103,12 +102,12 @@ class Identifier:
 
 
 def as_identifier(value: Identifier | int | str) -> Identifier:
-    """Return an identifier for a number or name."""
+    """Convert a number or name to an identifier."""
     return value if isinstance(value, Identifier) else Identifier(value)
 
 
 def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], owner: str, field: str = "") -> _Kind:
-    """Read a kind by its code."""
+    """Read the code of a kind, and return the kind."""
     code = cursor.number(1, f"{field or owner} kind")
     if not 1 <= code <= len(kinds):
         cursor.refuse("unknown_type", f"{owner} kind {code} is unknown", back=1)
@@ -117,14 +116,14 @@ def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], owner: str, field: str =
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How the partition of messages is chosen.
+    """Rule that chooses the partition of messages.
 
     Parameters
     ----------
     kind : {"balanced", "partition_id", "messages_key"}
         The rule.
     value : bytes
-        Empty, a number of four bytes, or the key.
+        Empty, a partition number of four bytes, or a key, depending on the kind.
 
     Raises
     ------
@@ -153,7 +152,7 @@ class Partitioning:
 
     @classmethod
     def partition_id(cls, value: int) -> Partitioning:
-        """Use the partition with a number."""
+        """Use the partition with the given number."""
         return cls("partition_id", need_unsigned(value, 32, "the partition").to_bytes(4, "little"))
 
     @classmethod
@@ -189,7 +188,7 @@ class Partitioning:
 
 
 def _partitioning_error(kind: str, value: bytes) -> tuple[str, str] | None:
-    """Return code and message of the error of an invalid partitioning; None if it is valid."""
+    """Return the error code and message for an invalid partitioning, or None if it is valid."""
     if kind not in _PARTITIONINGS:
         return "unknown_type", "partitioning of this name is unknown"
     if kind == "messages_key" and not value:

@@ -20,7 +20,7 @@ FIELDS = ("offset", "timestamp", "origin_timestamp", "id", "headers", "payload",
 """Columns of a message."""
 
 PARTITION_COLUMNS = {"stream": pa.string(), "topic": pa.string(), "partition": pa.int64()}
-"""Columns with a constant value in a partition, and their types."""
+"""Columns that are constant within a partition, and their types."""
 
 COLUMNS = (*PARTITION_COLUMNS, *FIELDS[:-1])
 """Default columns."""
@@ -31,13 +31,13 @@ WHERE_FIELDS: dict[str, str] = {
     "partition": "int64",
     **fields_of_format("iggy-batch"),
 }
-"""Fields of a message that a condition can name."""
+"""Fields of a message that a condition can use."""
 
 _TIME = pa.timestamp("us", "UTC")
 
 
 class IggyRowReader(RowReader):
-    """Converts bytes of batches to record batches."""
+    """Converter from stored batches to Arrow record batches."""
 
     format = "iggy-batch"
     columns = COLUMNS
@@ -56,9 +56,9 @@ class IggyRowReader(RowReader):
     def __call__(
         self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, partition_values: Mapping[str, Any]
     ) -> pa.RecordBatch | None:
-        """Read the messages with offsets from ``start`` to before ``end``; return None if there are none.
+        """Read the messages with offsets in [``start``, ``end``); return None if there are none.
 
-        ``data`` is a buffer of batches, a whole reply, or :class:`StoredBatches`, and is read in place.
+        ``data`` is a buffer of batches, a whole reply, or :class:`StoredBatches`; it is read without a copy.
         ``partition_values`` are the values of :data:`PARTITION_COLUMNS`.
         """
         where = self.where and self.where.bind(partition_values)
@@ -76,9 +76,9 @@ class IggyRowReader(RowReader):
         end: int = LAST_OFFSET,
         partition_values: Mapping[str, Any],
     ) -> HeaderError:
-        """Return an error of a call with these arguments, extended by topic, partition and offset of its message."""
+        """Return the error of a call with these arguments, with the topic, partition and offset of the message added."""
         offset = self._offset_in_error(_column_of(data, start, end), partition_values, None, start, end)
-        # The offset identifies the message.
+        # The offset replaces the message number, because it identifies the message.
         message = without_message_number(error.message)
         position = {
             "topic": topic_in_errors(partition_values),
@@ -94,7 +94,7 @@ def topic_in_errors(partition_values: Mapping[str, Any]) -> str | None:
 
 
 def _column_of(data: Any, start: int, end: int) -> pa.BinaryArray:
-    """Return a column with a batch in each row, null if out of range, or with all batches of a buffer in one row."""
+    """Return a column with one batch in each row (null if out of range), or all batches of a buffer in one row."""
     if isinstance(data, StoredBatches):
         ranges = zip(data.batches, data.last_offsets, strict=True)
         return batch_column(data, [last >= start and batch.base_offset < end for batch, last in ranges])

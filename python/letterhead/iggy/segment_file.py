@@ -26,7 +26,7 @@ from letterhead.offsets.segment_file import SegmentFile
 __all__ = ["BatchRange", "IggySegment", "IggySegmentFile", "batch_ranges", "error_of_batch"]
 
 MAX_OFFSETS = (1 << 32) - 1
-"""Maximum number of offsets in a segment; as many messages have 200 GB."""
+"""Maximum number of offsets in a segment; this many messages would take at least 200 GB."""
 
 _LENGTH_END = BATCH_LENGTH_AT + 8
 _CHECKSUM_AT = _LENGTH_END
@@ -55,7 +55,7 @@ class IggySegment(NamedTuple):
 
 
 class BatchRange(NamedTuple):
-    """Position of a batch in its file, and its range of messages."""
+    """Position of a batch in its file, and its offsets."""
 
     position: int
     end: int
@@ -85,21 +85,21 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
 
     @property
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """Topic and partition, as errors show them."""
+        """Topic and partition for errors."""
         return {"topic": topic_in_errors(self.segment.partition_values), "partition": self.segment.partition}
 
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchRange], int]:
-        """Read the headers of complete batches, or of the first one; also return the byte after them."""
+        """Read the headers of all complete batches, or of the first batch only; also return the end position."""
         return batch_ranges(data, origin, beyond, first=first)
 
     def indexed_position(self, offset: int) -> int:
-        """Return the position of a batch at or before an offset, from the index; 0 without an index entry."""
+        """Return the position of a batch at or before an offset from the index, or 0 without an index entry."""
         offsets, _, positions = index_entries(self.segment.path.with_suffix(".index"), "Q", "little", 3)
         before = bisect_right(offsets, offset)
         return positions[before - 1] if before else 0
 
     def error_at(self, position: int, min_offset: int) -> BatchError:
-        """Return the reason why no batch begins at a position."""
+        """Return the error that explains why no batch begins at a position."""
         left = self.size - position
         if self.zeros_from() <= position:
             return BatchError("truncated", f"{count_noun(left, 'byte')} of zeros are left")
@@ -123,10 +123,10 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         return data[:BATCH_LENGTH_AT] + struct.pack("<Q", len(data)) + data[_LENGTH_END:]
 
     def candidates_in(self, window: Any, left: int) -> Any:
-        """Return the positions in a byte array where length and count of a batch are plausible."""
+        """Return the positions in a byte array at which a batch could begin, by its length and message count."""
         import numpy as np
 
-        # Lengths are below 2^48, so that two of their bytes are zeros.
+        # Lengths are below 2^48, so two of their bytes are zeros.
         zeros = window[: max(len(window) - FIRST_MESSAGE_LEN, 0) + _LENGTH_END] == 0
         candidates = np.flatnonzero(zeros[_LENGTH_END - 2 : -2] & zeros[_LENGTH_END - 1 : -1])
         lengths: Any = sum(
@@ -137,14 +137,14 @@ class IggySegmentFile(SegmentFile[IggySegment, BatchRange]):
         return candidates[fits]
 
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-        """Return the first error that concerns a whole batch, not one message; None if there is none."""
+        """Return the first error that concerns a whole batch rather than one message, or None."""
         return error_of_batch(data, errors)
 
 
 def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = False) -> tuple[list[BatchRange], int]:
-    """Read the headers of complete batches, or of the first one; also return the byte after them.
+    """Read the headers of all complete batches, or of the first batch only; also return the end position.
 
-    ``data`` begins at byte ``origin``, and ``beyond`` bytes follow.
+    ``data`` begins at position ``origin`` of the file, and is followed by ``beyond`` more bytes.
     """
     batches: list[BatchRange] = []
     size, at = len(data) + beyond, 0
@@ -160,7 +160,7 @@ def batch_ranges(data: Any, origin: int = 0, beyond: int = 0, *, first: bool = F
 
 
 def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-    """Return the first error that concerns a whole batch, or None if all concern single messages."""
+    """Return the first error that concerns a whole batch, or None if all errors concern single messages."""
     checksums = [error for error in errors if error["code"] == "bad_crc"]
     for error in checksums:
         if error["byte_offset"] == _CHECKSUM_AT:
@@ -178,7 +178,7 @@ def error_of_batch(data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchErr
 
 
 def _frames(data: bytes) -> Iterator[int | None]:
-    """Yield the offset delta of each message of a batch, and None if the batch does not end with a message."""
+    """Yield the offset delta of each message of a batch, and None at the end if the last message is truncated."""
     at = BATCH_HEADER_LEN
     while at < len(data):
         if at + FRAME.size > len(data):

@@ -7,8 +7,9 @@
                                                                   │ u64 offset │ u64 timestamp │ u64 position │ …
                                                                   └────────────┴───────────────┴──────────────┘
 
-Little-endian. An entry of the index is the first offset, the time in microseconds and the first byte of a batch; not
-every batch has one. A missing or invalid index counts as empty: it saves time and never decides which messages are read.
+Little-endian. An index entry contains the first offset, the time in microseconds and the position of a batch; not every
+batch has an entry. The index only saves time and does not affect which messages are read, so a missing or invalid index
+counts as empty.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class IggySegments(SegmentLog[IggySegment, BatchRange]):
         return TopicPartition(topic_in_errors(segment.partition_values), segment.partition)  # type: ignore[arg-type]
 
     def first_since(self, file: IggySegmentFile, batch: BatchRange, time: int) -> tuple[bool, int | None]:
-        """Return whether a batch was stored before a time, else its first offset: its messages share a timestamp."""
+        """Return whether a batch was stored before a time and, if not, its first offset; its messages share a timestamp."""
         return (True, None) if batch.time < 1000 * time else (False, batch.base_offset)
 
     def read(
@@ -83,7 +84,7 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
 
 
 def is_iggy_log(file: Path) -> bool:
-    """Return whether a log file belongs to an Iggy server, by its first batch, or by its path if it is empty."""
+    """Return whether a log file belongs to an Iggy server; check its first batch, or its path if the file is empty."""
     with open_regular(file) as data:
         head = data.read(BATCH_HEADER_LEN)
     if not IggyBatchHeader.is_within(head):
@@ -107,7 +108,7 @@ def _segment(file: Path, following: Path | None) -> IggySegment:
 
 
 def _first_offset(file: Path) -> int:
-    """Return the offset in a file's name, or else of its first message; 0 if it has none."""
+    """Return the offset in the name of a file, or else the offset of its first message; 0 without messages."""
     base_offset = _base_offset(file)
     if base_offset is not None:
         return base_offset

@@ -1,4 +1,4 @@
-"""Convert values to and from text by kind."""
+"""Convert values of each kind to and from text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UNSIGNED = re.compile(r"\+?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 
-# Limit of digits, above that of 128-bit numbers. Python does not parse thousands of digits.
+# Maximum number of digits, enough for 128-bit numbers. Python rejects numbers with thousands of digits.
 _MAX_DIGITS = 40
 
 
 def parse_value(kind: HeaderKind, text: str) -> Value:
-    """Parse a text of a kind as Iggy's library does.
+    """Parse the text of a value of a kind as Iggy's library does.
 
     Integers are ASCII digits with an optional sign. Floats may also be ``inf``, ``infinity`` and ``nan`` in any case.
     Booleans are ``true`` and ``false``.
@@ -78,16 +78,16 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
     if kind is HeaderKind.FLOAT64:
         return Value("float64", number)
     try:
-        # Parsing as float64 first would round twice; the core parses float32 in one step.
+        # Use the core, which parses float32 in one step: parsing as float64 first would round twice.
         return Float32(_through_core(text, "float32:text"))
     except DecodeError as error:
         if error.code != "out_of_range":
             raise
-        return Float32(math.copysign(math.inf, number))  # Iggy also returns infinity for digits that are too large
+        return Float32(math.copysign(math.inf, number))  # like Iggy, return infinity for numbers that are too large
 
 
 def _through_core(value: str | Value, type: str) -> Any:
-    """Format a value as text with the core, and parse it as another type."""
+    """Convert a value to text and then to another type with the core."""
     return select(encode([("v", value)], "kafka", types="text"), {"v": type})["v"]
 
 

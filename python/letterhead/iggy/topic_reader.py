@@ -30,7 +30,7 @@ __all__ = ["read_topic"]
 
 
 def read_topic(server: Address, topic: IggyTopic, request: RowRequest) -> Reader:
-    """Return a stream of the requested messages."""
+    """Return a reader that streams the requested messages."""
     topic.check()
     bounds = OffsetBounds.parse(request.start, request.end)
     check_follow(bounds, follow=request.follow)

@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 __all__ = ["IggySink", "iggy"]
 
 COLUMNS = ("payload", "headers", "id", "origin_timestamp")
-"""Columns that are written; only the payload is required."""
+"""Columns to write; only the payload is required."""
 
 _SERVER_COLUMNS = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
-"""Columns that readers return but the server sets, so they are not written."""
+"""Columns returned by readers that are not written, because the server sets them."""
 
 _BROKER_COLUMNS = (
     "stream", "topic", "partition", "offset", "timestamp_type", "timestampType", "producer_id", "producer_epoch",
     "sequence", "transactional",
 )  # fmt: skip
-"""Columns of Kafka records that are not written either, by the names of readers and Spark."""
+"""Columns of Kafka records that are not written, with the names used by readers and by Spark."""
 
 _MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
 """Types of payload, headers and time of mapped records."""
@@ -67,50 +67,50 @@ def iggy(
 ) -> Written:
     """Append the rows of a table to a topic of Apache Iggy, as messages with typed headers.
 
-    Messages are sent in batches of at most 1000 rows or about a MiB, and each is acknowledged. When a connection ends
-    before that, the partition is searched for the batch, and the batch is sent again only if it is not there. Rows of one
-    partition keep their order. A program that is killed and writes its table again repeats rows: readers can recognize
-    them by their ids.
+    Messages are sent in batches of at most 1000 rows or about 1 MiB, and the server acknowledges each batch. If a
+    connection ends before the acknowledgement, the partition is searched for the batch, which is sent again only if it is
+    missing. Rows of one partition keep their order. A program that is killed and writes its table again repeats rows;
+    readers can recognize repeated rows by their ids.
 
     Parameters
     ----------
     data : Arrow table, record batch or stream
         ``payload`` (binary or string), and optionally ``headers``, ``id`` and ``origin_timestamp``. Headers are a list of
         structs as :func:`letterhead.read.iggy` returns them, or as :func:`letterhead.arrow.encode` accepts them. An id has
-        16 bytes, and a null is replaced by a random one. The time is a timestamp, by default the current time. Columns
-        that the server sets (``stream topic partition offset timestamp checksum``) are ignored.
+        16 bytes, and a null id is replaced by a random one. ``origin_timestamp`` is a timestamp, by default the current
+        time. Columns set by the server (``stream topic partition offset timestamp checksum``) are ignored.
     address : str
-        Address of the server and the login, as in :func:`letterhead.read.iggy`.
+        Address of the server, with credentials, as in :func:`letterhead.read.iggy`.
     stream, topic : str or int
         Name or number of the stream, and of the topic in the stream.
     partition : int or str, optional
-        The partition to append to, or the name of a column with the partition of each row. By default partitions are used
-        in turn.
+        The partition to append to, or the name of a column with the partition of each row. By default, batches are
+        distributed to the partitions in turn.
     partition_key : str, optional
         Name of a binary or string column of keys: the server chooses the partition of each key. Rows with a null key go
         to partitions in turn.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
-        Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
-        ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
-        is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
+        Write Kafka records, as returned by :func:`letterhead.read.topic`, with the columns ``key``, ``value``, ``headers``
+        and ``timestamp``. :func:`letterhead.read.iggy` with the same mapping reads them. The first mapping is version 1 of
+        the proposal of Iggy's Kafka gateway; the second also preserves repeated headers and their order.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
+        Types of header values, as in :func:`letterhead.encode`.
     timeout_ms : int, default 60000
         Time limit for each batch, including name lookup, connection, authentication and retries.
 
     Returns
     -------
     Written
-        The number of rows, and partition and offset of each batch.
+        Number of rows, and the partition and offset of each batch.
 
     Raises
     ------
     EncodeError, ConversionError
-        If a row cannot be written; it names the row. Rows of earlier chunks of a stream are already written.
+        If a row cannot be written; the message contains the row number. Earlier chunks of a stream are already written.
     TypeError, ValueError
         If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
     PermissionError
-        If the server rejects the user, or the user must not write to the topic.
+        If the server rejects the credentials, or the user may not write to the topic.
     ConnectionError, TimeoutError
         If a certificate is not trusted, or the server does not respond in time.
     ProtocolError, RuntimeError
@@ -135,7 +135,7 @@ def iggy(
 
 
 class IggySink(Closing):
-    """Writes record batches of one schema to a topic, with the arguments of :func:`iggy`."""
+    """Writer of record batches with one schema to a topic; its arguments are those of :func:`iggy`."""
 
     def __init__(
         self,
@@ -180,11 +180,11 @@ class IggySink(Closing):
         self._writer.close()
 
     def interrupt(self) -> None:
-        """End a write that waits in another thread; its rows may be appended."""
+        """Interrupt a write that waits in another thread; its rows may have been appended."""
         self._writer.interrupt()
 
     def write(self, batch: pa.RecordBatch) -> list[Appended]:
-        """Append the rows of a record batch, and return their positions after the acknowledgement."""
+        """Append the rows of a record batch, and return their positions once the server has acknowledged them."""
         messages = self._messages(batch)
         appended: list[Appended] = []
         for partition, rows in self._by_partition(batch, messages):
@@ -194,7 +194,7 @@ class IggySink(Closing):
         return appended
 
     def _messages(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the fields of :class:`MessageFields` as columns; null ids are random."""
+        """Return the fields of :class:`MessageFields` as columns; null ids are replaced by random ids."""
         if self._mapping is None:
             payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
         else:
@@ -206,9 +206,9 @@ class IggySink(Closing):
         return pa.record_batch([self._ids(batch), times, headers, payloads], MessageFields._fields)
 
     def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Return payloads, headers and times of the messages for Kafka records."""
+        """Return the columns of payloads, headers and times for Kafka records."""
         parts = []
-        for first in range(0, len(batch), BATCH_ROWS):  # limits the number of Python objects
+        for first in range(0, len(batch), BATCH_ROWS):  # in slices, to limit the number of Python objects
             rows = batch.slice(first, BATCH_ROWS)
             records = map_rows(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self.rows + first)
             columns = [

@@ -1,7 +1,7 @@
 """Messages on the wire: a cursor that reads fields, and the batches of the format ``iggy``.
 
-:mod:`letterhead.iggy.batches` documents the layout of a batch, whose partition, base offset and base timestamp are set
-by the server.
+:mod:`letterhead.iggy.batches` documents the layout of a batch. The server sets its partition, base offset and base
+timestamp.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Cursor", "Frame", "begins_batch", "read_batches", "write_batch"]
 
 
 class Cursor:
-    """Reads bytes field by field; a truncated field is an error that names it."""
+    """Cursor that reads bytes field by field; the error for a truncated field contains the name of the field."""
 
     def __init__(self, data: bytes, format: str) -> None:
         self.data = data
@@ -27,11 +27,11 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Number of bytes left to read."""
+        """Number of unread bytes."""
         return len(self.data) - self.at
 
     def take(self, size: int, field: str) -> bytes:
-        """Read bytes."""
+        """Read a number of bytes."""
         if size > self.left:
             left = f"{self.left} {'is' if self.left == 1 else 'are'} left"
             self.refuse("truncated", f"{field} takes {count_noun(size, 'byte')} and {left}")
@@ -44,7 +44,7 @@ class Cursor:
         return int.from_bytes(self.take(size, field), "little")
 
     def natural(self, field: str) -> int:
-        """Read a 64-bit unsigned number that fits int64."""
+        """Read a 64-bit unsigned number that must fit int64."""
         number = self.number(8, field)
         self.check_int64(number, field, back=8)
         return number
@@ -55,7 +55,7 @@ class Cursor:
             self.refuse("out_of_range", f"{field} does not fit int64", back=back)
 
     def check_count(self, announced: int, received: int, at: int) -> None:
-        """Raise DecodeError if the received messages differ from the announced count."""
+        """Raise DecodeError if the number of received messages differs from the announced number."""
         if received != announced:
             message = f"{announced} messages are announced and {received} are there"
             refuse_bytes("wrong_size", message, self.format, at)
@@ -71,7 +71,7 @@ class Cursor:
 
 
 class Frame(NamedTuple):
-    """Message of a batch; the last three fields are not written."""
+    """Message of a batch; offset, timestamp and checksum are not written."""
 
     id: int
     origin_timestamp: int
@@ -97,7 +97,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
             cursor.prefix = f"message {index}: "
             frame = FRAME.unpack(cursor.take(FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
-            # A batch has one server timestamp; the deltas belong to the origin timestamps.
+            # All messages of a batch share the server's timestamp; the deltas apply to the origin timestamp.
             numbers = {
                 "offset": offset + offset_delta,
                 "timestamp": timestamp,
@@ -122,7 +122,7 @@ def begins_batch(data: bytes, at: int) -> bool:
 
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
-    """Return a batch of at least one message, with checksums; partition, offset and timestamp of a request are 0."""
+    """Return a batch of at least one message, with checksums; in a request, partition, offset and timestamp are 0."""
     from letterhead.iggy import batches  # imported on first use, as in `letterhead.one_message`
 
     origin = min(frame.origin_timestamp for frame in frames)

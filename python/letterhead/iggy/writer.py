@@ -20,18 +20,18 @@ from letterhead.written import Appended
 __all__ = ["IggyWriter"]
 
 _PAUSE = 0.1
-"""Seconds between two searches for a batch, and between the end of the connection at the server and the last search."""
+"""Seconds between two searches for a batch, and from the end of the server's connection to the last search."""
 
 _SETTLE = 2.0
-"""Seconds after which a batch counts as lost if the user may not list the server's connections."""
+"""Seconds after which a batch counts as lost if the user has no permission to list connections."""
 
 
 class IggyWriter(Closing):
-    """Appends messages in batches and waits until each is acknowledged.
+    """Writer that appends messages in batches, and waits for the acknowledgement of each batch.
 
-    If a connection ends before the acknowledgement, the batch may still be in transit. It is sent again only if the
-    partition does not contain it after the server itself has closed the connection. Without permission to list
-    connections, the writer waits for two seconds instead. Batches are recognized by the checksums of their messages.
+    If a connection ends before the acknowledgement, the batch may still be in transit. The writer waits until the server
+    has closed the connection, and sends the batch again only if the partition does not contain it then. Without permission
+    to list connections, it waits for two seconds instead. Batches are recognized by the checksums of their messages.
     """
 
     def __init__(self, client: IggyClient) -> None:
@@ -43,7 +43,7 @@ class IggyWriter(Closing):
         self._client.close()
 
     def interrupt(self) -> None:
-        """End an append that waits in another thread."""
+        """Interrupt an append that waits in another thread."""
         self._client.interrupt()
 
     def append(self, partition: TopicPartition, messages: Sequence[MessageFields]) -> list[Appended]:
@@ -84,7 +84,7 @@ class IggyWriter(Closing):
     ) -> int | None:
         searched = self._next[partition]
         settled = time.monotonic() + _SETTLE
-        last = False  # whether the server can no longer append the batch, so that this search is the last one
+        last = False  # whether this search is the last, because the server can no longer append the batch
         while True:
             end = self._client.end_offset(partition)
             offset = self._offset_of(OffsetRange(partition, searched, end), batch)
@@ -103,7 +103,7 @@ class IggyWriter(Closing):
         for rows in read_ranges(log, [searched], skip_lost=True):
             checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
             for at, checksum in enumerate(checksums):
-                # A batch is appended as a whole, so its first message is enough; offset deltas differ within it.
+                # Comparing the first checksum is enough: a batch is appended as a whole, and checksums cover offset deltas.
                 if checksum is not None and int(checksum) == batch.checksums[0]:
                     return int(rows.column("offset")[at].as_py())
         return None
