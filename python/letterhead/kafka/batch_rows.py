@@ -47,7 +47,7 @@ BATCH_COLUMNS: dict[str, pa.DataType] = {
     "control": pa.bool_(),
     "checksum": pa.string(),
 }
-"""Default columns and their types. Values are null where a message of a format before 2 lacks the field."""
+"""Default columns and their types. A field that formats before magic 2 lack is null."""
 
 DATA = "data"
 """Column with the bytes of batches, returned only on request."""
@@ -83,7 +83,7 @@ class BatchRowReader:
         skipped: Collection[int] = (),
         partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Return a row for each batch with offsets from ``start`` to before ``end``; None if there are none."""
+        """Return one row for each batch with offsets in [``start``, ``end``); None if there are none."""
         chosen = [batch for batch in stored.batches if batch.last_offset >= start and batch.base_offset < end]
         if not chosen:
             return None
@@ -101,7 +101,7 @@ class BatchRowReader:
         )
 
     def located(self, error: HeaderError, *arguments: Any, **options: Any) -> HeaderError:
-        """Return the error unchanged; its row is already a batch."""
+        """Return the error unchanged, because its row index already identifies a batch."""
         return error
 
 
@@ -123,7 +123,7 @@ class SegmentBatchReader(BatchRowReader):
         return False
 
     def error_row(self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
-        """Return no row for an error."""
+        """Return an empty batch, because damaged bytes have no rows."""
         return empty_batch(self.schema)
 
 

@@ -1,9 +1,8 @@
 """Connections to the brokers of a cluster, and requests with retries: :class:`BrokerConnections`.
 
 kafka-python provides connections, TLS, SASL and the encoding of requests. Its consumer is not used, because it parses
-record sets. The parts used instead are not a public interface, so they are used only here and in
-:mod:`letterhead.kafka.transport`, in the versions that the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks
-their signatures.
+record sets. The internal classes used instead are imported only here and in :mod:`letterhead.kafka.transport`. The
+extra ``kafka`` limits the versions, and ``tests/kafka/test_topic.py`` checks the signatures.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ try:
     from letterhead.kafka.responses import FindMismatch
     from letterhead.kafka.transport import DirectSockets, LargeTlsReads, OwnMechanism, ResponseFrames, SuppliedTokens
 except ImportError as error:
-    # An old version is installed, which lacks these modules.
+    # Old versions of kafka-python lack these modules.
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("a topic of Kafka", version, "letterhead[kafka]")) from error
 
 __all__ = ["Attempt", "BrokerConnections"]
 
 Attempt = Callable[[float], Awaitable[Any]]
-"""Function that sends the requests of a call by a deadline. It is called again after temporary errors."""
+"""Function that sends the requests of a call before a deadline. It is called again after temporary errors."""
 
 _BACKOFF = 0.1
 _MAX_EXTRA_BYTES = 128 << 20
-"""Limit of bytes in a response beyond the requested ones: a broker sends at least one whole batch."""
+"""Number of bytes by which a response may exceed the requested size, because a broker sends at least one whole batch."""
 
 _RECONNECT_MS = 1000
-"""Maximum pause between attempts to connect to a broker, as in Java, so that a restarted broker is soon used."""
+"""Maximum pause between attempts to connect to a broker, as in Java; it is short to notice a restarted broker soon."""
 
 _SETUP_MS = 10_000
 """Time limit of a connection to one broker, after which the next one is tried."""
@@ -95,7 +94,7 @@ class BrokerConnections(Closing):
             "receive_message_max_bytes": self._max_response_bytes,
             "client_id": "letterhead",
             "reconnect_backoff_max_ms": _RECONNECT_MS,
-            # With a third of the limit for each, several brokers are tried even if the limit is short.
+            # A third of the limit for each broker leaves time to try several brokers even if the limit is short.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
         if settings.authentication is not None:

@@ -24,7 +24,7 @@ from letterhead.kafka.responses import (
 from letterhead.kafka.settings import Settings
 from letterhead.offsets.partition_log import TopicPartition
 
-# Imported after broker_connections, whose error names the required version.
+# Imported after broker_connections, because its ImportError names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest  # isort: skip
 from kafka.protocol.metadata import MetadataRequest  # isort: skip
@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 
 _LEADER_SECONDS = 30.0
-"""Duration of reads from the leader after a replica failed. Leaders name a replica until it has been out of sync for
-``replica.lag.time.max.ms``, which is 30 s by default."""
+"""Time for which the leader is read after a replica failed. A leader recommends a replica until the replica has been
+out of sync for ``replica.lag.time.max.ms``, which is 30 s by default."""
 
 
 class DescribedTopic(NamedTuple):
@@ -83,7 +83,7 @@ class KafkaClient(BrokerConnections):
         self._replicas: dict[TopicPartition, int] = {}  # last broker read from, if not the leader
         self._leader_only: dict[
             TopicPartition, float
-        ] = {}  # deadlines until which only leaders are read, because a replica failed
+        ] = {}  # times until which only the leader is read, because a replica failed
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class KafkaClient(BrokerConnections):
         return cluster
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """Return the partitions of topics, in order; raise TopicNotFoundError if one does not exist."""
+        """Return the partitions of topics, in order; raise TopicNotFoundError if a topic does not exist."""
         names = list(topics)
         ordered = sorted(self._metadata_of(names).topics, key=lambda topic: names.index(topic.name))
         return [TopicPartition(topic.name, number) for topic in ordered

@@ -26,7 +26,7 @@ _CONSUMER = "consumer"
 
 
 class Group(NamedTuple):
-    """List entry of a group."""
+    """Consumer group as brokers list it."""
 
     name: str
     state: str | None  # older brokers do not return it
@@ -84,7 +84,7 @@ class OffsetChange(NamedTuple):
     partition: TopicPartition
     committed: int | None
     new: int
-    requested: int  # differs from the new offset if the partition does not have it
+    requested: int  # requested offset; the new offset differs if the partition does not contain it
 
 
 def list_groups(client: KafkaClient) -> list[Group]:

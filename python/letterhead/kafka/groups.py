@@ -1,6 +1,6 @@
 """Offsets of consumer groups, for tools that show lag: :class:`GroupOffsets` and :class:`OffsetCommits`.
 
-No group is joined: offsets are read and written as by a consumer that assigns its partitions itself.
+Offsets are read and written without joining the group, as by a consumer that assigns its partitions itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GroupOffsets:
         self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, int]:
-        """Return the committed offsets of partitions that have one; None means all partitions."""
+        """Return the committed offsets of partitions, without those that have none; None means all partitions."""
         requested = None if partitions is None else list(partitions)
         offsets: dict[TopicPartition, int] = self._connections.call(partial(self._fetch_offsets, requested))
         return offsets
@@ -151,14 +151,14 @@ class GroupOffsets:
 
 
 class OffsetCommits:
-    """Commits offsets during reading: at the start, after each response, and at the end.
+    """Commits offsets while a topic is read: at the start, after each response, and at the end.
 
     Parameters
     ----------
     group : GroupOffsets
         The group whose offsets are committed.
     ranges : sequence of OffsetRange
-        The requested rows, before a condition narrows them.
+        Requested offsets, before a condition narrows them.
     """
 
     def __init__(self, group: GroupOffsets, ranges: Sequence[OffsetRange]) -> None:
@@ -172,7 +172,7 @@ class OffsetCommits:
             group.commit(self._offsets)
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
-        """Commit that a partition was read up to an offset, unless an earlier commit is pending."""
+        """Commit the offset up to which a partition was read, unless an earlier commit is pending."""
         self._offsets[partition] = offset
         if self._pending is None or self._pending.is_done:
             self._wait()

@@ -16,15 +16,15 @@ __all__ = ["Deadline", "failure_reason", "is_temporary", "open_with"]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuse redirections: the secret is for the named server only."""
+    """Refuses redirections, because the secret is meant for the named server only."""
 
     def redirect_request(self, *arguments: Any) -> None:
-        """Return no request to follow."""
+        """Return None, which makes a redirection an error."""
         return
 
 
 class Deadline:
-    """Closes connections at a deadline, because time limits of sockets apply only to each piece of a response."""
+    """Closes connections at a deadline, because the time limit of a socket applies to each read, not to the whole response."""
 
     def __init__(self, until: float) -> None:
         self._until = until
@@ -38,7 +38,7 @@ class Deadline:
         self._timers.clear()
 
     def watch(self, connection: socket.socket) -> None:
-        """Close a connection at the deadline, unless the block ends before."""
+        """Close a connection at the deadline, unless the ``with`` block ends before."""
         if connection in self._timers:
             return
         timer = threading.Timer(max(0.0, self._until - time.monotonic()), _end, [connection])
@@ -53,7 +53,7 @@ def _end(connection: socket.socket) -> None:
 
 
 class _TimedHandler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Replaces the two handlers of urllib by one whose connections end at a deadline."""
+    """Replaces the HTTP and HTTPS handlers of urllib by one whose connections end at a deadline."""
 
     def __init__(self, deadline: Deadline, tls: ssl.SSLContext | None) -> None:
         super().__init__()

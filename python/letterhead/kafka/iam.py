@@ -28,8 +28,8 @@ _EXPIRES_SECONDS = 900
 _USER_AGENT = "letterhead"
 _HOST = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$")
 _FRESH_SECONDS = 60.0
-"""Time for which credentials are used before botocore is called again. It renews temporary ones at least ten minutes before they
-expire."""
+"""Time for which credentials are used before botocore is called again. botocore renews temporary credentials at least
+ten minutes before they expire."""
 
 _OPTIONS = {
     "awsProfileName": "profile",

@@ -3,7 +3,7 @@
 ::
 
     .index   ┌───────────────────────┬────────────────┐
-             │ int32 relative_offset │ int32 position │  a batch that is not after this offset begins at this byte
+             │ int32 relative_offset │ int32 position │  a batch at or before this offset begins at this byte
              └───────────────────────┴────────────────┘
 
 Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base offset.

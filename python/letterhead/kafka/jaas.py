@@ -1,7 +1,8 @@
 """Parse the login module of ``sasl.jaas.config`` as Kafka's Java clients do: :func:`parse_jaas`.
 
-They read the tokens of ``java.io.StreamTokenizer``: words of letters, digits and ``.-_$``, text in double or single quotes with
-the escapes of C, numbers, comments, and single characters. A value is a word or quoted text: a number needs quotes.
+Java splits the text into the tokens of ``java.io.StreamTokenizer``: words of letters, digits and ``.-_$``, text in
+double or single quotes with C escapes, numbers, comments, and single characters. A value is a word or quoted text: a
+number needs quotes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ __all__ = ["parse_jaas"]
 
 _FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-# Numbers begin with a digit, a dot or a hyphen, words with any other word character. A lone hyphen is a character. A
-# slash that begins no block comment starts a line comment, whose first character may be the line end.
+# Numbers begin with a digit, a dot or a hyphen, words with any other word character. A lone hyphen is a single
+# character. A slash that does not begin a block comment starts a line comment, whose first character may be the line
+# end.
 _TOKEN = re.compile(
     r"""
       (?P<blank>  [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /.?[^\r\n]*)
@@ -30,8 +32,8 @@ _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 
 
 class _Token(NamedTuple):
-    text: str | None  # of a word or of quoted text
-    character: str  # of any other token, or "" for a number
+    text: str | None  # content of a word or of quoted text
+    character: str  # any other token, or "" for a number
 
     def __repr__(self) -> str:
         return "<token>"

@@ -14,7 +14,7 @@ from itertools import pairwise
 __all__ = ["check_rounds"]
 
 MOST_ROUNDS = 10_000_000
-"""A few seconds of work. OWASP recommends 600,000 rounds."""
+"""Maximum number of rounds, which take a few seconds. OWASP recommends 600,000."""
 
 _INTEGER, _OCTETS = 0x02, 0x04
 _CONSTRUCTED = 0x20
@@ -23,7 +23,7 @@ _TAG_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
 _MOST_NESTED = 30
 """Maximum nesting of elements that OpenSSL reads."""
 
-# In OpenSSL, any hyphen ends the text.
+# OpenSSL ends the text at any hyphen.
 _PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)")
 
 
@@ -70,11 +70,11 @@ def _elements(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _element(data: bytes, position: int) -> tuple[int, int, int]:
-    """Return the tag of an element, the start of its content, and its end, which is beyond truncated data."""
+    """Return the tag of an element, and the start and end of its content; the end of truncated data lies beyond the data."""
     tag, start, length = _header(data, position)
     if length is not None:
         return tag, start, start + length
-    # An element of indefinite length ends with two zeros, and may contain others like it.
+    # An element of indefinite length ends with two zero bytes, and may contain other such elements.
     open_elements, at = 1, start
     while open_elements and at < len(data):
         inner, at, length = _header(data, at)

@@ -30,7 +30,7 @@ class LogSegment(NamedTuple):
     topic: str | None  # topic and partition come from the directory name
     partition: int | None
     base_offset: int  # smallest offset, from the file name, or else from the first batch
-    next_offset: int | None  # start of the next segment; None for the last segment, which alone may be truncated
+    next_offset: int | None  # start of the next segment; None for the last segment, the only one that may be truncated
 
     @property
     def partition_values(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class LogSegment(NamedTuple):
 
 
 def has_segment_name(path: Path) -> bool:
-    """Return whether a file is named as a segment, by its first offset."""
+    """Return whether a file has the name of a segment, which is its first offset."""
     return _LOG.fullmatch(path.name) is not None
 
 

@@ -31,19 +31,19 @@ class FieldReader:
         self._position = 0
 
     def int8(self) -> int:
-        """Read 8 bits."""
+        """Read a signed 8-bit integer."""
         return int.from_bytes(self._take(1), "big", signed=True)
 
     def int16(self) -> int:
-        """Read 16 bits."""
+        """Read a signed 16-bit integer."""
         return int(_INT16.unpack(self._take(2))[0])
 
     def int32(self) -> int:
-        """Read 32 bits."""
+        """Read a signed 32-bit integer."""
         return int(_INT32.unpack(self._take(4))[0])
 
     def int64(self) -> int:
-        """Read 64 bits."""
+        """Read a signed 64-bit integer."""
         return int(_INT64.unpack(self._take(8))[0])
 
     def string(self) -> str:
@@ -54,7 +54,7 @@ class FieldReader:
         return text
 
     def nullable_string(self) -> str | None:
-        """Read text."""
+        """Read a string; null becomes None."""
         length = self._varint() - 1 if self.flexible else self.int16()
         return None if length < 0 else self._take(length).decode()
 
@@ -64,7 +64,7 @@ class FieldReader:
         return b"" if length < 0 else self._take(length)
 
     def array(self, element: Callable[[], T]) -> list[T]:
-        """Read elements; null becomes empty."""
+        """Read an array; null becomes an empty list."""
         count = self._varint() - 1 if self.flexible else self.int32()
         # Each element has at least one byte, so a wrong count fails at the end of the message.
         return [element() for _ in range(count)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_BYTES", "KafkaPartitions"]
 
 BATCH_BYTES = 1 << 20
-"""Stored bytes that become one batch of rows."""
+"""Size of the record batches that are converted to one batch of rows."""
 
 
 class KafkaPartitions(PartitionLog[KafkaClient]):
@@ -36,8 +36,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
     isolation : {"read_uncommitted", "read_committed"}
         Whether records of open and aborted transactions are skipped.
     batch_bytes : int
-        Stored bytes of the record batches that become a batch of rows, at least one; more while a condition selects few
-        records.
+        Size of the record batches that are converted to one batch of rows, at least one record batch; the size is
+        larger while a condition selects few records.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         self._batch_bytes = batch_bytes
         self._pieces = 1
         self._first = 0  # start of the current range
-        self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after the last record read of it
+        self._epoch_ends: dict[int, int] = {}  # leader epoch: offset after the last record read of this epoch
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition, or the next offset if it is empty."""
@@ -166,7 +166,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                 f"{self.client.servers} sent records of {partition} before offset {position}, the requested one"
             )
         if batches and 0 <= fetched.end <= batches[0].base_offset:
-            # Records can be appended during a fetch, but all records up to that end cannot have disappeared.
+            # Records can be appended during a fetch, but the records before the reported end offset cannot all have
+            # disappeared.
             raise ProtocolError(
                 f"{self.client.servers} sent records of {partition} from offset {batches[0].base_offset} on, but reports the end "
                 f"offset {fetched.end}"
@@ -181,7 +182,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
 
 
 def _split(batches: list[BatchHeader], size: int) -> tuple[list[BatchHeader], list[BatchHeader]]:
-    """Split batches after a number of bytes, but not before the first batch."""
+    """Split batches after ``size`` bytes, but not before the first batch."""
     limit = batches[0].position + size
     count = next((index for index, batch in enumerate(batches) if index and batch.end > limit), len(batches))
     return batches[:count], batches[count:]

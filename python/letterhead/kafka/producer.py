@@ -1,4 +1,4 @@
-"""Append record batches to a topic, each once: :class:`KafkaProducer`.
+"""Append record batches to a topic, each exactly once: :class:`KafkaProducer`.
 
 A producer has an id and an epoch, and numbers the records of each partition, like the idempotent producer of Java.
 After a possibly temporary error a batch is sent again with the same bytes, and a broker recognizes a duplicate.
@@ -18,7 +18,7 @@ from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import Settings
 from letterhead.offsets.partition_log import TopicPartition
 
-# Imported after client, whose error names the required version.
+# Imported after client, because its ImportError names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest  # isort: skip
 from letterhead.kafka.broker_errors import is_final  # isort: skip
@@ -56,9 +56,9 @@ class Rejection(NamedTuple):
     """Reason why a broker rejects a batch."""
 
     reason: str
-    of_records: bool  # whether the other records can be appended
+    of_records: bool  # whether single records caused it, so the others can be appended
     too_large: bool
-    records: dict[int, str]  # rejected records by their index in the batch, as far as the broker names them
+    records: dict[int, str]  # reasons by index of the record in the batch, for the records that the broker names
 
 
 class OutgoingBatch:
@@ -67,9 +67,9 @@ class OutgoingBatch:
     Parameters
     ----------
     partition : int
-        Its partition.
+        Partition to append to.
     data : bytes
-        The batch, without a producer.
+        Record batch without a producer id.
     rows : int
         Number of records.
     """
@@ -82,7 +82,7 @@ class OutgoingBatch:
             None  # offset of the first record; -1 if the broker recognized a duplicate without its offset
         )
         self.rejection: Rejection | None = None
-        self.may_be_written = False  # an attempt ended without an answer
+        self.may_be_written = False  # whether an attempt ended without an answer
         self._sent: bytes | None = None
         self._lost_states = 0
 
@@ -93,7 +93,7 @@ class OutgoingBatch:
 
     @property
     def is_unsealed(self) -> bool:
-        """Whether the batch has no producer id, also after it was reset for a new producer."""
+        """Whether the batch has no producer id, or lost it because a new producer sends the batch."""
         return self._sent is None
 
     def sealed(self, sequence: _Sequence) -> bytes:
@@ -111,7 +111,7 @@ class OutgoingBatch:
         error_class = kafka_errors.for_code(code)
         error: Exception = error_class(str(where))
         if code in _LOST_STATE and not self.may_be_written and not self._lost_states:
-            # The batch is not in the log, so a new producer can send it as its first one.
+            # The batch is not in the log, so it can be the first batch of a new producer.
             self._lost_states += 1
             self._sent = None
             return _repeated(error)
@@ -147,7 +147,7 @@ class _Sequence:
 
 
 class KafkaProducer(KafkaClient):
-    """Appends record batches to the partitions of a topic. A partition has one unanswered batch at a time."""
+    """Appends record batches to the partitions of a topic. At most one batch of each partition is unanswered."""
 
     _creates_topics = True
 

@@ -171,5 +171,5 @@ def _unescape(text: str) -> str:
         return chr(int(escape[1:], 16))
 
     plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
-    # Characters beyond the first plane are written as two escapes.
+    # Characters outside the Basic Multilingual Plane are written as two escapes.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

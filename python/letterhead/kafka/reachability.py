@@ -22,7 +22,7 @@ class _Failure:
     reason: str
     since: float
     tries: int = 0
-    is_unknown: bool = False  # whether it has no address
+    is_unknown: bool = False  # whether DNS has no address for it
 
 
 class Reachability:

@@ -69,7 +69,7 @@ class BatchHeader(NamedTuple):
     attributes: int
     max_timestamp: int  # milliseconds since 1970, or -1
     producer_id: int  # -1 for none
-    records: int  # how many
+    records: int  # number of records
 
     @property
     def end(self) -> int:
@@ -127,7 +127,7 @@ class KafkaRowReader(RowReader):
         skipped: Collection[int] = (),
         partition_values: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
+        """Read the records of consecutive batches with offsets in [``start``, ``end``); return None if there are none.
 
         The bytes are read in place. ``skipped`` are base offsets of batches to skip, see :func:`find_aborted_batches`;
         control batches have no rows. ``partition_values`` are the values of :data:`PARTITION_COLUMNS`. If a record is
@@ -189,7 +189,7 @@ class KafkaRowReader(RowReader):
 def find_batches(
     record_set: Any, start: int = 0, max_bytes: int | None = None, beyond: int = 0, *, origin: int = 0
 ) -> tuple[list[BatchHeader], int]:
-    """Read the headers of the whole batches in a record set, from byte ``start`` on.
+    """Read the headers of the complete batches in a record set, from byte ``start`` on.
 
     Reading stops after ``max_bytes`` bytes, but not before the first batch. The second result is the first byte after
     the batches. For a part of a record set, ``origin`` is its first byte in the whole, and ``beyond`` bytes follow it;

@@ -24,7 +24,7 @@ def authentication_remedy(mechanism: str | None, reason: str) -> str:
 
 
 def demands_certificate(reason: str) -> bool:
-    """Return whether a broker closed a connection because of the client's certificate, or its absence."""
+    """Return whether a broker closed a connection because the client's certificate is missing or rejected."""
     plain = reason.upper().replace(" ", "_")
     return any(f"ALERT_{alert}" in plain for alert in _ALERTS)
 

@@ -19,7 +19,7 @@ Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 FindMismatch: TypeAlias = Callable[[Any], str | None]
-"""Function that describes how a response mismatches its request; None if it matches."""
+"""Function that describes how a response differs from its request; None if it matches."""
 
 
 class Fetched(NamedTuple):
@@ -27,9 +27,9 @@ class Fetched(NamedTuple):
 
     records: Any  # record set, whose last batch may be truncated
     end: int  # the offset after the last readable record; -1 if the requested offset is out of range
-    aborted: list[AbortedTransaction]  # with read_committed
-    # Newest epoch of the leader's log that is not above the epoch of the fetched records, with its end offset, if the
-    # logs diverge.
+    aborted: list[AbortedTransaction]  # aborted transactions, listed for read_committed only
+    # If the logs diverge: newest epoch of the leader's log that is not above the epoch of the fetched records, and its
+    # end offset.
     diverging: tuple[int, int] | None = None
     replica: int = -1  # preferred replica, which the leader names for a client with a rack
 
@@ -64,7 +64,7 @@ def unwrap_response(response: Any, partition: TopicPartition, isolation: Isolati
 
 
 def find_metadata_mismatch(topics: list[str] | None, response: Any) -> str | None:
-    """Return how metadata mismatches the request, or None."""
+    """Describe how metadata differs from the request; None if it matches."""
     names = [topic.name for topic in response.topics or ()]
     if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
         return "sent metadata of topics without a name, or of one topic twice"
@@ -80,7 +80,7 @@ def find_metadata_mismatch(topics: list[str] | None, response: Any) -> str | Non
 
 
 def find_offsets_mismatch(partitions: list[TopicPartition], response: Any) -> str | None:
-    """Return how listed offsets mismatch the request, or None."""
+    """Describe how the listed offsets differ from the request; None if they match."""
     pairs = [(topic, partition) for topic in response.topics or () for partition in topic.partitions or ()]
     if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(partitions):
         return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, partitions[:3]))})"
@@ -90,7 +90,7 @@ def find_offsets_mismatch(partitions: list[TopicPartition], response: Any) -> st
 
 
 def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: Any) -> str | None:
-    """Return how fetched records mismatch the request, or None."""
+    """Describe how fetched records differ from the request; None if they match."""
     if response.error_code:
         return None
     pairs = [(topic.topic, fetched) for topic in response.responses or () for fetched in topic.partitions or ()]
@@ -103,7 +103,7 @@ def find_fetch_mismatch(partition: TopicPartition, last_epoch: int, response: An
 
 
 def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> str | None:
-    """Return how acknowledgements mismatch the request, or None."""
+    """Describe how acknowledgements differ from the request; None if they match."""
     pairs = [
         (named.name, answer.index) for named in response.responses or () for answer in named.partition_responses or ()
     ]
@@ -115,7 +115,7 @@ def find_produce_mismatch(topic: str, partitions: list[int], response: Any) -> s
 
 
 def find_producer_mismatch(response: Any) -> str | None:
-    """Return why a producer id is invalid, or None."""
+    """Describe why a producer id is invalid; None if it is valid."""
     if not response.error_code and (response.producer_id < 0 or response.producer_epoch < 0):
         return "sent a negative producer id"
     return None

@@ -27,7 +27,7 @@ _HEADER_LEN = 61
 
 _CRC_AT = 17
 _COMPUTED = re.compile(r"the bytes give ([0-9a-f]{8})$")
-"""Computed checksum in the error of a mismatch."""
+"""Computed checksum in the message of a checksum error."""
 
 _MIN_RECORD_LEN = 6
 """Length of a record without key, value and headers, excluding its length field."""
@@ -97,7 +97,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
         return candidates[(lengths >= _MIN_BATCH_LEN) & (lengths <= left - candidates)]
 
     def ends_in_zeros(self, position: int) -> bool:
-        """Return whether the damaged batch at a position may be incomplete, in a preallocated file."""
+        """Return whether the damaged batch at a position may be an incomplete write to a preallocated file."""
         batch = self.batch_at(position)
         end = self.size if batch is None else batch.end
         if self.zeros_from() > max(end - _MIN_ZEROS, position):
@@ -160,7 +160,7 @@ class KafkaSegmentFile(SegmentFile[LogSegment, BatchHeader]):
 
 
 def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
-    """Return whether, by their lengths, a record of a batch begins in its trailing zeros."""
+    """Return whether the lengths of a batch's records place the start of a record in the trailing zeros."""
     if batch.magic < 2 or batch.codec:
         return True
     at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))

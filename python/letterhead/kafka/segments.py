@@ -43,8 +43,8 @@ class KafkaSegmentRows(SegmentRows, Protocol):
 class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     """Log segments of Kafka.
 
-    Requests for committed records omit aborted transactions, and end each partition at its first open transaction;
-    ``transactions`` may contain those of a single partition, if already read.
+    If a request is for committed records, aborted transactions are omitted, and each partition ends at its first open
+    transaction. ``transactions`` may contain the transactions of a single partition, if already read.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         return read_transactions(segments, start, strict=self._rows.errors == "raise")
 
     def first_since(self, file: KafkaSegmentFile, batch: BatchHeader, time: int) -> tuple[bool, int | None]:
-        """Return whether all records of a batch are older than a time, and else the offset of the first newer one."""
+        """Return whether all records of a batch are older than a time; if not, also the offset of the first newer record."""
         if batch.control:
             return False, None
         if batch.max_timestamp < time:
@@ -122,7 +122,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     def repaired(
         self, file: KafkaSegmentFile, error: BatchError, damage: DamagedRange, bounds: OffsetRange
     ) -> Repaired | None:
-        """Return the records of a batch with a wrong checksum if requested to ignore it."""
+        """Return the records of a batch with a wrong checksum, if the request ignores wrong checksums."""
         stored = file.with_checksum(error, damage) if self._unchecked is not None else None
         if self._unchecked is None or stored is None:
             return None
@@ -131,7 +131,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
     def _unread(
         self, stored: StoredBatches[BatchHeader], damage: DamagedRange
     ) -> tuple[BatchError, DamagedRange] | None:
-        """Return the error after which no record of a batch can be read, or None."""
+        """Return the error and the damaged range from the first unreadable record of a batch; None if all are readable."""
         batch = pa.array([bytes(stored.data)], pa.binary())
         options: Any = {"errors": "column", "limits": self._rows.limits}
         read = lha.messages(batch, "record-batch", columns=["offset"], **options)

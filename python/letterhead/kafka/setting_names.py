@@ -126,8 +126,8 @@ NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Ignored, because they tune consumers in groups": CONSUMER,
     "Ignored, because they tune Java's clients": JAVA,
 }
-"""Settings that readers accept, except aliases. Settings of other clients have no effect, so that a property file
-can be shared."""
+"""Settings that readers accept, except aliases. Settings of other clients are accepted without effect, because several
+clients may share a property file."""
 
 READER_NAMES: tuple[str, ...] = tuple(sorted({*ALIASES, *(name for names in NAMES_BY_USE.values() for name in names)}))
 """Settings that readers accept."""

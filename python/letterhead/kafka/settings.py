@@ -79,7 +79,7 @@ class Authentication:
 
 @dataclass(frozen=True)
 class ProducerSettings:
-    """Division of records into batches, and conditions of a successful write."""
+    """Limits of record batches, and conditions of a successful write."""
 
     codec: str = "none"
     level: int | None = None
@@ -145,7 +145,7 @@ def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties
 
 
 def reader_values(settings: SettingsLike | None) -> Mapping[str, Any] | None:
-    """Return settings by name, also from a property file; warn of unknown names in it."""
+    """Return settings by name, read from a property file if given as a path; warn of unknown names in the file."""
     if not isinstance(settings, str | os.PathLike):
         return settings
     values, others = reader_file(settings)
@@ -191,7 +191,7 @@ def writer_settings(
     token_provider: TokenProvider | None = None,
     timeout_ms: int | None = None,
 ) -> Settings:
-    """Raise ValueError if a broker's port is not a valid number."""
+    """Return the settings of a writer. Arguments take precedence over settings of the same meaning."""
     values = _Values(reader_values(settings), servers)
     values.check_settable()
     check_names(values)
@@ -272,7 +272,7 @@ class _Values:
         check_names(self._values, self.prefix)
         result = self.connection(token_provider)
         result.timeout_ms = self.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
-        # A size tuned for Java's consumer is small for whole fetches, so it is only used if larger.
+        # A size tuned for Java's consumer is small for whole fetches, so it is used only if larger than the default.
         tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
         result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
         result.isolation_level = self.one_of("isolation.level", ("read_uncommitted", "read_committed"))
@@ -446,7 +446,8 @@ class _Values:
             return None
         name = f"{self.prefix}sasl.jaas.config"
         config = self._values["sasl.jaas.config"]
-        # References are resolved in each option, so that a secret can contain quotes, or the whole text is a reference.
+        # References are resolved in each option, where a secret can contain quotes; otherwise the whole text is a
+        # reference.
         parsed = parse_jaas(config) or parse_jaas(expand(name, config))
         if parsed is None:
             raise ValueError(

@@ -34,7 +34,7 @@ class TlsSettings:
         The same as PEM text.
     revoked_location : str, optional
         List of revoked certificates, PEM.
-    context : ssl.SSLContext, optional
+    Context to use instead of all other settings.
         Used instead of all others.
     """
 
@@ -126,7 +126,7 @@ def _unreadable(tls: TlsSettings, error: OSError) -> ValueError:
 
 
 def _load_trust_store(tls: TlsSettings) -> _PemCertificates | None:
-    """Return the trusted certificates of a PKCS12 store; None for PEM or without one."""
+    """Return the trusted certificates of a PKCS12 store; None if there is no store, or it is PEM."""
     if tls.trusted_location is None or Path(tls.trusted_location).is_dir():
         return None
     data = Path(tls.trusted_location).read_bytes()
@@ -141,7 +141,7 @@ def _load_trust_store(tls: TlsSettings) -> _PemCertificates | None:
 
 
 def _own_store(tls: TlsSettings) -> _PemCertificates | None:
-    """Return certificate and key of a PKCS12 store; None for PEM or without one."""
+    """Return certificate and key of a PKCS12 store; None if there is no store, or it is PEM."""
     if tls.own_location is None:
         return None
     data = Path(tls.own_location).read_bytes()

@@ -11,7 +11,7 @@ from letterhead.errors import TopicNotFoundError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.responses import check_code
 
-# Imported after client, whose error names the required version.
+# Imported after client, because its ImportError names the required version.
 from kafka import errors as kafka_errors  # isort: skip
 from kafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest  # isort: skip
 

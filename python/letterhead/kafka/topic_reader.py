@@ -33,7 +33,7 @@ __all__ = ["CommittingReader", "read_topic", "topic_ranges"]
 
 
 def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest) -> Reader:
-    """Return a stream of the requested records, batches, or records with control records, by the view of the request.
+    """Return a stream of what the view of the request selects: records, batches, or records with control records.
 
     ``settings`` is called after the request is validated, because it may prompt for a password.
     """
@@ -168,7 +168,7 @@ class CommittingReader(Reader):
         return batch.select(self._names)
 
     def note_used(self, rows: int | None = None) -> None:
-        """Note that the last batch, or its first rows, were used."""
+        """Note that the caller used the last batch, or its first ``rows`` rows."""
         if self._unused is not None:
             partitions, offsets = self._unused.slice(0, rows).columns
             known = offsets.drop_null()  # rows that report unreadable batches have no offset

@@ -40,12 +40,12 @@ _OF_BROKER = (
     "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
     "transactional",
 )  # fmt: skip
-"""Columns that readers return but brokers set, so they are not written."""
+"""Columns that readers return but a writer ignores, because brokers set them."""
 
 _TIME = pa.timestamp("ms", "UTC")
 
 _CHUNK_ROWS = 65_536
-"""Rows that are converted to batches at once."""
+"""Number of rows converted to batches at a time."""
 
 _REQUEST_BYTES = 16 << 20
 """Approximate size in bytes of a request with batches of several partitions."""
@@ -64,8 +64,8 @@ def topic(
 ) -> Written:
     """Append the rows of a table to a Kafka topic, as records with headers.
 
-    Records are sent as the idempotent producer of Java sends them, so that a broker stores each once although a request is
-    repeated. Rows of one partition keep their order. A program that is killed and writes its table again repeats rows.
+    Records are sent as by Java's idempotent producer: a broker stores each once, even if a request is repeated. Rows of
+    one partition keep their order. If a program is killed and writes its table again, rows are repeated.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def topic(
         If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written.
         ``errors`` also contains rows that may have been written, but were not acknowledged in time.
     EncodeError, ConversionError
-        If a row cannot be written; it names the row. Rows before its chunk of a stream are written.
+        If a row cannot be written; the error names the row. Rows before the chunk that contains it are written.
     TypeError, ValueError
         If a column is unknown or has another type, or a setting is invalid.
     TopicNotFoundError
@@ -149,7 +149,7 @@ class _Queued(NamedTuple):
 
     partition: int
     data: bytes | None  # None if its only row cannot be written
-    rows: Sequence[int]  # row of each record
+    rows: Sequence[int]  # source row of each record
     before: int  # number of rows before the records
     records: pa.RecordBatch
     limit: int = 0  # size limit of the batch in bytes
@@ -172,10 +172,10 @@ class TopicWriter(Closing):
         Name of the topic.
     settings : Settings
         Settings of a writer.
-    partition : int or str, optional
+    Partition, or name of the column with the partition of each row; by default it depends on the key.
         The partition, or the name of the column that has it; by default the key chooses it.
     types : Types, optional
-        Types of header values, as :func:`letterhead.arrow.encode` has them.
+        Types of header values, as :func:`letterhead.arrow.encode` accepts them.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class TopicWriter(Closing):
         return appended
 
     def delivery_error(self) -> DeliveryError:
-        """Return the error for the rows that were not written, first those that were sent."""
+        """Return the error for the rows that were not written; rows that were sent come first."""
         errors = sorted(self.errors.items(), key=lambda error: (error[0] in self._unsent, error[0]))
         return DeliveryError(self._topic, dict(errors))
 
@@ -289,7 +289,7 @@ class TopicWriter(Closing):
                 batch = queue.popleft()
                 size += len(batch.data or b"")
                 self._round.append((batch, OutgoingBatch(partition, batch.data or b"", len(batch.rows))))
-            if queue:  # moves the partition to the end of the turns
+            if queue:  # move the partition to the end of the queue
                 self._queues[partition] = queue
         if self._round:
             self._pending = self._producer.begin_append([outgoing for _, outgoing in self._round])
@@ -351,7 +351,7 @@ class TopicWriter(Closing):
         self._queues.setdefault(batch.partition, deque()).extendleft(reversed(parts))
 
     def _again(self, batch: _Queued, rows: list[int], *, halved: bool) -> list[_Queued]:
-        """Return new batches for some rows of a batch."""
+        """Rebuild some rows of a batch as new batches to send again, in halves if ``halved``."""
         records = batch.records.take(pa.array(rows, pa.int32()))
         partitions = pa.repeat(pa.scalar(batch.partition, pa.int32()), len(rows))
         columns = {name: records.column(name) for name in records.schema.names} | {"partition": partitions}

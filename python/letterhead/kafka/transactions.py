@@ -52,7 +52,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
 
     The result has the transactions with records from ``start`` on that end in the log, and those open at its end.
     Damaged bytes from ``start`` on that may be a control record, or begin a transaction, raise DecodeError if
-    ``strict``; otherwise transactions that may have ended in them are open.
+    ``strict``; otherwise transactions that may have ended there count as open.
     """
     aborted: list[Aborted] = []
     earlier = _open_before(segments, start)
@@ -88,7 +88,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
 def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[LogSegment, BatchHeader]]:
     """Return the first batch of each transaction, by producer, that is open at an offset.
 
-    Damaged bytes can hide the end of a transaction, but a later end by its producer proves it.
+    Damaged bytes can hide the end of a transaction; the next end of a transaction of its producer also ends it.
     """
     unfinished: dict[int, tuple[LogSegment, BatchHeader]] = {}
     for segment in segments:

@@ -60,7 +60,7 @@ class _EndAfterData:
     """Reports the end of a connection in a separate read.
 
     kafka-python reads until nothing is left, and drops the data if the connection was closed meanwhile. A broker closes
-    it right after the reason for rejecting credentials.
+    the connection right after it sent the reason for rejecting credentials.
     """
 
     _has_data = False
@@ -205,7 +205,7 @@ class ResponseFrames:
         self._connection = connection
         self._receive = connection.data_received
         self._max_bytes = max_bytes
-        self._size = b""  # received bytes of the next response's size
+        self._size = b""  # bytes received so far of the next response's size field
         self._pieces: list[Any] = []
         self._missing: int  # bytes still to come of the current response
 
