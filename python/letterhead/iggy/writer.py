@@ -103,7 +103,7 @@ class IggyWriter(Closing):
         for rows in read_ranges(log, [searched], skip_lost=True):
             checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
             for at, checksum in enumerate(checksums):
-                # Comparing the first checksum is enough: a batch is appended as a whole, and checksums cover offset deltas.
+                # Compare the first checksum only: a batch is appended as a whole, and checksums cover offset deltas.
                 if checksum is not None and int(checksum) == batch.checksums[0]:
                     return int(rows.column("offset")[at].as_py())
         return None

@@ -1,4 +1,4 @@
-"""Task of a store: the current record, the changelog, the cache."""
+"""Context of a store in its task: the current record, the changelog, the cache."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 
 
 class Changelog(Protocol):
-    """Destination of the changes of stores, with one topic for each store."""
+    """Destination for changes to stores, with one topic for each store."""
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
-        """Append one record to a partition."""
+        """Append a record to a partition."""
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """Return the offset of the last record written to each topic and partition."""
@@ -62,18 +62,18 @@ class ChangelogList:
 
 
 class StoreContext:
-    """Task of some stores; ``record`` is the record that is being processed.
+    """Context of the stores of a task; ``record`` is the record being processed.
 
     Parameters
     ----------
     application_id, task_id : str
-        Name of the application, which changelog topics begin with, and of the task, ``<subtopology>_<partition>``.
+        Names of the application, the prefix of changelog topics, and of the task, ``<subtopology>_<partition>``.
     changelog : Changelog
         Receives the changes.
     cache : RecordCache, optional
         The cache of the thread; without it, caching layers write through.
     consistency_vectors : bool, default False
-        Add the position of the store to every record of the changelog.
+        Whether to add the position of the store to every record of the changelog.
     key_serde, value_serde : Serde, optional
         Default serdes of stores; :class:`BytesSerde` if not given.
     """
@@ -111,7 +111,7 @@ CONSISTENCY_POSITION = "c"
 
 
 def changelog_topic(application_id: str, store: str) -> str:
-    """Return the name of a store's changelog topic, which is also passed to its serdes."""
+    """Return the name of a store's changelog topic; serdes of the store also receive it."""
     return f"{application_id}-{store}-changelog"
 
 
@@ -121,7 +121,7 @@ def with_position(headers: Headers, position: Position) -> Headers:
 
 
 def position_of(record: ChangelogRecord) -> tuple[ChangelogRecord, Position]:
-    """Separate the store's position from a record's headers; it is empty if the record has none."""
+    """Remove the store's position from the headers of a record, and return both; the position is empty if missing."""
     headers = record.headers
     if len(headers) < 2 or tuple(headers[-2]) != CONSISTENCY_VERSION or headers[-1].key != CONSISTENCY_POSITION:
         return record, Position()

@@ -1,6 +1,6 @@
-"""Convert changelog records to a store's values, and a store's values to changelog records.
+"""Convert changelog records to stored values and back.
 
-The value of a changelog record is the payload; timestamp and headers are separate. Tombstones are preserved.
+The value of a changelog record is the payload; its timestamp and headers are separate fields. Tombstones are preserved.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ Split: TypeAlias = Callable[[bytes, RecordContext], ChangelogFields]
 
 
 def converter_for(store_type: str, format: str) -> RecordConverter:
-    """Return the function that converts changelog records for a store of a type and format."""
+    """Return the function that converts changelog records to the values of a store with a type and format."""
     if format == "headers":
         return raw_value_to_session_headers_value if store_type in _WITHOUT_TIMESTAMP else raw_value_to_headers_value
     return raw_value_to_timestamped_value if format == "timestamped" and store_type != "versioned" else identity
 
 
 def split_for(store_type: str, format: str) -> Split:
-    """Return the function that splits the values of a store of a type and format."""
+    """Return the function that splits the values of a store with a type and format."""
     if format == "headers":
         return _split_aggregation if store_type in _WITHOUT_TIMESTAMP else _split_headers
     return _split_timestamped if format == "timestamped" else _split_plain
 
 
 _WITHOUT_TIMESTAMP = ("session", "versioned")
-"""Types of stores whose values with headers have no timestamp."""
+"""Types of stores whose values have headers but no timestamp."""
 
 
 def identity(record: ChangelogRecord) -> ChangelogRecord:
@@ -97,7 +97,7 @@ def _split_timestamped(value: bytes, context: RecordContext) -> ChangelogFields:
 
 def _split_headers(value: bytes, context: RecordContext) -> ChangelogFields:
     payload, timestamp, start, end = split_value(value, True)
-    headers = _new(LazyHeaders)  # without calling __init__, because this runs at every write
+    headers = _new(LazyHeaders)  # skip __init__, because this runs at every write
     headers._encoded = value, start, end, None, None
     return payload, timestamp, headers
 

@@ -11,14 +11,14 @@ Milliseconds: TypeAlias = "int | timedelta"
 
 
 def milliseconds(name: str, duration: object) -> int:
-    """Return a duration in milliseconds; errors contain the name of the parameter.
+    """Return a duration in milliseconds; ``name`` is the parameter's name for errors.
 
     Raises
     ------
     TypeError
-        If it is neither a number of milliseconds nor a timedelta.
+        If the duration is neither a number of milliseconds nor a timedelta.
     ValueError
-        If it is negative.
+        If the duration is negative.
     """
     if isinstance(duration, timedelta):
         duration //= timedelta(milliseconds=1)

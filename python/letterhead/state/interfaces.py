@@ -1,4 +1,4 @@
-"""Rows, records and iterators of stores of bytes.
+"""Rows, records and iterators of byte stores, below the layers that serialize objects.
 
 Keys and values are bytes, times are milliseconds since 1970. The bytes of a value depend on the format of the store::
 
@@ -25,16 +25,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VALID_TO_UNDEFINED = -1
-"""Return value of a put of the latest version, whose validity has no end yet."""
+"""Result of a put of the latest version: the end of its validity is undefined."""
 
 PUT_NOT_VALID = -(1 << 63)
-"""Return value of a put of a version that was dropped because it is older than the history retention."""
+"""Result of a put of a version that was dropped, because it is older than the history retention."""
 
 
 class VersionedBytes(NamedTuple):
-    """One version of a row in a versioned store.
+    """Version of a row in a versioned store, valid from ``timestamp`` to ``valid_to``.
 
-    It is valid from ``timestamp`` to ``valid_to``, which is ``None`` for the latest version.
+    ``valid_to`` is ``None`` for the latest version.
     """
 
     value: bytes
@@ -45,7 +45,7 @@ class VersionedBytes(NamedTuple):
 class ChangelogRecord(NamedTuple):
     """A record of a changelog topic.
 
-    Its timestamp is in milliseconds since 1970; a value of ``None`` is a tombstone.
+    The timestamp is in milliseconds since 1970; a value of ``None`` is a tombstone.
     """
 
     key: bytes
@@ -55,15 +55,15 @@ class ChangelogRecord(NamedTuple):
 
 
 class Context(Protocol):
-    """Task of a store of bytes."""
+    """Context of a byte store in its task."""
 
     @property
     def record(self) -> RecordContext | None:
-        """The record that is being processed."""
+        """The record being processed."""
 
 
 class StoreIterator(Closing, Generic[K, V]):
-    """Rows of a store, in order. Close it, or use it in ``with``; closing the store closes it too.
+    """Iterator over the rows of a store, in order. Close it, or use it in ``with``; closing the store also closes it.
 
     For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call continues with
     the row after it. After closing, or after another error, every method raises
@@ -72,9 +72,9 @@ class StoreIterator(Closing, Generic[K, V]):
     Parameters
     ----------
     rows : iterator of (key, value) or DamagedRowError
-        The rows, with an error instead of each unreadable row.
+        The rows, with an error in place of each unreadable row.
     store : str
-        Name of the store, for the error after closing.
+        Name of the store for the error after closing.
     noun : str, default "Iterator"
         Name of the iterator in that error.
     on_close : callable, optional
@@ -132,14 +132,14 @@ class StoreIterator(Closing, Generic[K, V]):
         return self._peeked is not None
 
     def peek_next_key(self) -> K:
-        """Return the key of the next row without moving to it.
+        """Return the key of the next row without advancing.
 
         Raises
         ------
         NoSuchElementError
-            If there is no other row.
+            If there are no more rows.
         DamagedRowError
-            If the next row cannot be read; the iterator has moved past it.
+            If the next row cannot be read; the iterator then skips it.
         """
         row = self._peeked if self.has_next() else None
         if row is None:
@@ -172,7 +172,7 @@ class StoreIterator(Closing, Generic[K, V]):
         try:
             return next(self._rows)
         except StopIteration:
-            # After an exception, a generator looks like an exhausted one.
+            # After an exception, a generator behaves as if it were exhausted.
             if self._unreadable is FAILED:
                 raise self._error(FAILED) from None
             self._unreadable = ENDED

@@ -1,4 +1,4 @@
-"""Processors, which an application writes, the records that they receive, and the context in which they run."""
+"""Processors of an application, with the records that they receive and the context in which they run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Punctuator: TypeAlias = Callable[[int], None]
 
 @dataclass(slots=True)
 class Record(Generic[K, V]):
-    """A record that a processor receives or forwards.
+    """A record received or forwarded by a processor.
 
     Parameters
     ----------
@@ -74,13 +74,13 @@ class Record(Generic[K, V]):
         return Record(self.key, self.value, timestamp, self.headers)
 
     def with_headers(self, headers: Any) -> Record[K, V]:
-        """Return a copy with a copy of other headers."""
+        """Return a copy with other headers, which are copied."""
         return Record(self.key, self.value, self.timestamp, Headers(headers))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordContext:
-    """The origin, timestamp and headers of the record that is being processed.
+    """Origin, timestamp and headers of the record being processed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class RecordContext:
     timestamp : int
         Milliseconds since 1970.
     headers : Headers
-        The headers of the record: the object that serializers add to, not a copy.
+        The headers of the record, not a copy: serializers may add headers to this object.
     """
 
     topic: str | None = None
@@ -106,14 +106,14 @@ class RecordContext:
 
 
 class Cancellable(Protocol):
-    """A scheduled punctuation, as :meth:`ProcessorContext.schedule` returns it."""
+    """A scheduled punctuation, returned by :meth:`ProcessorContext.schedule`."""
 
     def cancel(self) -> None:
         """Stop the punctuation."""
 
 
 class ProcessorContext(Protocol):
-    """The context in which a processor runs."""
+    """Context in which a processor runs."""
 
     @property
     def application_id(self) -> str:
@@ -124,7 +124,7 @@ class ProcessorContext(Protocol):
         """Name of the task, ``<subtopology>_<partition>``."""
 
     def forward(self, record: Record[Any, Any], child: str | None = None) -> None:
-        """Pass a record to the children of this processor, or to one of them by name."""
+        """Pass a record to the children of this processor, or only to the named child."""
 
     def get_state_store(self, name: str) -> Any:
         """Return a store that is connected to this processor."""
@@ -151,8 +151,9 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     Attributes
     ----------
     scope : {"key", "partition"}, default "key"
-        The rows of a store that the processor sees in an engine that runs keys in parallel: the rows of the
-        record's key, or of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
+        The rows of a store that are visible to the processor in an engine that processes keys in parallel: the rows of
+        the record's key, or of the whole partition. Engines that process whole partitions, such as the test driver, make
+        all rows visible.
     context : ProcessorContext
         The context of the processor; set by :meth:`init`.
 
@@ -168,7 +169,7 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> None:
-        """Prepare the processor; override it to get stores from the context."""
+        """Initialize the processor; override this method to get stores from the context."""
         self.context = context
 
     def process(self, record: Record[KIn, VIn]) -> None:
@@ -176,4 +177,4 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
         raise NotImplementedError(f"{type(self).__name__} does not process records: define process")
 
     def close(self) -> None:
-        """Release what :meth:`init` acquired; the engine closes the stores."""
+        """Release resources acquired in :meth:`init`; the engine closes the stores."""

@@ -1,1 +1,1 @@
-"""Layers around a store of bytes; :class:`~letterhead.state.Stores` combines them."""
+"""Layers around a byte store, such as caching and logging; :class:`~letterhead.state.Stores` combines them."""

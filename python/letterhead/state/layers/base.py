@@ -1,7 +1,7 @@
-"""Base class of the layers around a store of bytes.
+"""Base class of the layers around a byte store.
 
-Writes pass through every layer. Reads skip layers that only log writes: the attribute ``reads`` of each layer is the
-store that answers its reads, which saves forwarding calls.
+Writes pass through every layer. To avoid forwarding calls, reads skip layers that only log writes: the attribute
+``reads`` of a layer is the store to read from.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["Layer", "chain", "restores_as"]
 
 
 class Layer:
-    """Store around another store, ``inner``.
+    """Layer around another store, ``inner``.
 
     Attributes
     ----------
     reads : store
-        The nearest store below that supports reads.
+        The nearest store below that handles reads.
     """
 
     _answers_reads: ClassVar[bool] = True
-    """Whether reads pass through the layer."""
+    """Whether the layer handles reads."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -44,7 +44,7 @@ class Layer:
 
     @property
     def position(self) -> Any:
-        """The offsets of the input records that the store contains."""
+        """Offsets of the last input records that the store reflects."""
         return self.inner.position
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
@@ -79,7 +79,7 @@ def chain(store: Any) -> list[Any]:
 
 
 def restores_as(store: Any) -> str:
-    """Return the format of the innermost values, to which a restore converts the changelog."""
+    """Return the value format of the innermost store; a restore converts changelog records to it."""
     bottom = chain(store)[-1]
     if isinstance(bottom, BytesStore):
         return bottom.format

@@ -1,4 +1,4 @@
-"""Record cache of a thread: least recently used entries, limited by bytes, in one namespace for each store."""
+"""Record cache of a thread: an LRU cache with a size limit in bytes, and one namespace for each store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from letterhead.state.processor import RecordContext
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 
 ENTRY_BYTES = 128
-"""Bytes added to the size of an entry's key and value."""
+"""Overhead of an entry in bytes, in addition to its key and value."""
 
 
 @dataclass(slots=True)
@@ -21,18 +21,18 @@ class CacheEntry:
     """A cached row."""
 
     value: bytes | None
-    """Value in the store's format; ``None`` hides the key."""
+    """Value in the store's format; ``None`` means that the key is deleted."""
     context: RecordContext | None
     """Record that wrote the value; ``None`` if it was read from the store."""
     dirty: bool
-    """Whether the store does not contain the value yet."""
+    """Whether the value has not been written to the store yet."""
 
 
 class RecordCache:
-    """Cache shared by the stores of a thread, with ``size_bytes`` at present and at most ``max_bytes``.
+    """Cache shared by the stores of a thread, with a current size of ``size_bytes`` and a limit of ``max_bytes``.
 
-    Above the maximum, the namespace that is written to evicts its least recently used entries. Before a dirty entry is
-    evicted, all dirty entries of its namespace are written to the store.
+    If a write exceeds the limit, its namespace evicts the least recently used entries. Before a dirty entry is evicted, all
+    dirty entries of the namespace are written to the store.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Namespace:
         self._write = write
         self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
-        # Keys of `_entries` that are not in `_new`, and keys that were removed since.
+        # Sorted keys of `_entries` except those in `_new`; may contain keys that were removed later.
         self._sorted: list[bytes] = []
         self._new: list[bytes] = []
         self._flushing = False
@@ -103,7 +103,7 @@ class Namespace:
         return entry
 
     def put(self, key: bytes, value: bytes | None, context: RecordContext | None) -> None:
-        """Add a written value, which a flush writes to the store."""
+        """Add a new value; the next flush writes it to the store."""
         self._dirty.pop(key, None)
         self._dirty[key] = None
         self._keep(key, CacheEntry(value, context, True))
@@ -113,7 +113,7 @@ class Namespace:
         self._keep(key, CacheEntry(value, None, False))
 
     def range(self, low: bytes | None, high: bytes | None) -> list[tuple[bytes, CacheEntry]]:
-        """Return the entries between two keys, both included, in order of key; ``None`` means no bound."""
+        """Return the entries with keys in [``low``, ``high``], in order of key; ``None`` means no bound."""
         keys = self._in_order()
         first = 0 if low is None else bisect_left(keys, low)
         last = len(keys) if high is None else bisect_right(keys, high)
@@ -127,16 +127,16 @@ class Namespace:
         return [(key, entries[key]) for key in matching if key in entries]
 
     def first_at_least(self, low: bytes) -> bytes | None:
-        """Return the first key that is not below a bound."""
+        """Return the first key at or after ``low``, or None."""
         keys = self._in_order()
         return next((key for key in islice(keys, bisect_left(keys, low), None) if key in self._entries), None)
 
     def flush(self) -> None:
         """Write the dirty entries to the store, in order of each key's last write.
 
-        An entry stays dirty until it is written, so that a failure of the store loses nothing.
+        An entry stays dirty until it is written, so that no change is lost if the store fails.
         """
-        if self._flushing:  # a flush listener may forward a record that writes to this store
+        if self._flushing:  # a flush listener may forward a record that causes a write to this store
             return
         self._flushing = True
         self.flushes += 1
@@ -182,7 +182,7 @@ class Namespace:
             eldest = next(iter(self._entries))
             if self._entries[eldest].dirty:
                 if self._flushing:
-                    return  # the flush continues, and the next write can evict
+                    return  # a flush is in progress; the next write can evict
                 self.flush()
             if eldest in self._entries:
                 self._remove(eldest)
@@ -192,7 +192,7 @@ class Namespace:
         self._cache.size_bytes -= _size(key, self._entries.pop(key))
 
     def _in_order(self) -> list[bytes]:
-        # Sorted when a range is requested rather than at each put, because most stores are only read by key.
+        # Sort when a range is requested rather than at each put, because most stores are only read by key.
         if self._new or len(self._sorted) > 2 * len(self._entries) + 16:
             self._sorted = sorted(self._entries)
             self._new.clear()

@@ -1,4 +1,4 @@
-"""Layer that caches writes, so that a commit only writes the last value of each key to the store and its changelog.
+"""Layer that caches writes: a commit writes only the last value of each key to the store and its changelog.
 
 Reads merge cached and stored rows. The retention of a store does not apply to entries while they are cached.
 """
@@ -27,18 +27,18 @@ from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, mak
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 
 FlushListener: TypeAlias = Callable[[Any, bytes | None, bytes | None, RecordContext], None]
-"""Callback for each change written to the store: the key, the new value, the old one if requested, and the record."""
+"""Callback for each change written to the store: key, new value, old value (if requested), and record."""
 
 Order: TypeAlias = Literal["segments", "memory", "time", "time-only"]
-"""Order of the inner store's rows: by segment and key; as in memory; by segment and time, except in scans by key; or
-always by segment and time."""
+"""Order of rows in the inner store: by segment and key; as in memory stores; by segment and time, except in scans by
+key; or always by segment and time."""
 
 _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
-"""Sort key, key and value of each cached row; a value of ``None`` hides the stored row."""
+"""Sort key, key and value of each cached row; a value of ``None`` means that the stored row is deleted."""
 
 
 class _Caching(Layer):
-    """Base class of caches, which define how a cache key identifies a row of the inner store."""
+    """Base class of caches; subclasses define which row of the inner store a cache key identifies."""
 
     cache: Namespace
     """Entries of this store, with counts of hits and misses."""
@@ -50,13 +50,13 @@ class _Caching(Layer):
         self._check = inner.check if isinstance(inner, ChangeLogging) else None
 
     def set_flush_listener(self, listener: FlushListener | None, *, send_old_values: bool = False) -> bool:
-        """Set the function that is called for each change; return True, because there is a cache."""
+        """Set the function to call for each change; return True, because there is a cache."""
         self._listener = listener
         self._send_old_values = send_old_values
         return True
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
-        """Open the store and a namespace of the cache."""
+        """Open the store and its namespace in the cache."""
         super().open(directory, context)
         self._bottom = chain(self)[-1]
         if context.cache is None:
@@ -100,10 +100,10 @@ class _Caching(Layer):
         return f"{self.context.task_id}-{self.name}"
 
     def _check_open(self) -> None:
-        """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process with its own cache."""
+        """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process, which has its own cache."""
         if not self._bottom.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
-        if getattr(self._bottom, "opened_by_parent", False):  # stores defined by an application may lack it
+        if getattr(self._bottom, "opened_by_parent", False):  # missing in stores of an application
             raise forked_store_error(self.name)
 
     def _read_cached(self, key: bytes) -> CacheEntry | None:
@@ -113,7 +113,7 @@ class _Caching(Layer):
     def _write_cached(self, key: bytes, value: bytes | None) -> None:
         self._check_open()
         if value is not None and self._check is not None:
-            self._check(value)  # an entry that a flush rejects would block later entries, too
+            self._check(value)  # an entry that a flush rejects would also block later entries
         self.cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
@@ -123,7 +123,7 @@ class _Caching(Layer):
         if listener is not None and (new is None or self._send_old_values):
             old = self._get_below(cache_key)
             if new is None and old is None:
-                return  # neither the store nor the listener has seen this key
+                return  # the key was added and deleted in the cache only
         before = self.context.record
         self.context.record = entry.context
         try:
@@ -140,7 +140,7 @@ class _Caching(Layer):
 
 
 class CachingKeyValueStore(_Caching, KeyValueWrites):
-    """Caches the writes and the reads of a key-value store."""
+    """Cache for the writes and reads of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Put a value, or delete the key."""
@@ -187,7 +187,7 @@ class CachingKeyValueStore(_Caching, KeyValueWrites):
 
 
 class _CachingSegments(_Caching):
-    """Base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
+    """Base class of caches for windows and sessions; a cache key is ``int64 segment ‖ key of the store``."""
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
@@ -200,11 +200,11 @@ class _CachingSegments(_Caching):
     # Implemented by the cache of each type of store.
 
     def _last_time(self, query: StoreScan) -> int:
-        """Return the last time whose segment can contain a row of a scan."""
+        """Return the last time to search: no later segment can contain a row of the scan."""
         raise NotImplementedError
 
     def _is_in_range(self, row: Any, query: StoreScan) -> bool:
-        """Return whether the times of a row are within a scan."""
+        """Return whether the times of a row are in the range of a scan."""
         raise NotImplementedError
 
     def _by_segment_and_key(self, row: Any) -> Any:
@@ -246,7 +246,7 @@ class _CachingSegments(_Caching):
         return rows
 
     def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
-        """Return the entries whose keys begin with a key, segment by segment, without visiting the keys between."""
+        """Return the entries whose keys begin with a key, segment by segment, skipping the keys in between."""
         entries: list[tuple[bytes, CacheEntry]] = []
         segment = first
         while segment <= last:
@@ -264,7 +264,7 @@ class _CachingSegments(_Caching):
 
 
 class CachingWindowStore(_CachingSegments):
-    """Caches the writes of a window store; windows are ``window_size`` milliseconds long."""
+    """Cache for the writes of a window store; windows are ``window_size`` milliseconds long."""
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order, window_size: int) -> None:
         super().__init__(inner, segment_interval=segment_interval, order=order)
@@ -308,7 +308,7 @@ class CachingWindowStore(_CachingSegments):
 
 
 class CachingSessionStore(_CachingSegments):
-    """Caches the writes of a session store."""
+    """Cache for the writes of a session store."""
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""

@@ -1,7 +1,7 @@
 """Layer that writes every change of a store to its changelog topic.
 
-A change is written to the store first and to the changelog second. A change that the changelog cannot hold is rejected
-before either.
+A change is written to the store first and then to the changelog. A change that cannot be written to the changelog is
+rejected before both writes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
 
 
 class ChangeLogging(Layer):
-    """Base class of the layers for the four types of stores. They have no read methods, because reads skip them.
+    """Base class of the layers for the four types of stores; it has no read methods, because reads skip these layers.
 
-    ``headers`` tells whether the store keeps headers; otherwise, tombstones in the changelog have none.
+    ``headers`` is whether the store keeps headers; if not, tombstones in the changelog have none.
     """
 
     _answers_reads = False
@@ -77,14 +77,14 @@ class ChangeLogging(Layer):
         context.changelog.send(self._topic, context.partition, record)
 
 
-_new_record = tuple.__new__  # ChangelogRecord(...) calls it, too, but takes one more Python call for each write
+_new_record = tuple.__new__  # faster than ChangelogRecord(...), which adds a Python call to each write
 
 
 class ChangeLoggingKeyValueStore(ChangeLogging):
-    """Logs the changes of a key-value store."""
+    """Layer that logs the changes of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None, fields: ChangelogFields | None = None) -> None:
-        """Put a value, or delete the key; the caller may pass the fields of an already split value."""
+        """Put a value, or delete the key; ``fields`` are those of the value if the caller has already split it."""
         if fields is None:
             fields = self._fields(value)
         else:
@@ -95,7 +95,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
         self._log(key, fields)
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Put a value if the key has none; logged only then."""
+        """Put a value and log the change, if the key has no value."""
         fields = self._fields(value)
         before: bytes | None = self.inner.put_if_absent(key, value)
         if before is None:
@@ -103,7 +103,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
         return before
 
     def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Put many values; each is logged."""
+        """Put many values, and log each change."""
         entries = list(entries)
         changes = [(key, self._fields(value)) for key, value in entries]
         self.inner.put_all(entries)
@@ -111,16 +111,16 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
             self._log(key, fields)
 
     def delete(self, key: bytes) -> bytes | None:
-        """Delete a key; logged even if it had no value."""
+        """Delete a key, and log a tombstone even if the key had no value."""
         before: bytes | None = self._change(key, self._fields(None), self.inner.delete, key)
         return before
 
 
 class ChangeLoggingWindowStore(ChangeLogging):
-    """Logs the changes of a window store.
+    """Layer that logs the changes of a window store.
 
-    A store with duplicates numbers its keys, and the keys in the changelog have the same numbers. A null value, which
-    such a store ignores, is neither logged nor counted.
+    A store with duplicates adds sequence numbers to its keys, and keys in the changelog have the same numbers. Such a store
+    ignores null values, so they are neither logged nor numbered.
     """
 
     _sequence = 0
@@ -137,7 +137,7 @@ class ChangeLoggingWindowStore(ChangeLogging):
 
 
 class ChangeLoggingSessionStore(ChangeLogging):
-    """Logs the changes of a session store."""
+    """Layer that logs the changes of a session store."""
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
@@ -149,7 +149,7 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
 
 class ChangeLoggingVersionedStore(ChangeLogging):
-    """Logs the changes of a versioned store; a record has the timestamp of its version."""
+    """Layer that logs the changes of a versioned store; each record has the timestamp of its version."""
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
         """Put a version, or a tombstone; return the end of its validity."""

@@ -1,6 +1,6 @@
-"""Use a store of one value format as a store of another.
+"""Use a store of one value format as a store of another format.
 
-:func:`adapt` puts an :class:`Adapter` around a store of bytes whose format is older than the application needs:
+:func:`adapt` puts an :class:`Adapter` around a byte store whose format is older than the application needs:
 
 ======================  ==========================  ======================
 store                   drops on write              returns on read
@@ -12,10 +12,11 @@ versioned, no headers   headers                     ``00 ‖ v``
 plain, for timestamps   timestamp                   ``ff × 8 ‖ v``
 ======================  ==========================  ======================
 
-The changelog keeps headers and timestamps; a restore from it drops them again.
+The changelog keeps headers and timestamps; a restore drops them again.
 
-A facade is the reverse: it shows an application's store with headers or timestamps as a store of an older format. A value
-written through it has no headers and, without a timestamp, gets -1, which a changelog rejects.
+A facade is the reverse: it makes a store with headers or timestamps available as a store of an older format. A value
+written through a facade has no headers. If the older format has no timestamp, the value gets the timestamp -1, which a
+changelog rejects.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 class _Converting:
-    """Operations of all types of stores, with conversion of the values."""
+    """Operations of all types of stores, with values converted on write and read."""
 
     inner: Any
     name: str
     _to_inner: Convert
-    """Converts a written value to the inner store's format."""
+    """Function that converts a value to the format of the inner store."""
     _from_inner: Convert
-    """Converts a value of the inner store for the reader."""
+    """Function that converts a value of the inner store to the requested format."""
 
     def put(self, key: Any, value: Any, *time: int) -> Any:
         """Put a value, or delete it if it is ``None``; windows and versions have a time."""
@@ -66,7 +67,7 @@ class _Converting:
         self.inner.put_all([(key, self._to_inner(value)) for key, value in entries])
 
     def delete(self, key: Any, *time: int) -> Any:
-        """Delete a key, in a versioned store from a time on; return the previous value."""
+        """Delete a key (in a versioned store, from a time on), and return the previous value."""
         return self._result(self.inner.delete(key, *time))
 
     def remove(self, session: Any) -> None:
@@ -117,12 +118,12 @@ class Adapter(_Converting, Layer):
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
-        """Return the versions that were valid at any time between two."""
+        """Return the versions that were valid at any time in a range."""
         return map_values(self.inner.versions(key, time_from, time_to, ascending), self.name, self._result)
 
 
 def adapt(store: Any, store_type: str, format: str) -> Any:
-    """Return a store of a format: the store of bytes itself, or an adapter around it if its format is older.
+    """Return the byte store itself, or an adapter around it if its format is older than the requested one.
 
     Raises
     ------
@@ -169,14 +170,14 @@ class _Facade(_Converting):
 
 
 class KeyValueFacade(_Facade, KeyValueReads[Any, Any]):
-    """Key-value store with the interface of an older format: with ``timestamps``, or plain values."""
+    """Facade of a key-value store with the interface of an older format: with ``timestamps``, or plain values."""
 
     def __init__(self, store: KeyValueStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
 
 
 class WindowFacade(_Facade, WindowReads[Any, Any]):
-    """Window store with the interface of an older format: with ``timestamps``, or plain values."""
+    """Facade of a window store with the interface of an older format: with ``timestamps``, or plain values."""
 
     def __init__(self, store: WindowStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
@@ -187,7 +188,7 @@ class WindowFacade(_Facade, WindowReads[Any, Any]):
 
 
 class SessionFacade(_Facade, SessionReads[Any, Any]):
-    """Session store with headers, with the interface of one without."""
+    """Facade of a session store with headers, with the interface of a store without headers."""
 
     def __init__(self, store: SessionStoreWithHeaders[Any, Any]) -> None:
         get = AggregationWithHeaders.get_aggregation_or_null

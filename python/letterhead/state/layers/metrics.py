@@ -17,7 +17,7 @@ class Operation:
         self.count = self.total_ns = self.max_ns = 0
 
     def add(self, ns: int) -> None:
-        """Add a call that took a number of nanoseconds."""
+        """Add a call with its latency in nanoseconds."""
         self.count += 1
         self.total_ns += ns
         if ns > self.max_ns:
@@ -33,16 +33,16 @@ class Operation:
 
 
 class StoreMetrics(dict[str, Operation]):
-    """Counters of one store, by operation, and the numbers of open iterators and of rows that could not be read.
+    """Counters of a store by operation, with the numbers of open iterators and of unreadable rows.
 
     Parameters
     ----------
     store : str
         Name of the store.
     operations : tuple of str
-        Names of its operations; ``iterator``, ``flush`` and ``restore`` are added.
+        Names of the store's operations; ``iterator``, ``flush`` and ``restore`` are added.
     expired : callable, optional
-        Returns the number of expired records, which the store of bytes counts.
+        Returns the number of expired records, counted by the byte store.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class StoreMetrics(dict[str, Operation]):
 
     @property
     def expired_records(self) -> int:
-        """Number of records that were dropped because they were older than the retention."""
+        """Number of records dropped because they were older than the retention."""
         return self._expired()
 
     def as_dict(self) -> dict[str, Any]:

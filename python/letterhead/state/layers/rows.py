@@ -16,7 +16,7 @@ W = TypeVar("W")
 
 
 def map_values(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) -> StoreIterator[K, W]:
-    """Convert each value of an iterator over the rows of a store; the result closes the iterator."""
+    """Convert each value of an iterator over a store; closing the result closes the iterator."""
 
     def converted() -> Iterator[tuple[K, W] | DamagedRowError]:
         for row in _with_errors(rows):
@@ -31,10 +31,10 @@ def merge_rows(
     order: Callable[[K], Any],
     reverse: bool,
 ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-    """Merge the rows of a cache (sort key, key, value) with those of a store; both are in the requested order.
+    """Merge cached rows (sort key, key, value) with stored rows; both are in the requested order.
 
-    ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
-    value is ``None``. For a row that the store cannot read, the error is yielded.
+    ``order`` returns the sort key of a stored key. For a key in both, yield the cached row, or nothing if its value is
+    ``None``. For a row that the store cannot read, yield the error.
     """
     index, count = 0, len(cached)
     for row in _with_errors(stored):
@@ -55,7 +55,7 @@ def merge_rows(
 
 
 def _with_errors(rows: Iterator[tuple[K, V]]) -> Iterator[tuple[K, V] | DamagedRowError]:
-    """Yield the rows, and the error of each row for which the iterator raises one."""
+    """Yield the rows, and the error for each row that the iterator cannot read."""
     while True:
         try:
             yield from rows

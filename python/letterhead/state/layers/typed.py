@@ -1,6 +1,7 @@
 """Stores for applications, one class for each type of store and format of values.
 
-They read and write objects; :class:`~letterhead.state.layers.metered.Metered` serializes them and counts operations.
+The stores read and write objects; the base class :class:`~letterhead.state.layers.metered.Metered` serializes them and
+records metrics.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         Raises
         ------
         TypeError
-            If the key is null, or the value is not of the type that the store holds.
+            If the key is null, or the value has the wrong type for the store.
         InvalidTimestampError
             If the timestamp of the value is negative and the store has a changelog.
         """
@@ -108,7 +109,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         DamagedRowError
             If the row cannot be read.
         """
-        began = perf_counter_ns()  # without the decorator, which would add a tenth to the time of the call
+        began = perf_counter_ns()  # without the decorator, which would take 10 % longer
         raw_key = self._serialize_key_to_read(key)
         value: V | None = self._deserialize_value(raw_key, self.reads.get(raw_key))
         self._timers["get"].add(perf_counter_ns() - began)
@@ -150,7 +151,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
         raw, payload, headers = self._join(value)
         if raw is None or not self._is_logged:
             self.inner.put(raw_key, raw)
-        else:  # saves splitting the value for the changelog; the headers are copied, because they can change later
+        else:  # pass the parts to avoid splitting the value again; headers may change later
             self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._list().copy())))
         self._timers["put"].add(perf_counter_ns() - began)
 
@@ -159,7 +160,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
 
 
 class WindowStore(Metered[K, V], WindowReads[K, V]):
-    """A store of one value for each key and window, or of many if it keeps duplicates. Keys must not be null."""
+    """A store of one value for each key and window, or of several with duplicates. Keys must not be null."""
 
     _store_type = "window"
     _operations = ("put", "fetch", "all")
@@ -184,7 +185,7 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
     def fetch(self, key: K, start: int) -> V | None:
         """Return the value of a window; ``None`` if there is none."""
         raw_key = self._serialize_key_to_read(key)
-        row = WindowedKey(raw_key, start, start)  # for an error, which does not contain the end
+        row = WindowedKey(raw_key, start, start)  # for errors, which do not show the end
         return self._deserialize_value(row, self.reads.fetch(raw_key, start))
 
 
@@ -207,12 +208,12 @@ class TimestampedWindowStoreWithHeaders(WindowStore[K, ValueTimestampHeaders[V]]
 
 
 class ReadOnlySessionStore(SessionReads[K, V]):
-    """Reads a session store.
+    """Read-only view of a session store.
 
     Parameters
     ----------
     store : SessionStore
-        The store to read. A :class:`SessionStore` has these methods itself.
+        The store to read. A :class:`SessionStore` also has these methods.
     """
 
     def __init__(self, store: SessionStore[K, V]) -> None:
@@ -267,9 +268,9 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
 
 
 class ReadOnlySessionStoreWithHeaders(ReadOnlySessionStore[K, AggregationWithHeaders[V]], Generic[K, V]):
-    """Reads a session store with headers.
+    """Read-only view of a session store with headers.
 
-    :meth:`TopologyTestDriver.get_read_only_session_store_with_headers` returns one.
+    :meth:`TopologyTestDriver.get_read_only_session_store_with_headers` returns this view.
 
     Examples
     --------
@@ -307,20 +308,20 @@ def _check_session(session: SessionKey | None) -> None:
 
 
 class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
-    """Operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
+    """Base class of versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
     _store_type = "versioned"
     _operations = ("put", "delete", "get", "get_as_of", "versions")
 
     @time_calls("delete")
     def delete(self, key: K, timestamp: int) -> R | None:
-        """Delete a key from a time on, and return the version that was valid then; ``None`` if there was none."""
+        """Delete a key from a time on; return the version that was valid at that time, or ``None``."""
         with self._encoded(key, None) as (raw_key, _):
             before = self.inner.delete(raw_key, timestamp)
         return self._version(raw_key, before)
 
     def get(self, key: K, as_of: int | None = None) -> R | None:
-        """Return the latest version of a key, or the version that was valid ``as_of`` a time; ``None`` if there is none."""
+        """Return the latest version of a key, or the version valid at time ``as_of``; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._serialize_key_to_read(key)
         stored = self.reads.get(raw_key) if as_of is None else self.reads.get_as_of(raw_key, as_of)
@@ -332,7 +333,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
     def versions(
         self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
     ) -> StoreIterator[K, R]:
-        """Return the versions of a key that were valid at any time between two, the latest first by default."""
+        """Return the versions of a key that were valid at any time in a range, the latest first by default."""
         raw_key = self._serialize_key_to_read(key)
 
         def row(raw: bytes, stored: VersionedBytes) -> tuple[K, Any]:
@@ -348,9 +349,9 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
 
 
 class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic[K, V]):
-    """A store that keeps earlier values of a key.
+    """A store that also keeps earlier values of each key.
 
-    As in Kafka Streams, :meth:`get` and :meth:`delete` leave ``valid_to`` of the version unset. :meth:`versions` sets it.
+    As in Kafka Streams, ``valid_to`` is set in versions from :meth:`versions`, but not from :meth:`get` and :meth:`delete`.
     """
 
     @time_calls("put")
@@ -385,7 +386,7 @@ class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic
 
 
 class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
-    """A store that keeps earlier values of a key, with their headers."""
+    """A store that also keeps earlier values of each key, with their headers."""
 
     _wrap_serde = AggregationWithHeadersSerde
     _keeps_headers = True
@@ -394,8 +395,8 @@ class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWi
     def put(self, key: K, value: V | None, timestamp: int, headers: Any = None) -> int:
         """Put a version; see :meth:`VersionedKeyValueStore.put`.
 
-        A version has no headers by default. If the value is ``None``, the store keeps no headers, and the changelog gets
-        these headers, by default the headers of the current record.
+        By default, a version has no headers. For a value of ``None``, the store keeps no headers; they are only written to
+        the changelog, where the default is the headers of the current record.
         """
         if headers is not None and not isinstance(headers, Headers):
             headers = Headers(headers)

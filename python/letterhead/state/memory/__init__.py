@@ -1,4 +1,4 @@
-"""In-memory stores. They are empty when opened, and are restored from their changelogs."""
+"""In-memory stores, which are empty when opened and restored from their changelogs."""
 
 from __future__ import annotations
 

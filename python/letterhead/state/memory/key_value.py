@@ -17,7 +17,7 @@ __all__ = ["InMemoryKeyValueStore"]
 class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValueWrites):
     """In-memory key-value store.
 
-    An iterator visits the keys that existed when it was created, and skips rows that were deleted since.
+    An iterator visits the keys that existed when it was created, and skips rows that have been deleted in the meantime.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes], KeyValue
         Raises
         ------
         PrefixError
-            If a prefix is empty or all ``ff``, and so has no upper bound.
+            If a prefix has no upper bound, because it is empty or all ``ff``.
         """
         first, last = query.key_from, query.key_to
         if query.prefix is not None:

@@ -1,4 +1,4 @@
-"""Dictionary with ordered ranges of its keys."""
+"""Dictionary that can return ranges of its keys in order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 FEW = 64
-"""Number of changes up to which inserting into the sorted list is cheaper than sorting it again."""
+"""Maximum number of changes for which inserting into the sorted list is cheaper than sorting it again."""
 
 
 class SortedMap(dict[K, V], Generic[K, V]):
-    """Dictionary that also returns ranges of its keys in order.
+    """Dictionary that can also return ranges of its keys in order.
 
-    Reads and writes cost the same as in a dict. The order is updated when a range is requested. Threads may request ranges
-    at the same time, but not while one of them writes.
+    Reads and writes cost the same as in a dict; the keys are sorted when a range is requested. Threads may request ranges
+    concurrently, but not while a thread writes.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class SortedMap(dict[K, V], Generic[K, V]):
         self._gone.clear()
 
     def between(self, first: K | None, last: K | None) -> list[K]:
-        """Return a new list of the keys from one to another in order, both included; ``None`` means no bound."""
+        """Return a new list of the keys in [``first``, ``last``], in order; ``None`` means no bound."""
         order = self._in_order()
         low = 0 if first is None else bisect_left(order, first)
         high = len(order) if last is None else bisect_right(order, last)

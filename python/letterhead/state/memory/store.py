@@ -14,7 +14,7 @@ __all__ = ["InMemoryStore"]
 
 
 class InMemoryStore(BytesStore):
-    """In-memory store of bytes."""
+    """Base class of in-memory byte stores."""
 
     persistent: ClassVar[bool] = False
 
@@ -30,7 +30,7 @@ class InMemoryStore(BytesStore):
         self._clear()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Do nothing."""
+        """Do nothing, because an in-memory store has no files."""
 
     def _clear(self) -> None:
         raise NotImplementedError

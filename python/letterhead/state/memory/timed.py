@@ -1,4 +1,4 @@
-"""In-memory window and session stores. Rows older than the retention are removed, and not accepted later."""
+"""In-memory window and session stores; rows older than the retention are removed, and rejected if they arrive later."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ R = TypeVar("R")
 
 
 class _TimedStore(InMemoryStore, Generic[K]):
-    """Rows grouped by time, the start of a window or the end of a session; the keys of each group are of type ``K``."""
+    """Store of rows grouped by the start of a window or the end of a session; ``K`` is the type of keys in a group."""
 
     segment_interval = 1
     _observed: int
     _parts: Callable[[bytes], tuple[K, int]]
-    """Splits the key of a changelog record into the map key and the time."""
+    """Function that splits the key of a changelog record into the map key and the time."""
 
     def __init__(self, name: str, retention: int, format: ValueFormat) -> None:
         super().__init__(name, format)
@@ -53,7 +53,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
         self._update_position()
 
     def _put(self, key: K, time: int, value: bytes | None) -> bool:
-        """Write a row if its time is within the retention; return whether it is."""
+        """Write a row if its time is within the retention; return whether it was written."""
         self._expire()
         self._observed = max(self._observed, time)
         if time < self._oldest():
@@ -78,11 +78,11 @@ class _TimedStore(InMemoryStore, Generic[K]):
         return None if rows is None else rows.get(key)
 
     def _oldest(self) -> int:
-        """Return the oldest time whose rows can be read."""
+        """Return the time of the oldest readable rows."""
         return self._observed - self.retention + 1
 
     def _expire(self) -> None:
-        """Remove expired rows, except rows that open iterators have yet to read."""
+        """Remove expired rows, except those that open iterators still need."""
         self._check_open()
         for iterator in [iterator for iterator in self._oldest_by_iterator if iterator._is_closed]:
             del self._oldest_by_iterator[iterator]
@@ -93,7 +93,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _read(
         self, times: list[int], first: K | None, last: K | None, backward: bool
     ) -> Iterator[tuple[int, K, bytes]]:
-        """Yield rows in a range of times and keys, without rows that are deleted meanwhile."""
+        """Yield rows in a range of times and keys, skipping rows that are deleted in the meantime."""
         for time in reversed(times) if backward else times:
             rows = self._rows.get(time)
             if rows is None:
@@ -105,7 +105,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
                     yield time, key, value
 
     def _iterate_from(self, oldest: int, rows: Iterator[tuple[R, bytes]]) -> StoreIterator[R, bytes]:
-        """Return an iterator that keeps the rows from a time on until it is closed."""
+        """Return an iterator that prevents rows from time ``oldest`` on from being removed until it is closed."""
         iterator = self._iterate(rows)
         self._oldest_by_iterator[iterator] = oldest
         return iterator
@@ -117,10 +117,10 @@ class _TimedStore(InMemoryStore, Generic[K]):
 
 
 class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
-    """In-memory window store. Rows are ordered by start, then by key.
+    """In-memory window store, with rows ordered by start and then by key.
 
-    It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds
-    no value in a store that keeps duplicates.
+    Parameters are as in :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds no value
+    in a store that keeps duplicates.
     """
 
     _sequence: int
@@ -173,7 +173,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
         last = None if high is None else _with_sequence(high, MAX_SEQUENCE)
         for start, numbered, value in self._read(starts, first, last, query.backward):
             key = numbered[:-4]
-            # With a sequence number appended, a key can sort after a longer key that begins with it.
+            # Check the range: with a sequence number, a key can sort after a longer key with the same beginning.
             if within(key, low, high):
                 yield make_windowed(key, start, self.window_size), value
 
@@ -186,9 +186,9 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
 
 
 class InMemorySessionStore(_TimedStore[tuple[bytes, int]], SessionReads[bytes, bytes]):
-    """In-memory session store. Rows are ordered by end, then by key, then by descending start.
+    """In-memory session store, with rows ordered by end, then by key, then by descending start.
 
-    It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
+    Parameters are as in :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
     """
 
     _times_in_keys = True
@@ -219,8 +219,8 @@ class InMemorySessionStore(_TimedStore[tuple[bytes, int]], SessionReads[bytes, b
         Raises
         ------
         ValueError
-            If the earliest end is later than the latest; or if ``fetch_range`` gets a first key greater than the last, and
-            the store has sessions.
+            If the earliest end is after the latest end, or if the store has sessions and the first key of ``fetch_range``
+            is greater than the last key.
         """
         if query.by_time and query.time_from > query.time_to:
             raise ValueError("inconsistent range")

@@ -10,9 +10,9 @@ __all__ = ["InMemoryVersionedStore"]
 
 
 class InMemoryVersionedStore(InMemoryStore, VersionedStore):
-    """In-memory versioned store, with the same rows as the one in RocksDB.
+    """In-memory versioned store, with the same rows as the versioned store in RocksDB.
 
-    It takes the parameters of :class:`~letterhead.state.versioned.VersionedStore`.
+    Parameters are as in :class:`~letterhead.state.versioned.VersionedStore`.
     """
 
     def _clear(self) -> None:

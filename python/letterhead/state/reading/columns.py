@@ -1,4 +1,4 @@
-"""Convert rows of stores to Arrow columns, many rows at once; :mod:`letterhead.state.reading.rows` parses single rows."""
+"""Convert rows of stores to Arrow columns in bulk; :mod:`letterhead.state.reading.rows` parses single rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["StoreColumns"]
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 16 << 20
-"""Size in bytes at which a record batch is complete; it also has a maximum number of rows."""
+"""Size limit of a record batch in bytes; the number of rows is also limited."""
 
 
 class StoreColumns:
-    """Converts rows of stores of one type to record batches of :attr:`schema`.
+    """Converter from rows of stores of one type to record batches with :attr:`schema`.
 
-    Options and errors are as in :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
-    columns of ``headers``.
+    Options and errors are as in :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of header
+    columns.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class StoreColumns:
     ) -> None:
         columns, headers, where = request.columns, request.headers, request.where
         errors, error_column, limits = request.errors, request.error_column, request.limits
-        # Plain values are never decoded, so the options are validated here.
+        # Validate the options here, because plain values are never decoded.
         checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
         self._type = stores[0].type
         self._format = stores[0].message_format
@@ -84,15 +84,15 @@ class StoreColumns:
 
     @property
     def unseen_headers(self) -> list[NativeKey]:
-        """Header keys in the condition that no row has."""
+        """Header keys in the condition that occur in no row."""
         return [] if self._where is None else self._where.unseen_headers
 
     def batches(
         self, store: StoreReader, segment: StoreSegment, keys: KeyBounds | None = None, *, backward: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Read one database of a store, or the rows of some keys, in the order of stored keys or in reverse.
+        """Read one database of a store, or the rows in a range of keys, in the order of stored keys or in reverse.
 
-        The database is open until the last batch is read.
+        The database stays open until the last batch is read.
         """
         with StoredFamilies(segment.directory) as families:
             if keys is None and not backward:
@@ -105,12 +105,12 @@ class StoreColumns:
                 batch = self._batch(_DatabaseRows(store, segment, families, self._errors, stored_keys, values))
                 if backward:
                     batch = batch.take(pa.array(range(len(batch) - 1, -1, -1), pa.int64()))
-                # Rows with only deleted versions yield none.
+                # A batch is empty if all versions of its rows are deleted.
                 if len(batch):
                     yield from split_batches(batch, self._limits)
 
     def _check(self, name: str) -> None:
-        """Check that the window size and the headers fit the type of store."""
+        """Check that the options for window size and headers apply to the type of store."""
         type, size = self._type, self._window_size
         missing = None
         if size is not None and type.key_format != "window":
@@ -158,7 +158,7 @@ class StoreColumns:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
     def _selected(self, where: RowFilter, rows: _DatabaseRows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
-        """Return a mask of the rows that a condition selects; with ``errors="column"``, also of rows with an error."""
+        """Return a mask of the rows selected by a condition; with ``errors="column"``, also include rows with an error."""
         count = len(rows.keys)
         named = {name: columns[name] for name in where.fields & columns.keys()}
         labels = _labels(rows.store)
@@ -168,7 +168,7 @@ class StoreColumns:
             parts = [self._parts(rows, row, unread) for row in range(count)]
             named["timestamp"] = pa.array([timestamp for timestamp, _, _ in parts], pa.int64())
             named["value"] = pa.array([value for _, _, value in parts], pa.binary())
-        # Unreadable values have no headers, and one error.
+        # Treat unreadable values as null, so that each has one error and no headers.
         values = [None if row in unread else value for row, value in enumerate(rows.values)]
         try:
             examined = where.examine(named, pa.array(values, pa.binary()) if where.has_headers else None, count)
@@ -190,7 +190,7 @@ class StoreColumns:
     def _parts(
         self, rows: _DatabaseRows, row: int, unread: dict[int, DecodeError]
     ) -> tuple[int | None, Any, bytes | None]:
-        """Return timestamp, headers and payload of values; null for unreadable ones, which ``unread`` collects."""
+        """Return timestamp, headers and payload of a value; nulls if it is unreadable, with its error added to ``unread``."""
         value = rows.values[row]
         try:
             return (None, None, None) if value is None else rows.store.value_parts(value)
@@ -210,7 +210,7 @@ class StoreColumns:
         rows.find_errors(bad, lambda row: rows.store.key_parts(rows.keys[row]))
         columns = _slices(keys, bad, min_key_len, _KEYS[type.name])
         if self._window_size is not None:
-            # As in Kafka Streams, the end of a window is at most the largest time.
+            # As in Kafka Streams, limit the end of a window to the largest time.
             latest = pc.min_element_wise(columns["window_start"], MAX_TIME - self._window_size, skip_nulls=False)
             columns["window_end"] = pc.add(latest, self._window_size)
         return columns
@@ -231,7 +231,7 @@ class StoreColumns:
                 messages = lha.decode(values, self._format, errors=self._errors, limits=self._limits)
                 fields = dict(zip(messages.type.names, messages.flatten(), strict=True))
                 columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._requested}
-                # The typed columns report the same errors, and are added below.
+                # With typed columns, which are added below, the same errors are reported there.
                 if has_error_column(self._errors) and self._headers is None:
                     rows.add_errors(fields["error"])
             if self._headers is not None:
@@ -251,10 +251,10 @@ class StoreColumns:
 
 
 class _DatabaseRows:
-    """Rows of one database that become a record batch, and their errors.
+    """Rows of one database for a record batch, and their errors.
 
-    ``keys`` are stored keys, ``values`` are in the newer form; :meth:`split_versions` replaces them by those of each
-    version.
+    ``keys`` are stored keys, and ``values`` are in the newer form; :meth:`split_versions` replaces both by one entry for
+    each version.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class _DatabaseRows:
         self._raises = errors == "raise"
         self._errors: dict[int, list[dict[str, Any]]] = {}
         self._value_offsets: list[int] | None = None
-        # Errors of the condition in reading a value, by row: if no column reads the value, nothing else reports them.
+        # Errors in values read by the condition, by row. They are only reported here if no column reads the value.
         self.condition_errors: dict[int, list[dict[str, Any]]] = {}
 
     def keep(self, kept: Sequence[bool]) -> None:
@@ -289,11 +289,11 @@ class _DatabaseRows:
         }
 
     def has_errors(self, row: int) -> bool:
-        """Return whether a row has errors so far."""
+        """Return whether a row already has errors."""
         return row in self._errors
 
     def add_condition_errors(self) -> None:
-        """Add errors of the condition: those that left it undecided, and others in rows without errors."""
+        """Add the errors that left the condition undecided, and its other errors in rows without errors so far."""
         for row, errors in self.condition_errors.items():
             if any(error["column"] is not None for error in errors) or row not in self._errors:
                 self._add_details(row, errors)
@@ -318,7 +318,7 @@ class _DatabaseRows:
         }
 
     def find_errors(self, bad: pa.BooleanArray, parse: Callable[[int], object]) -> None:
-        """Parse bad rows one by one, and add the errors."""
+        """Parse the bad rows one by one, and add their errors."""
         for row in pc.indices_nonzero(bad).to_pylist():
             try:
                 parse(row)
@@ -326,24 +326,24 @@ class _DatabaseRows:
                 self._add(row, self.keys[row], error)
 
     def add_error(self, bad: pa.BooleanArray, error: DecodeError) -> None:
-        """Add the same error to some rows."""
+        """Add the same error to all bad rows."""
         for row in pc.indices_nonzero(bad).to_pylist():
             self._add(row, self.keys[row], error)
 
     def add_errors(self, errors: pa.Array) -> None:
-        """Add the column of errors of decoded values."""
+        """Add the errors of decoded values, from an error column."""
         for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
             self._add_details(row, errors[row].as_py())
 
     def _add_details(self, row: int, errors: list[dict[str, Any]]) -> None:
-        """Add errors of decoding a value; their byte positions are relative to it."""
+        """Add decoding errors of a value, whose byte positions are relative to the value."""
         value_offset = self._value_offset(row)
         for error in errors:
             byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + value_offset
             self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
 
     def errors(self, type: pa.DataType) -> pa.Array:
-        """Return the errors of each row, null for a valid one."""
+        """Return an array with the errors of each row, or null for valid rows."""
         if not self._errors:
             return pa.nulls(len(self.keys), type)
         return pa.array([self._errors.get(row) for row in range(len(self.keys))], type)
@@ -359,7 +359,7 @@ class _DatabaseRows:
         self._errors.setdefault(row, []).append(_detail(error))
 
     def _value_offset(self, row: int) -> int:
-        """Return the position of a value in the stored value, in bytes."""
+        """Return the byte position of a value in the stored value."""
         if self._value_offsets is not None:
             return self._value_offsets[row]
         stored = self.store.find(self._families, self.keys[row])
@@ -371,7 +371,7 @@ def _detail(error: DecodeError) -> dict[str, Any]:
 
 
 def _group_rows(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Group rows into record batches."""
+    """Group rows into the keys and values of record batches."""
     keys: list[bytes] = []
     values: list[bytes] = []
     size = 0
@@ -389,7 +389,7 @@ def _group_rows(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[byte
 def _slices(
     column: pa.BinaryArray, bad: pa.BooleanArray, min_key_len: int, slices: dict[str, tuple[int, int]]
 ) -> dict[str, pa.Array]:
-    """Return slices of bytes as columns of bytes or of the types in :data:`_INTEGERS`; bad rows are null."""
+    """Return slices of binary values as columns, with the types of :data:`_INTEGERS` or binary; bad rows are null."""
     any_bad = pc.any(bad).as_py()
     if any_bad:
         column = pc.if_else(bad, bytes(min_key_len), column)
@@ -397,7 +397,7 @@ def _slices(
     for name, (start, stop) in slices.items():
         part = pc.binary_slice(column, start, stop)
         if name in _INTEGERS:
-            # Stored integers are big-endian and fill their slice; reversed, they have Arrow's layout.
+            # Stored integers are big-endian and fill their slice, so reversed bytes have Arrow's layout.
             part = pa.Array.from_buffers(_INTEGERS[name], len(part), [None, pc.binary_reverse(part).buffers()[2]])
         columns[name] = pc.if_else(bad, None, part) if any_bad else part
     return columns
@@ -410,8 +410,8 @@ def _labels(store: StoreReader) -> dict[str, str | None]:
 _EMPTY = pa.array([], pa.binary())
 
 _END = (1 << 31) - 1
-"""Position after the end of any value. (Without an end, pyarrow would allocate memory for the product of its default
-end and the number of rows.)"""
+"""Position after the end of any value. (Without an explicit end, pyarrow would allocate its default end times the
+number of rows.)"""
 
 _INTEGERS = {
     "window_start": pa.int64(),
@@ -420,10 +420,10 @@ _INTEGERS = {
     "session_end": pa.int64(),
     "timestamp": pa.int64(),
 }
-"""Columns stored as integers, and their types."""
+"""Types of the columns stored as integers."""
 
 _TIMES = {"window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to", "timestamp"}
-"""Columns of milliseconds since 1970."""
+"""Columns with times in milliseconds since 1970."""
 
 _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "key-value": {"key": (0, _END)},
@@ -433,10 +433,10 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "time-ordered-session": {"key": (17, _END), "session_start": (9, 17), "session_end": (1, 9)},
     "versioned": {"key": (8, _END)},
 }
-"""Slices of the stored keys of each type, see the diagrams in :mod:`letterhead.state.storage.keys`."""
+"""Slices of the stored keys of each type; see the diagrams in :mod:`letterhead.state.storage.keys`."""
 
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
-"""Slices of values with timestamps and without headers."""
+"""Slices of values with timestamps but without headers."""
 
 _STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
 """Field of a message for each column."""

@@ -1,12 +1,12 @@
-"""Find the stores in a directory, and the process that has a store open.
+"""Find the stores in a directory, and the process that currently has a store open.
 
 ::
 
     <state>/<application>/<task>/rocksdb/<store>                     one database
     <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
 
-Callers can pass any of these directories. A directory with any file of a database is a database, even if other files are
-missing. Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
+Callers can pass any of these directories. A directory with any database file counts as a database, even if other files
+are missing. Kafka Streams before 1.0 named a segment `<store>-yyyyMMddHHmm`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEEPEST = 4
 
 @dataclass(frozen=True)
 class StoreSegment:
-    """Database: a whole store, or a segment of a store with its first millisecond."""
+    """Database of a whole store, or of a segment with its first millisecond."""
 
     directory: Path
     start: int | None = None
@@ -43,9 +43,9 @@ class StoreFiles:
     """Store in a directory."""
 
     name: str
-    task: str  # empty if the searched directory is the directory of the task
+    task: str  # empty if the search began in the task directory
     directory: Path  # absolute
-    path: Path  # below the searched directory, as the user spelled it
+    path: Path  # relative to the directory as passed by the user
     segments: tuple[StoreSegment, ...]  # oldest first
 
     @property
@@ -55,11 +55,11 @@ class StoreFiles:
 
     @property
     def label(self) -> str:
-        """Name of the store in messages."""
+        """Name of the store for messages."""
         return self._labelled(self.name)
 
     def database(self, segment: StoreSegment) -> str:
-        """Return the name of one of its databases in messages."""
+        """Return the name of one of the databases for messages."""
         return self._labelled(segment.directory.name)
 
     def _labelled(self, name: str) -> str:
@@ -67,7 +67,7 @@ class StoreFiles:
 
 
 def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
-    """Return the stores in a directory, or only the stores of a name, by task and name.
+    """Return the stores in a directory, or only those with a given name, sorted by task and name.
 
     Raises StoreNotFoundError if there are none, FileNotFoundError or NotADirectoryError if there is no such directory.
     """
@@ -103,7 +103,7 @@ def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
 
 
 def find_one_store(directory: Path, name: str | None = None) -> list[StoreFiles]:
-    """Return the stores in a directory that share its only store name: the parts of one store in several tasks.
+    """Return the parts of a store in all tasks of a directory; without ``name``, the directory must have one store name.
 
     Raises StoreChoiceError if there are several names, StoreNotFoundError if there is no store.
     """
@@ -115,13 +115,13 @@ def find_one_store(directory: Path, name: str | None = None) -> list[StoreFiles]
 
 
 def task_partition(name: str) -> int | None:
-    """Return the partition in the name of a task directory; None for other names."""
+    """Return the partition from the name of a task directory, or None for other names."""
     task = TASK.fullmatch(name)
     return None if task is None else int(task[1])
 
 
 def holder(directory: Path) -> int | None:
-    """Return the id of the process that has a database open; None without one, or if the system does not provide it."""
+    """Return the id of the process that has a database open; None if there is none, or if the system cannot tell."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -146,7 +146,7 @@ def _databases(top: Path) -> list[Path]:
     databases = []
     for directory, directories, files in os.walk(top, onerror=fail):
         path = Path(directory)
-        # Hidden directories belong to stores that are being restored, or to segments that are being removed.
+        # Skip hidden directories: stores being restored, or segments being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
         if has_database_files(files):
             databases.append(path)
@@ -157,7 +157,7 @@ def _databases(top: Path) -> list[Path]:
 
 
 def _segment_start(path: Path) -> int | None:
-    # In the directory of key-value stores, a name that looks like that of a segment is the name of a store.
+    # In the directory `rocksdb`, a name that looks like a segment is the name of a store.
     return None if path.parent.name == "rocksdb" else segment_start(path.parent.name, path.name)
 
 

@@ -12,7 +12,7 @@ __all__ = ["KeyBounds"]
 
 
 class KeyBounds(NamedTuple):
-    """Range of keys, including both bounds."""
+    """Range of keys with inclusive bounds."""
 
     first: bytes | None = None
     last: bytes | None = None
@@ -22,7 +22,7 @@ class KeyBounds(NamedTuple):
         return isinstance(key, bytes) and key.startswith(self.prefix) and within(key, self.first, self.last)
 
     def stored(self, store_type: DetectedType) -> tuple[bytes | None, bytes | None]:
-        """Return bounds of stored keys that enclose the range; other keys may lie between them."""
+        """Return bounds that enclose all stored keys of the range; other keys may lie between them."""
         if store_type.time_ordered:
             return b"\0", INDEX
         if store_type.key_format == "versioned":

@@ -1,6 +1,6 @@
-"""Read and parse the rows of a store in a directory, as the store itself would, without changing anything.
+"""Read and parse the rows of a store in a directory without modifying it.
 
-During an upgrade, the rows of a store are in two column families, which are read as one, in the order of the store: by
+During an upgrade, the rows of a store are in two column families. Both are read as one, in the order of the store: by
 segment, then by stored key.
 """
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class EncodedRow(NamedTuple):
-    """Row in its stored form."""
+    """Stored key and value of a row."""
 
     key: bytes
     value: bytes
@@ -58,7 +58,7 @@ class EncodedRow(NamedTuple):
 
 
 class StoredVersion(NamedTuple):
-    """Version in a row of a versioned store."""
+    """Version from a row of a versioned store."""
 
     valid_from: int
     valid_to: int | None  # None for the latest version
@@ -67,7 +67,7 @@ class StoredVersion(NamedTuple):
 
 
 class StoreRow(NamedTuple):
-    """Parsed row, or a version."""
+    """Parsed row, or one version of a row."""
 
     key: bytes  # without times
     times: dict[str, int | None]  # times of a window, a session or a version, by column
@@ -78,7 +78,7 @@ class StoreRow(NamedTuple):
 
 
 class KeyParts(NamedTuple):
-    """Parts of a stored key: the key, its times by column, and the sequence number in a window store."""
+    """Parts of a stored key: the key, its times by column, and in window stores the sequence number."""
 
     key: bytes
     times: dict[str, int | None]
@@ -87,7 +87,7 @@ class KeyParts(NamedTuple):
 
 @dataclass(frozen=True)
 class StoreReader:
-    """Reads a store of a known type."""
+    """Reader of a store with a known type."""
 
     files: StoreFiles
     type: DetectedType
@@ -97,29 +97,29 @@ class StoreReader:
 
     @property
     def assumption(self) -> str:
-        """Warning for an assumed type."""
+        """Warning that the type of the store is assumed."""
         return f"store {self.files.label}: read as {self.type}: {self.type.assumed}"
 
     @property
     def unwritten(self) -> str:
-        """Warning for a store that a process has open."""
+        """Warning that a process has the store open."""
         return (
             f"store {self.files.label} is open in process {self.process}: rows that it has not written to files yet are "
             "missing"
         )
 
     def databases(self, *, backward: bool = False) -> Iterator[tuple[StoreSegment, StoredFamilies]]:
-        """Open its databases, one after the other."""
+        """Open the databases one after the other, and yield each."""
         for segment in self.files.segments[::-1] if backward else self.files.segments:
             with StoredFamilies(segment.directory) as families:
                 yield segment, families
 
     def changelog_offsets(self) -> dict[str, int]:
-        """Read the offsets of its last changelog records, by ``topic-partition``."""
+        """Read the offsets of the store's last changelog records, by ``topic-partition``."""
         return latest_offsets(families.offsets() for _, families in self.databases())
 
     def row_families(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
-        """Return the column families of a database with rows of the store, newest first."""
+        """Return the column families that contain rows of the store, newest first."""
         layout = self.type.layout
         all_families: list[tuple[str, Legacy | None]] = [(layout.family, None)]
         all_families += [(legacy.family, legacy) for legacy in layout.legacy]
@@ -128,20 +128,20 @@ class StoreReader:
     def encoded_rows(
         self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[EncodedRow]:
-        """Read the rows of all families, in order of their keys; of two rows with the same key, only the newer one."""
+        """Read the rows of all families, in order of key; if two rows have the same key, only the newer row."""
         scans = [
             _tag_rows(families.rows(family, first, last, backward=backward), family, legacy)
             for family, legacy in self.row_families(families)
         ]
         before = None
-        # If both families have a key, yield the row of the newer family first.
+        # If both families have a key, the row of the newer family comes first.
         for row in heapq.merge(*scans, key=itemgetter(0), reverse=backward):
             if row.key != before:
                 yield row
             before = row.key
 
     def rows(self, families: StoredFamilies) -> Iterator[tuple[bytes, bytes]]:
-        """Read the keys and values of a database, with values in the newer form, without index entries."""
+        """Read the keys and values of a database, without index entries; values are in the newer form."""
         older = [family for family, legacy in self.row_families(families) if legacy is not None]
         family = self.type.layout.family
         rows: Iterator[tuple[bytes, bytes]] = iter(())
@@ -154,7 +154,7 @@ class StoreReader:
     def rows_between(
         self, families: StoredFamilies, keys: KeyBounds, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows of some keys like :meth:`rows`, including rows whose keys are damaged."""
+        """Read the rows in a range of keys like :meth:`rows`, including rows with damaged keys."""
         for row in self.encoded_rows(families, *keys.stored(self.type), backward=backward):
             try:
                 is_selected = self.key_parts(row.key)[0] in keys
@@ -177,9 +177,9 @@ class StoreReader:
         return None
 
     def parse_row(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
-        """Parse a stored row into its versions, into one row, or into nothing if it is an index entry.
+        """Parse a stored row: return its versions, one row, or an empty list for an index entry.
 
-        Raises DamagedRowError if it is damaged.
+        Raises DamagedRowError if the row is damaged.
         """
         try:
             key, times, sequence = self.key_parts(row.key)
@@ -197,18 +197,18 @@ class StoreReader:
             raise DamagedRowError(segment.directory.name, row.key, error) from error
 
     def is_index(self, stored_key: bytes) -> bool:
-        """Return whether a stored key is an index entry of a time-ordered store."""
+        """Return whether a stored key belongs to an index entry of a time-ordered store."""
         return self.type.time_ordered and stored_key[:1] == INDEX
 
     def has_index(self, families: StoredFamilies) -> bool:
-        """Return whether a time-ordered database has an index: Kafka Streams omits it if nothing reads it."""
+        """Return whether a time-ordered database has an index; Kafka Streams omits an index that is not used."""
         scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.row_families(families))
         return self.type.time_ordered and any(
             key[:1] == INDEX for rows in scans for key, _ in itertools.islice(rows, 1)
         )
 
     def plain_key(self, stored_key: bytes) -> bytes:
-        """Return a stored key in the form of stores that are not time-ordered."""
+        """Convert a stored key to the form used in stores that are not time-ordered."""
         if not self.type.time_ordered:
             return stored_key
         if stored_key[:1] not in (b"\0", INDEX):
@@ -218,7 +218,7 @@ class StoreReader:
         )
 
     def row_key(self, index: bytes) -> bytes:
-        """Return the key of the row of an index entry."""
+        """Return the stored key of the row to which an index entry refers."""
         return TIME_ORDERED_KEYS[self.type.name].row(index[1:])
 
     def key_parts(self, stored_key: bytes) -> KeyParts:
@@ -261,7 +261,7 @@ class StoreReader:
         return versions
 
     def row_times(self, stored_key: bytes, value: bytes) -> list[int]:
-        """Return the times of a row, or the earliest and the latest of its versions; raise DecodeError if it is invalid."""
+        """Return the times of a row, or the earliest and latest times of its versions; raise DecodeError if it is invalid."""
         if self.type.key_format == "versioned":
             if segment_number(stored_key) < 0:
                 return [Latest.read(value).timestamp]
@@ -274,7 +274,7 @@ class StoreReader:
         return "streams" if self.type.key_format in ("session", "versioned") else "streams-timestamped"
 
     def header_bytes(self, stored_key: bytes, value: bytes) -> int:
-        """Count the bytes of headers in a row in the newer form; raise DecodeError if it is invalid."""
+        """Return the size of the headers in a row in the newer form; raise DecodeError if the row is invalid."""
         if self.type.value_format != "headers" or self.is_index(stored_key):
             return 0
         if self.type.key_format != "versioned":
@@ -301,7 +301,7 @@ SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.
 def open_store(
     files: StoreFiles, store_type: str | None = None, value_format: str | None = None, limits: Limits | None = None
 ) -> StoreReader:
-    """Determine the type of a store, as :func:`store_type_of` does, and the process that has it open."""
+    """Return a reader for a store, with its type from :func:`store_type_of` and the process that has it open."""
     names = [list_families(segment.directory.name, segment.directory) for segment in files.segments]
     type = store_type_of(files, names, store_type, value_format)
     if type.layout.version is not None:
@@ -315,7 +315,7 @@ def open_store(
 
 
 def latest_offsets(offsets_of_databases: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the largest offset of each ``topic-partition``: after a crash, some databases are behind others."""
+    """Return the largest offset of each ``topic-partition``; after a crash, some databases may be behind others."""
     latest: dict[str, int] = {}
     for offsets in offsets_of_databases:
         for topic_partition, offset in offsets.items():

@@ -1,8 +1,9 @@
-"""Determine the type of a store from its column families, or from its rows if several types have these families.
+"""Determine the type of a store from its column families, or from its rows if the families are ambiguous.
 
 Key-value and window stores with timestamps or headers have their own families. Plain rows of every type are in
-`default`: a store with one database is then plain key-value or versioned, a store with segments contains windows or
-sessions, by key or by time. The rows decide: the times in the keys, parsed as keys of a type, must fit the segment.
+`default`: a store with one database is then plain key-value or versioned, and a store with segments contains windows or
+sessions, ordered by key or by time. In this case, keys are parsed as keys of each type, and their times must fit the
+segment.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
     "time-ordered-window": TimeOrderedWindowKeys,
     "time-ordered-session": TimeOrderedSessionKeys,
 }
-"""Keys of each type of time-ordered store."""
+"""Key codec of each type of time-ordered store."""
 
 STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
 
@@ -46,14 +47,14 @@ SEGMENTS_EXAMINED = 4
 def value_format_of(store_type: str, layout: str) -> str:
     """Return the value format of a layout, one of FORMATS: the name of the layout, except for time-ordered sessions.
 
-    Kafka Streams opens a family for their headers, but writes bare aggregations into it.
+    For time-ordered sessions, Kafka Streams opens the family for headers, but writes aggregations without headers into it.
     """
     return "plain" if store_type == "time-ordered-session" else layout
 
 
 @dataclass(frozen=True)
 class DetectedType:
-    """Type of a store."""
+    """Detected type of a store."""
 
     name: str  # one of STORE_TYPES
     layout_name: str  # one of FORMATS
@@ -61,27 +62,27 @@ class DetectedType:
 
     @property
     def layout(self) -> Layout:
-        """Column families of its rows."""
+        """Column families of the rows."""
         return LAYOUTS[self.name, self.layout_name]
 
     @property
     def value_format(self) -> str:
-        """Format of its values, one of FORMATS."""
+        """Format of values, one of FORMATS."""
         return value_format_of(self.name, self.layout_name)
 
     @property
     def has_timestamps(self) -> bool:
-        """Whether its values have timestamps."""
+        """Whether values have timestamps."""
         return self.value_format != "plain" and self.key_format in ("key-value", "window")
 
     @property
     def time_ordered(self) -> bool:
-        """Whether its rows are ordered by time, with an index by key."""
+        """Whether rows are ordered by time, with an index by key."""
         return self.name.startswith("time-ordered")
 
     @property
     def key_format(self) -> str:
-        """Format of its keys: `key-value`, `window`, `session` or `versioned`."""
+        """Format of keys: `key-value`, `window`, `session` or `versioned`."""
         return self.name.removeprefix("time-ordered-")
 
     def __str__(self) -> str:
@@ -103,8 +104,8 @@ def store_type_of(
 ) -> DetectedType:
     """Determine the type of a store from the names of the column families in its databases.
 
-    ``store_type`` and ``value_format`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
-    UnexpectedColumnFamilyError if there is an unknown family.
+    ``store_type`` and ``value_format`` are the user's choices; StoreChoiceError is raised if they do not match the files,
+    and UnexpectedColumnFamilyError if a family is unknown.
     """
     families = set().union(*families_of_databases)
     detected = _types_from_families(store, families)
@@ -168,7 +169,7 @@ def _types_from_rows(store: StoreFiles, detected: DetectedType, candidates: list
     if not examined:
         return DetectedType(candidates[0], detected.layout_name, "there are no rows to tell by")
     if "versioned" in candidates:
-        # A plain row can have any key and value, but hardly ever parses as a version by chance.
+        # A plain row can have any key and value, but is unlikely to parse as a versioned row by chance.
         if fits["versioned"] * 2 <= examined:
             return DetectedType("key-value", detected.layout_name)
         return DetectedType(
@@ -196,7 +197,7 @@ def _first_rows(store: StoreFiles) -> Iterator[tuple[StoreSegment, bytes, bytes]
 
 
 def _is_indexed(store: StoreFiles, keys: type[TimeOrderedKeys]) -> bool:
-    """Return whether the first row of a store has an index entry, which only occurs in time-ordered stores."""
+    """Return whether the first row of a store has an index entry; only time-ordered stores have index entries."""
     for segment in store.segments[-SEGMENTS_EXAMINED:]:
         with StoredFamilies(segment.directory) as families:
             for family in families.names:
@@ -228,7 +229,7 @@ def _with_value_format(store: StoreFiles, detected: DetectedType, chosen: str) -
 
 
 Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]
-"""Function that returns whether a key and a value can be a row of a type, in the segment from a start to an end."""
+"""Function that returns whether a key and a value can be a row of a type in a segment with a start and an end."""
 
 
 def _window_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
@@ -246,11 +247,11 @@ def _session_fits(key: bytes, value: bytes, start: int | None, end: int | None) 
 
 
 def _time_ordered_fits(store_type: str, plain_fits: Fits) -> Fits:
-    """Return the function for a time-ordered type from the function for the type with the same keys."""
+    """Return the function for a time-ordered type, based on the function for the type with the same changelog keys."""
 
     def fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
         if key[:1] == INDEX:
-            # An index entry has no value; an upgraded one has empty headers.
+            # An index entry has an empty value; after an upgrade, it has empty headers.
             return value in (b"", b"\0") and plain_fits(key[1:], value, start, end)
         plain_key = TIME_ORDERED_KEYS[store_type].changelog_key
         return key[:1] == b"\0" and len(key) >= 13 and plain_fits(plain_key(key), value, start, end)
@@ -271,7 +272,7 @@ def _version_fits(key: bytes, value: bytes, start: int | None, end: int | None) 
 
 
 def _is_in_segment(time: int, start: int | None, end: int | None) -> bool:
-    """Return whether a time can be in a segment. Only the first segment is longer than its start."""
+    """Return whether a time can be in a segment. Segments after the first one are not longer than their start time."""
     if start is None:
         return time >= 0
     longest = 2 * start if start > 0 else MAX_TIME

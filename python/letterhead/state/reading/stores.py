@@ -1,4 +1,4 @@
-"""Open the stores of all tasks in a directory, if they have one type and can be read as one table."""
+"""Open the stores of all tasks in a directory for reading as one table; they must have one type."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def open_stores(
     value_format: str | None = None,
     limits: Limits | None = None,
 ) -> list[StoreReader]:
-    """Open the stores in a directory, or only the stores of a name, by task and name.
+    """Open the stores in a directory, or only those with a given name, sorted by task and name.
 
-    Tasks upgrade their stores independently, so all tasks are read as the newest of them. ``store_type``, ``limits``
-    and ``value_format`` (there ``values``) are as in :func:`letterhead.read.state`, and so are the errors.
+    Tasks upgrade their stores independently, so all tasks are read with the newest format of any task. ``store_type``,
+    ``limits``, ``value_format`` (there ``values``) and the errors are as in :func:`letterhead.read.state`.
     """
     if store_type is not None:
         check_store_type(store_type)
@@ -42,8 +42,8 @@ def open_stores(
 
 
 def _with_common_type(tasks: list[StoreReader], value_format: str | None, limits: Limits | None) -> list[StoreReader]:
-    """Return the stores of one name, with the type of the newest of them."""
-    # If a task has few rows or none, other tasks determine the type of the store.
+    """Return the stores of one name, with the newest type of any task."""
+    # For a task with few rows or none, use the type determined from other tasks.
     certain = {store.type.name for store in tasks if not store.type.assumed}
     if len(certain) == 1:
         [name] = certain
@@ -61,6 +61,6 @@ def _as_newest(type: DetectedType, newest: DetectedType) -> DetectedType:
 
 
 def remarks(stores: list[StoreReader]) -> list[str]:
-    """Return warnings for a reader of the stores: types that were assumed, and rows that are not in files yet."""
+    """Return warnings for users of the stores: assumed types, and rows that may not have been written to files yet."""
     assumed = [f"{store.assumption} (choose with store_type= and values=)" for store in stores if store.type.assumed]
     return assumed + [store.unwritten for store in stores if store.process is not None]
