@@ -8,9 +8,9 @@ A value is a code for its type and encoding, followed by its bytes, big-endian. 
     +------+-----------------------+        +------+--------+---------+        +------+
       long, uuid, timestamp, …                a1: 1 byte, b1: 4 bytes            true, uint 0, …
 
-The compiled core parses values, as ``select`` does with types such as ``"int64:amqp"``. This module has the names of
-AMQP's types, and :func:`decode` for one value of any type. Only types that header values have elsewhere in this package
-are read. Described types, lists, maps, arrays and decimals are rejected with the name of their type.
+The compiled core parses values, as ``select`` does with types such as ``"int64:amqp"``. This module contains the names
+of AMQP's types, and :func:`decode`, which decodes one value of any type. Only types that header values of other formats
+can have are supported. Described types, lists, maps, arrays and decimals are rejected with the name of their type.
 
 Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 """

@@ -60,7 +60,7 @@ def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
         The type of the values: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
-        ``uuid``, ``string`` (string and symbol), ``binary``. AMQP is big-endian, so that no type takes a suffix.
+        ``uuid``, ``string`` (string and symbol), ``binary``. AMQP is big-endian, so types need no byte-order suffix.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
         ``value, error``, in which an invalid value is null.
@@ -179,7 +179,7 @@ def trace_links(
     column : Arrow array or stream of binary or lists of headers
         The headers, as bytes of ``format``, or as lists as :func:`letterhead.arrow.decode` returns them.
     format : str, default "kafka"
-        Name of the format, which has text keys.
+        Name of a format with text keys.
     baggage : sequence of str, optional
         Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
         exported.

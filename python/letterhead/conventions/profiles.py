@@ -18,7 +18,7 @@ class ProfileHeader(NamedTuple):
     column, header : str
         Name of the output column, and key of the header.
     type : str
-        Type of its value, as :func:`letterhead.field` takes it.
+        Type of its value, as :func:`letterhead.field` accepts it.
     note : str
         A short description of the value, and the function that parses it further.
     """
@@ -35,11 +35,11 @@ class Profile(NamedTuple):
     Attributes
     ----------
     name, title : str
-        Its name for :func:`letterhead.profile`, and its title.
+        Name of the convention for :func:`letterhead.profile`, and its title.
     source : str
         The document or program that defines the headers and their bytes.
     headers : tuple of ProfileHeader
-        Its headers, in the order of the columns.
+        Headers of the convention, in the order of the columns.
     """
 
     name: str

@@ -47,7 +47,7 @@ class DecodedGroup(NamedTuple):
 
 
 class BoundDecoder(NamedTuple):
-    """Columns of values with some schemas, and a decoder for them."""
+    """Columns for values with given schemas, and a decoder for these values."""
 
     schema: pa.Schema
     decode: SchemaDecoder

@@ -65,7 +65,8 @@ def by_schema_id(
     Returns
     -------
     list of SchemaGroup
-        Groups by first occurrence of their id. Their ``rows`` restore the order, as :func:`decode_by_schema` does.
+        Groups in the order in which their ids first occur. Their ``rows`` restore the order, as
+        :func:`decode_by_schema` does.
 
     Raises
     ------
@@ -116,11 +117,11 @@ def decode_by_schema(
         The values, or the keys of messages.
     decode : callable or AvroDecoder
         Gets a :class:`SchemaGroup` and returns a row for each of its values: a record batch, table, struct array or list
-        of dicts. It returns ``None`` for a schema that it does not know. A :class:`letterhead.schemas.AvroDecoder` fetches
-        schemas from a registry.
+        of dicts. It returns ``None`` for an unknown schema. A :class:`letterhead.schemas.AvroDecoder` fetches schemas
+        from a registry.
     schema : pyarrow.Schema, optional
-        The columns of the result. Columns of another type that the decoder returns are cast. An ``AvroDecoder`` knows its
-        columns.
+        The columns of the result. Columns of another type that the decoder returns are cast. An ``AvroDecoder``
+        determines its columns itself.
     headers : Arrow array or stream of binary or lists of headers, optional
         The headers of the same messages. If a message lacks the header, the id precedes its value, as for Confluent's
         deserializers.
@@ -157,8 +158,8 @@ def decode_by_schema(
     -----
     With ``"null"`` and ``"column"``, after an exception the decoder is called again with each half of the group, until the
     values that it cannot decode are found. Their code is ``wrong_type``, and their error has the class of the exception,
-    not its text, which may contain data. So a decoder that asks a registry raises a ``ConnectionError``, which is an
-    ``OSError``, if that does not answer: otherwise all values would be set aside.
+    not its text, which may contain data. A decoder that uses a registry should therefore raise a ``ConnectionError``,
+    which is an ``OSError``, if the registry does not respond: otherwise all values would count as invalid.
 
     Examples
     --------

@@ -28,7 +28,7 @@ PARENT_FORM = (
 """Regular expression of ``traceparent``. Future versions may have more after the flags."""
 
 B3_FORM = r"(?P<trace_id>(?:[0-9a-f]{16}){1,2})-(?P<span_id>[0-9a-f]{16})(?P<sampled>(?:-[01d])?)(?P<parent>(?:-[0-9a-f]{16})?)"
-"""Regular expression of ``b3`` with ids. A parent only follows a sampling state."""
+"""Regular expression of ``b3`` with ids. A parent follows only after a sampling state."""
 
 B3_SAMPLED = ("-1", "-d")
 """Sampled states of ``b3``: accepted and debug. Without a state, the receiver decides."""
@@ -90,13 +90,14 @@ def trace_link(
 
     Notes
     -----
-    Without a valid ``traceparent``, the single header ``b3`` of Zipkin is the parent, as for OpenTelemetry: a trace id of 64
-    bits gets zeros in front, and ``tracestate`` does not count.
+    Without a valid ``traceparent``, the single header ``b3`` of Zipkin is the parent, as for OpenTelemetry: a trace id
+    of 64 bits gets zeros in front, and ``tracestate`` is ignored.
 
-    The last of several ``traceparent`` counts, as for Kafka clients of OpenTelemetry. Several ``tracestate`` or
-    ``baggage`` are combined. A ``tracestate`` with an invalid member, or with more than 32, is dropped; of a repeated key
-    the first member counts. Invalid members of baggage are dropped, and those after the 180th or beyond 8,192 bytes; of a
-    repeated key the last member counts. As W3C specifies, ``%20`` is a space, and ``+`` is not.
+    Of several ``traceparent`` headers the last is used, as by Kafka clients of OpenTelemetry. Several ``tracestate`` or
+    ``baggage`` headers are combined. A ``tracestate`` with an invalid member, or with more than 32, is dropped; of a
+    repeated key the first member is used. Of ``baggage``, invalid members are dropped, and members after the 180th or
+    beyond 8,192 bytes; of a repeated key the last member is used. As W3C specifies, ``%20`` is a space, and ``+`` is
+    not.
 
     Examples
     --------

@@ -70,8 +70,8 @@ def copy(
         What to do with a record whose headers do not fit the types in ``headers``, as in :func:`letterhead.open`. The
         column ``headers`` contains its original headers, if they can be read.
     create : bool or int, default False
-        Whether to create the topic if it does not exist, with as many partitions as the source, or with this number. It
-        gets the settings of the original topic, except ``message.timestamp.type``.
+        Whether to create the topic if it does not exist, with as many partitions as the source, or with this number.
+        The new topic gets the settings of the original topic, except ``message.timestamp.type``.
     append : bool, default False
         Whether to write after existing records of a topic. Such a copy cannot continue: a second call copies all records
         again.
@@ -157,8 +157,8 @@ def split_options(
 ) -> tuple[RowRequest, TargetOptions]:
     """Return the request for the source, and the options of the target.
 
-    Both use the options of a connection, unless ``settings`` is the target's. Options that only the target
-    uses are removed from the request.
+    Both use the connection options, except if ``settings`` are passed for the target. Options that only the target uses
+    are removed from the request.
     """
     used = {"mapping"}
     if is_iggy_address(target):

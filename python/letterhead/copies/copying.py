@@ -228,7 +228,7 @@ class Copying:
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def run_in_tasks(self, run: Callable[[Sequence[CopyTask]], Iterable[StagedPart]], tasks: int) -> Copied:
-        """Copy to a directory in rounds of ``tasks`` tasks, run by ``run``; files get their names after a round."""
+        """Copy to a directory in rounds of ``tasks`` tasks, run by ``run``; after each round the files are renamed."""
         if self._request.follow:
             raise ValueError("a job ends: leave out follow=")
         source, path = self._source, self._target
@@ -384,7 +384,7 @@ class Copying:
 
 
 def _start_text(start: OffsetSpec) -> str:
-    """Describe a start in one form, in which callers and the command can write it."""
+    """Describe a start in a form that does not depend on whether Python code or the command specified it."""
     if group_of("start", start) is not None:
         return str(start)
     points = OffsetBounds.parse(start, "latest").start

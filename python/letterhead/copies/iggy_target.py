@@ -39,7 +39,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
     name : str
         Address of the topic.
     logins : Logins
-        Returns a login that the address lacks.
+        Provides credentials if the address has none.
     timeout_ms : int or None
         Time limit for the acknowledgement of a batch.
     mapping : str or None
@@ -77,7 +77,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
         )  # fmt: skip
 
     def _check_ends(self, ends: Mapping[int, int]) -> None:
-        """Raise ValueError if a killed copy's messages were appended after the last ones were read."""
+        """Raise ValueError if messages of a killed copy were appended after the last messages were read."""
         topic = self._source.iggy_topic
         with IggyClient(self._source.server, self._timeout_ms) as client:
             for partition in client.partitions(topic):

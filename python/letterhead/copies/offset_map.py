@@ -70,7 +70,7 @@ def read_runs(path: Path) -> dict[int, list[Run]]:
 def translate(runs: Sequence[Run], offset: int) -> int:
     """Return the offset in the copy at which a reader of the original continues, so that nothing is skipped.
 
-    It belongs to the first copied record at or after the offset, or is the end of the copy.
+    It is the offset of the first copied record at or after the original offset, or the end of the copy.
     """
     after = bisect.bisect_right(runs, offset, key=lambda run: run.end)
     if after == len(runs):

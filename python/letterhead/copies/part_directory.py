@@ -4,7 +4,7 @@ Each file contains a range of offsets of one partition, which its name states::
 
     part-00003-00000000000000001000-00000000000000002000.parquet   partition 3, offsets 1000 to 1999
 
-A file is renamed when it is complete and durable, so that a killed copy continues at the last offset of these names.
+A file is renamed once it is complete and durable. A killed copy therefore continues at the last offset in these names.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class StagedPart(NamedTuple):
 
 
 def write_part(path: Path | ObjectPath, batches: Iterable[pa.RecordBatch]) -> StagedPart | None:
-    """Write consecutive records of one partition to a file that :meth:`PartDirectory.publish` names; None if there are none."""
+    """Write consecutive records of one partition to a file for :meth:`PartDirectory.publish` to rename; None without records."""
     staged = StagedFile(path)
     writer: _PartWriter | None = None
     with Background[None]() as encoder:
@@ -106,7 +106,7 @@ def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class PartDirectory(Closing):
-    """Writes records into files, and continues after the offsets that the directory has.
+    """Writes records into files, and continues after the last offsets in the directory.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class PartDirectory(Closing):
         self._writers: dict[int, _PartWriter] = {}
         self._encoder: Background[None] = Background()  # one row group at a time bounds the memory
         if isinstance(path, Path) and path.is_dir():
-            self._refuse_other_files()  # before the lock is a file there
+            self._refuse_other_files()  # before a lock file is created there
         self._files = files_of(path)
         try:
             self._describe(description, topic)
@@ -150,7 +150,8 @@ class PartDirectory(Closing):
         """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
         exists = file.exists()
-        # A copy that failed before its first records, such as one with a misspelt option, commits to nothing.
+        # The description is replaced until records were copied, because an earlier call may have had a misspelt
+        # option.
         if not (exists and any(_PART.fullmatch(name) and name != _NO_RECORDS.name for name in self._names())):
             if not exists:
                 self._refuse_other_files()
@@ -164,7 +165,7 @@ class PartDirectory(Closing):
         for name, value in json.loads(json.dumps(description)).items():
             if before.get(name) != value:
                 known = before.get(name)
-                # A time before now is another one in each call.
+                # A time relative to now is different in each call.
                 is_time = name == "start" and str(known).startswith("@")
                 same = f"start={known!r}" if is_time else "the same options"
                 raise ValueError(
@@ -173,7 +174,7 @@ class PartDirectory(Closing):
                 )
 
     def _refuse_other_files(self) -> None:
-        """Raise ValueError if the directory has files, but is no copy."""
+        """Raise ValueError if the directory contains files, but is not a copy."""
         others = [name for name in self._names() if not name.startswith((".", "_"))]
         if others and not (self._path / DESCRIPTION).exists():
             raise ValueError(f"{self._path} is not empty, and no copy: it has {min(others)!r}; name a new directory")

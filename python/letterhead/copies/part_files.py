@@ -95,8 +95,8 @@ class LocalFiles:
 class ObjectFiles:
     """Directory in an object store. A file is written locally, and uploaded once it is complete.
 
-    Object stores have no locks. The process that last wrote the object ``_copy.lock`` may write: a killed process
-    blocks nobody, and another running one stops before its next file.
+    Object stores have no locks. Only the process that last wrote the object ``_copy.lock`` may write: a killed process
+    therefore blocks no other, and an older process that still runs stops before its next file.
     """
 
     def __init__(self, path: ObjectPath) -> None:
@@ -143,7 +143,7 @@ class StagedFile:
     directory : Path or ObjectPath
         The directory.
     name : str, optional
-        A part of the name until then, which one process at a time can use; by default no other file has it.
+        Part of the temporary name, which one process at a time can use; by default a unique one.
     """
 
     def __init__(self, directory: Path | ObjectPath, name: str | None = None) -> None:

@@ -120,9 +120,9 @@ def after_last(
     offset_map: OffsetMap | None = None,
     first: Mapping[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the source records that a target lacks; its last records are known.
+    """Yield the source records that a target lacks, given the last records of the target.
 
-    ``offset_map`` receives the offsets of the others. ``first`` is the target's offset of the first record of each
+    ``offset_map`` receives the offsets of records that the target has. ``first`` is the target's offset of the first record of each
     partition, by default 0.
 
     Raises

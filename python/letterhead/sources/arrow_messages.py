@@ -46,7 +46,7 @@ def most_decompressed(compressed: int, limits: Limits | None) -> int:
 
 
 class CheckedMessages:
-    """File for Arrow's stream reader that only passes messages of bounded decompressed size.
+    """File for Arrow's stream reader that passes only messages of bounded decompressed size.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def checked_file_batches(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return the schema and batches of a file, read by its footer, with the checks of a stream.
 
-    Files of polars have a schema in the footer alone.
+    Files that Polars writes have their schema in the footer only.
     """
     import pyarrow as pa
 

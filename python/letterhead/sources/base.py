@@ -109,7 +109,7 @@ class Source(ABC):
         """Return a stream of the requested rows."""
 
     def decodes(self, request: RowRequest) -> bool:
-        """Return whether rows are decoded, so that ``errors`` applies."""
+        """Return whether the request decodes rows; ``errors`` applies only then."""
         return True
 
     @abstractmethod
@@ -280,12 +280,12 @@ class LogSource(Source):
         if tested is None or where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None, serialized=None)
-        # Tests of decoded values are left out, and the others need not be parts of a conjunction then.
+        # If values are decoded, tests of them were left out, and the remaining tests need not form a conjunction.
         whole = [] if request.serialized is not None else parts_of(as_condition(tested))
         parts = [(part, _headers_of(part, fields, request)) for part in whole]
-        # Rows that fields exclude were not read, and may be damaged.
+        # Rows that conditions on fields exclude were not read, and may be damaged.
         read = [part for part, headers in parts if not headers]
-        # All parts are true for a selected record, which needs the headers of their tests, except of tests for null.
+        # A selected record satisfies all parts, so it has the headers that they test, except in tests for null.
         needed = [headers for part, headers in parts if isinstance(part, Predicate) and part.name != "is_null"]
         seen = {spec.key for headers in needed for spec in headers} if has_selected else set()
         # A copy keeps this search from replacing the findings of the rows.

@@ -154,8 +154,8 @@ def diff(
 ) -> Reader:
     """Compare the records of two topics, logs or tables, and return those that differ.
 
-    Memory does not depend on the number of records: those that wait for the other source are held up to 64 MiB, and in a
-    temporary file beyond it.
+    Memory does not depend on the number of records: records that wait for the other source are held up to 64 MiB, and
+    in a temporary file beyond it.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def diff(
 def comparison_requests(
     sources: Sequence[Source], request: RowRequest, names: Sequence[str] | None
 ) -> list[RowRequest]:
-    """Return requests for the compared columns, and those by which records are matched; raise ValueError for other rows."""
+    """Return requests for the columns to compare and to match rows by; raise ValueError if rows cannot be compared."""
     if request.follow:
         raise ValueError("a comparison ends: leave out follow=")
     if all(source.name == STANDARD_INPUT for source in sources):
@@ -234,7 +234,7 @@ def comparison_requests(
             "last= counts rows of each partition of a log, but of a whole table: compare both with where=, such as an offset"
         )
     if names is None:
-        # The copy of an internal topic has records that are not decoded.
+        # A copy of an internal topic contains undecoded records.
         are_internal = [isinstance(source, LogSource) and source.internal is not None for source in sources]
         return [
             replace(request, columns=source.record_columns)
@@ -252,7 +252,7 @@ def _with_columns(source: Source, request: RowRequest, names: Sequence[str]) -> 
 
 
 def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Read both sources in step, and yield their differences."""
+    """Read both sources alternately, and yield their differences."""
     try:
         while not all(side.is_ended for side in sides):
             side = min((side for side in sides if not side.is_ended), key=lambda side: side.rows)
@@ -271,7 +271,7 @@ def _differences(sides: Sequence[_Side], comparison: Comparison, schema: pa.Sche
 
 
 def _meet(sides: Sequence[_Side], partition: int | None) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
-    """Take the waiting rows of both sources up to the smaller last key; None if one has no rows."""
+    """Take the waiting rows of both sources up to the smaller of their last keys; None if a source has no rows."""
     heads = [rows for side in sides if (rows := side.head(partition)) is not None]
     if len(heads) < len(sides):
         return None

@@ -44,7 +44,7 @@ def iggy(
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
     batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Memory is about
-    eight times ``fetch_bytes``, however many messages there are. A connection that ends is opened again.
+    eight times ``fetch_bytes``, regardless of the number of messages. A lost connection is opened again.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Infer column types of JSON lines: :func:`merge_types` finds the type of values, :func:`convert_value` checks them.
 
-A column either holds every value exactly, or the value is an error: no integer becomes a different double, and no field
+A value that its column cannot hold exactly is an error: no integer becomes a different double, and no field
 is dropped. Commands print numbers that JSON does not represent portably as text: integers beyond 2^53 - 1, NaN and
 infinities. In a column of numbers, such text is a number, too.
 """
@@ -30,7 +30,7 @@ __all__ = [
 
 BASE64 = "base64"
 _EXACT = 1 << 53
-"""Largest integer up to which doubles hold all integers."""
+"""Largest integer up to which doubles represent all integers."""
 
 _NAMES = {
     "bool": "true or false", "int": "an integer", "uint": "an integer beyond 63 bits", "float": "a fraction", "text": "text",
@@ -124,7 +124,7 @@ def _widen(kind: str, own: str) -> str | None:
 
 
 def convert_value(kind: Kind | None, value: Any, path: str = "") -> Any:
-    """Return a value in the form that pyarrow takes for a type; raise Misfit if the type does not hold it exactly."""
+    """Return a value in the form that pyarrow accepts for a type; raise Misfit if the type cannot hold it exactly."""
     if value is None:
         return None
     if kind is None:

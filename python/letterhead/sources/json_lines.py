@@ -1,7 +1,7 @@
 """JSON lines as a table: :func:`json_lines_table`.
 
-The first lines determine the columns and their types. A value in any line that its column does not hold exactly is an
-error that names the line and the column.
+The first lines determine the columns and their types. If a column cannot hold a value of a line exactly, an error names
+the line and the column.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_CELLS = 1 << 20
 """Limit of rows times columns in a batch."""
 
 _SPARSE = 100
-"""Table values for each value in the lines, up to which missing ones are null whatever the limit is."""
+"""Number of table values per value in the lines up to which missing values become null, regardless of the limit."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -80,8 +80,8 @@ def json_lines_table(
     label : str
         Name of the file in errors.
     limits : Limits or None
-        ``message_bytes`` is the limit of a line, ``decompressed_bytes`` that of a line of a compressed file, and ``headers``
-        that of the elements and fields of a line, and of the values of the first lines as a table.
+        ``message_bytes`` limits a line, ``decompressed_bytes`` a line of a compressed file, and ``headers`` the
+        elements and fields of a line, and the values of the table that the first lines form.
     is_compressed : bool
         Whether the file decompresses another one.
 
@@ -293,8 +293,8 @@ def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column
 def _as_headers(value: Any) -> list[dict[str, Any]] | None:
     """Return headers as objects with key and value; None if the value has an unsupported shape.
 
-    Supported are lists of objects with other field names, an object of texts, as HTTP bridges write it, and a list of
-    objects of key and bytes, as AWS Lambda receives Kafka records.
+    Supported are lists of objects with other field names, an object with text values, as HTTP bridges write it, and a
+    list of objects that map a key to bytes, as AWS Lambda receives Kafka records.
     """
     if isinstance(value, dict):
         if is_bytes(value) or not all(

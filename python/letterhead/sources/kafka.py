@@ -1,4 +1,4 @@
-"""Kafka topic as a source, ``kafka://host:port[,host:port]/topic[/partition]``; without a topic, their list."""
+"""Kafka topic as a source, ``kafka://host:port[,host:port]/topic[/partition]``; without a topic, the list of topics."""
 
 from __future__ import annotations
 

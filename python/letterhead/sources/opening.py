@@ -67,7 +67,7 @@ def open(
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.messages`.
     settings : mapping of str to str, or path, optional
-        Of Kafka: settings of the connection, or a property file, as in :func:`letterhead.read.topic`.
+        For Kafka: connection settings by name, or a property file, as in :func:`letterhead.read.topic`.
     options : items of ReadOptions
         Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
         :class:`letterhead.ReadOptions`.

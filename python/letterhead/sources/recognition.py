@@ -33,14 +33,14 @@ SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
 
 
 def open_sources(arguments: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
-    """Return the source that each argument names or is, in order.
+    """Return the sources for arguments, in order; an argument is a name or an Arrow table or stream.
 
     All log files form one source, so that the files of a partition stay together.
 
     Raises
     ------
     TypeError
-        If an argument is none of these.
+        If an argument is neither a name nor an Arrow table or stream.
     OSError
         If a file or directory does not exist, or cannot be read.
     """
@@ -102,7 +102,7 @@ def _directory(path: Path) -> Source:
         from letterhead.sources.stores import StateStores
 
         return StateStores(path)
-    # Other programs write text with this ending.
+    # Other programs write text files with the extension .log.
     if any(has_segment_name(log) for log in path.rglob("*.log")):
         return _segments([path])
     if tables_of(path):

@@ -66,7 +66,7 @@ class LogSegments(LogSource):
         return len(self._chosen(request)) > 1
 
     def check_one_topic(self, request: RowRequest) -> None:
-        """Raise ValueError unless the files are of one topic: offsets are counted by partition."""
+        """Raise ValueError if the files are of several topics, because positions are counted by partition number."""
         topics = [
             {name: value for name, value in segments[0].partition_values.items() if name != "partition"}
             for segments in self._chosen(request)
@@ -112,7 +112,7 @@ class KafkaSegmentsSource(LogSegments, KafkaLog):
     @cached_property
     def internal(self) -> InternalTopic | None:  # type: ignore[override]
         """Decoder of records, for an internal topic of Kafka."""
-        # A directory of several topics has other records, too.
+        # A directory of several topics also contains other records.
         return internal_topic_of(self.topic_name)
 
     @property
@@ -154,7 +154,7 @@ class IggySegmentsSource(LogSegments, IggyLog):
 
     @property
     def topic_name(self) -> None:
-        """None: directories are named by the number of the topic."""
+        """None, because directories contain the number of the topic, not its name."""
         return
 
     @staticmethod

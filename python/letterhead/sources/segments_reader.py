@@ -59,8 +59,9 @@ def segments(
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
         ``transactional``, without ``headers`` if the argument ``headers`` is given. Topic and partition come from the
         directory's name, and are null if the name has another form. Records of ``__consumer_offsets`` and
-        ``__transaction_state`` are decoded: the columns are ``topic``, ``partition``, ``offset``, ``timestamp``, and those
-        of such a record, such as ``group`` and ``committed_offset``; name ``key`` and ``value`` to get the stored bytes.
+        ``__transaction_state`` are decoded: the columns are ``topic``, ``partition``, ``offset``, ``timestamp``, and
+        the decoded fields, such as ``group`` and ``committed_offset``; name ``key`` and ``value`` to get the stored
+        bytes.
     headers : mapping of str to str or Field, or a schema, optional
         Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional

@@ -47,7 +47,7 @@ def state(
         A state, application, task or store directory. The type of its stores is determined at once; rows are read with
         the first batch.
     columns : sequence of str, optional
-        Names of the columns, in order. By default all that the type of store has:
+        Names of the columns, in order. By default all columns of the type of store:
 
         * ``task`` and ``store``, if there are several;
         * ``key``, without the times that a stored key contains;
@@ -59,10 +59,10 @@ def state(
     headers : mapping of str to str or Field, or a schema, optional
         Headers to return as typed columns after the others, as in :func:`letterhead.open`.
     where : Condition or str, optional
-        Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
+        Condition that selects the rows: on headers and on the columns above, as in :mod:`letterhead.arrow`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
-        errors in a last column, null for a valid row. Columns that were not asked for are not checked.
+        errors in a last column, null for a valid row. Columns that were not requested are not checked.
     options : items of ReadOptions
         Other options by name, such as ``last=100``, ``follow=True`` or ``timeout_ms=5000``, see
         :class:`letterhead.ReadOptions`.

@@ -25,7 +25,7 @@ NOT_ON_SCREEN = ("sequence",)
 
 
 class StateStores(Source):
-    """Stores of all tasks in a directory; with ``one_name``, there must be one name, or the request selects one."""
+    """Stores of all tasks in a directory; with ``one_name``, they must have the same name, or the request selects one."""
 
     options = STORE_OPTIONS
 

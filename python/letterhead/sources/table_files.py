@@ -27,7 +27,7 @@ COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 
 ARROW_ROWS = 1 << 16
-"""Rows of a batch of an Arrow file or table, which are in memory anyway."""
+"""Maximum number of rows in a batch of an Arrow file or table; all rows are in memory anyway."""
 
 _PIECE = 1 << 20
 
@@ -40,14 +40,14 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
     name : str
         A file or a directory of Parquet files, also by the URL of an object store, or ``-`` for standard input.
     limits : Limits, optional
-        Limits on what compressed data becomes, on lines of JSON, and on the bytes of a batch.
+        Limits on the size of decompressed data, of JSON lines and of batches.
 
     Raises
     ------
     ValueError
-        If the file is none of these.
+        If the format of the file is not recognized.
     DamagedTableError
-        If it is damaged, or over a limit.
+        If the file is damaged, or exceeds a limit.
     """
     path = path_of(name)
     if name != STANDARD_INPUT and path.is_dir():
@@ -89,7 +89,7 @@ def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
 
 
 def _open(file: Any, label: str, limits: Limits | None) -> Table:
-    """Return the table of an open file, whose ``close`` closes other files than this one."""
+    """Return the table of an open file; its ``close`` does not close this file, only others."""
     with ExitStack() as files, damage(label):
         table = _recognized(file, label, limits, files)
         return table._replace(close=files.pop_all().close)
@@ -115,7 +115,7 @@ def _recognized(file: Any, label: str, limits: Limits | None, files: ExitStack) 
             lambda columns, last: check_batches(batches, label, ARROW_ROWS, last, limits),
         )
     if head.startswith(ARROW_FILE):
-        # The bytes after the magic are a stream.
+        # A stream follows the magic bytes.
         file.read(len(ARROW_FILE))
     if head.startswith((ARROW_FILE, ARROW_STREAM)):
         stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, label, limits), "r"))

@@ -48,7 +48,7 @@ class TableSource(Source):
 
     @abstractmethod
     def reopened(self) -> TableSource:
-        """Return the same table for a second reader; raise ValueError if it is read once."""
+        """Return the same table for a second reader; raise ValueError if it can be read only once."""
 
     def _opened(self, request: RowRequest) -> Table:
         if self._table is None:
@@ -130,7 +130,7 @@ class TableFile(TableSource):
     """A file, a directory of Parquet files, or standard input."""
 
     def __init__(self, name: str) -> None:
-        # The URL of an object store can have a secret, and names are printed.
+        # The URL of an object store can contain a secret, and names are printed.
         super().__init__(public_name(name))
         self.location = name
 
@@ -159,7 +159,7 @@ class ArrowTable(TableSource):
         return arrow_table(self._data, self.name, limits)
 
     def reopened(self) -> ArrowTable:
-        """Return the same table, to be read again; a stream has no length."""
+        """Return the same table, to be read again; raise ValueError for a stream, which has no length."""
         if not hasattr(self._data, "__len__"):
             raise ValueError("an Arrow stream is read once: pass create= with a number, or a table")
         return ArrowTable(self._data)
@@ -309,12 +309,12 @@ def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, t
     if request.where is None:
         return None, ()
     fields = {field.name: field_type(field.type) for field in schema}
-    # Other columns of this name are not headers, and conditions on other columns do not need them.
+    # If a column ``headers`` does not contain headers, conditions on other columns still work.
     are_headers = schema.names.count("headers") == 1 and has_headers(schema.field("headers").type, drops_fields=True)
     format = format_of_headers(schema) if are_headers else "kafka"
     row_filter = RowFilter(request.where, fields, request.headers, format, errors=request.errors, limits=request.limits)
     if row_filter.has_headers:
-        # Names in a condition that are no columns are headers.
+        # A name in a condition that is not a column is a header.
         unknown = next((name for name in row_filter.header_keys if isinstance(name, str)), None)
         if "headers" not in schema.names and unknown is not None:
             raise ValueError(f"where= needs a column of headers: {no_column(unknown, schema.names)}")

@@ -24,11 +24,11 @@ class TopicSource(LogSource):
         return self.topic
 
     def has_several(self, request: RowRequest) -> bool:
-        """Return whether the address and the request leave open which partition is read."""
+        """Return whether neither the address nor the request selects a single partition."""
         return self.partition is None and (request.partitions is None or len(request.partitions) > 1)
 
     def _of_partition(self, request: RowRequest) -> RowRequest:
-        """Return the request, restricted to the partition in the address if it has one."""
+        """Return the request, restricted to the partition in the address, if any."""
         if self.partition is None:
             return request
         if request.partitions is not None and request.partitions != {self.partition}:

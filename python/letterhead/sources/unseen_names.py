@@ -56,7 +56,7 @@ class EmptyColumns:
             self._has_errors |= batch.column(self._error_column).null_count < len(batch)
 
     def remarks(self, noun: str) -> list[str]:
-        """Return a remark about each column, once all rows are noted; none if rows could not be read."""
+        """Return a remark about each column, after all rows were noted; none if rows could not be read."""
         if not self._empty or not self._has_rows or self._has_errors:
             return []
         # A message has only some of a convention's headers.
@@ -91,7 +91,7 @@ def _key_text(key: object) -> str:
 
 def describe_unmatched(source: SearchedSource, request: RowRequest, *, has_selected: bool) -> list[str]:
     """Return a remark about each header in the condition that no row has, after all rows were read."""
-    # Offsets of a group change while a group is committed.
+    # A second read would start elsewhere if the offsets of a group were committed.
     if request.where is None or request.follow or request.commit_group is not None:
         return []
     try:

@@ -34,13 +34,13 @@ def value_reader(
 ) -> Reader:
     """Return a stream with decoded values or keys; ``open_records`` reads the stored records and their headers.
 
-    The parts of the condition on stored records, whose ``fields`` it can name, are tested before values are decoded.
+    Parts of the condition on headers and stored ``fields`` are tested before values are decoded.
     """
     decoders = [serialized.decoder(topic) for serialized, _ in parts]
     columns = tuple(request.columns or ())
     stored, decoded = _split_condition(request.where, [column.name for _, column in parts])
     needed = [name for _, column in parts for name in (column.name, column.headers) if name is not None]
-    # Raised errors name the record.
+    # Raised errors name the location of the record.
     needed += LOCATIONS if request.errors == "raise" else ()
     last = None if decoded is None else request.last
     if decoded is not None:

@@ -29,7 +29,7 @@ def assert_headers_equal(left: Any, right: Any) -> None:
     left, right : Headers, list of (key, value), Arrow column, or Spark DataFrame
         The headers of one message (``None`` for null headers), or of many: an Arrow array, chunked array or stream of lists
         of structs, as :func:`letterhead.arrow.decode` returns; or a DataFrame with one column of headers and no other
-        (``df.select("headers")``), which is collected. Rows are compared in the order of the frame: sort it.
+        (``df.select("headers")``), which is collected. Rows are compared in the order of the DataFrame, so sort it.
 
     Raises
     ------

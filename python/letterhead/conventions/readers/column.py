@@ -1,7 +1,7 @@
 """Read columns of convention values, and find the errors of unreadable rows.
 
-A reader reads a whole column without a Python loop and marks unreadable rows. It then finds the error of each value,
-only in these rows.
+A reader reads a whole column without a Python loop and marks invalid rows. Only for these rows, it then determines the
+error of each value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Group and decode values by schema, for :mod:`letterhead.conventions.schemas`.
 
-A value, or its header, begins as in :mod:`letterhead.conventions.readers.schema_id`.
+A value, or its header, begins with an id in the layout of :mod:`letterhead.conventions.readers.schema_id`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class IdSource(NamedTuple):
         return LONG_ID_WIDTHS if is_long else ID_WIDTHS
 
     def check(self, *, has_headers: bool) -> None:
-        """Raise ValueError for an invalid id size, or one that leaves the header's layout open."""
+        """Raise ValueError for an invalid id size, or one that makes the layout of the header ambiguous."""
         if self.id_bytes not in (None, 4, 8):
             raise ValueError(f"id_bytes must be 4 or 8, not {self.id_bytes!r}")
         if has_headers and self.id_bytes == LONG_ID_WIDTHS[0] and not self.is_long_in_header:

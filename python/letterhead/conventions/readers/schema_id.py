@@ -8,7 +8,8 @@ varints::
     | 00 | int32 id, big-endian  | [indexes]   | 01 | guid, 16 bytes | [indexes]
     +----+-----------------------+             +----+----------------+
 
-Registries count ids from 1. Apicurio's serializers write ids of 8 bytes, whose first ones are 0: that is no id of 4 bytes.
+Registries count ids from 1. Apicurio's serializers write ids of 8 bytes that begin with zeros, which is not a valid id
+of 4 bytes.
 """
 
 from __future__ import annotations

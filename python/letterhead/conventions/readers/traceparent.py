@@ -1,6 +1,6 @@
 """W3C's ``traceparent``.
 
-Source: W3C, Trace Context, sections 3.2.2 and 3.2.2.1, and 4.3 for versions to come::
+Source: W3C, Trace Context, sections 3.2.2 and 3.2.2.1, and 4.3 for future versions::
 
     version "-" trace-id "-" parent-id "-" trace-flags      2, 32, 16 and 2 hexadecimal digits in lower case
 """
