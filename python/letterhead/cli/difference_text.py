@@ -20,12 +20,12 @@ __all__ = ["excerpt_text", "header_difference_text", "header_differences"]
 # Size of the alignment matrix above which headers are compared by position, because alignment takes quadratic time.
 ALIGNED = 1_000_000
 
-# Number of bytes shown before the first differing one.
+# Number of bytes shown before the first difference.
 BEFORE_DIFFERENCE = 8
 
 
 def header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
-    """Yield differing headers, with those at the same position together."""
+    """Yield differing headers; headers at the same position are yielded together."""
     if len(first) * len(second) > ALIGNED:
         for header, other in itertools.zip_longest(first, second):
             if header != other:

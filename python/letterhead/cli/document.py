@@ -2,10 +2,9 @@
 
     {"headers": [{"key": "tenant", "value": "acme"}], "timestamp": "2026-01-01T00:00:00.000Z", "payload": {"base64": "AP8="}}
 
-A value is null, a string if it is text, or else an object with "base64"; text is UTF-8 without control characters other than
-tabs and ends of lines. A value with a type is an object with "type" and "value", or "base64" if its bits are not valid; strings
-of such formats have no object. Integers that a double does not hold
-are strings of digits, and times are ISO 8601, or milliseconds since 1970 as numbers. A key is a string, a number in formats
+A value is null, a string if it is text, or else an object with "base64"; text is UTF-8 without control characters other
+than tabs and ends of lines. A value with a type is an object with "type" and "value", or "base64" if its bits are not
+valid; in formats with types, strings are plain JSON strings. Integers that a double cannot represent
 with integer keys, and in formats with typed keys an object like a value if it is no string. The schema is
 docs/reference/record.schema.json; :func:`letterhead._native.json_lines` writes rows of Arrow columns in the same form.
 """
@@ -37,9 +36,10 @@ PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
 OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")
 # Names of the content that headers belong to: a value in Kafka's logs and in stores, a payload in other formats.
 CONTENTS = {"value": "payload", "payload": "value"}
-# Largest integer that a double, which most JSON readers use, holds exactly together with all smaller ones.
+# Largest integer up to which doubles, which most JSON readers use, represent all integers.
 MAX_EXACT = (1 << 53) - 1
-# Bytes that do not occur in text but in most numbers, so that all numbers of a column look alike.
+# Bytes that do not occur in text but in most binary numbers. A value with such a byte is not shown as text, so the
+# numbers of a column look alike.
 CONTROLS = frozenset({*range(0x20), 0x7F} - {*b"\t\n\r"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,12})?")

@@ -167,7 +167,7 @@ def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array |
 
 
 def _mask(text: str) -> Any:
-    """Return the mask in the text; an HMAC key is only given by reference, because other users can see arguments."""
+    """Return the mask in the text; an HMAC key must be passed by reference, because other users can see arguments."""
     name, colon, secret = text.partition(":")
     if name != "hmac":
         return text

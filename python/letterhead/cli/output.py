@@ -53,7 +53,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 def end_of_output(error: OSError) -> int:
     """Report that standard output failed, and return the exit code; report nothing if the reader of a pipe is gone."""
-    # Python flushes it again at exit, so it is redirected to a file that accepts the bytes.
+    # Python flushes standard output again at exit, so it is redirected to a file that accepts the bytes.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):

@@ -30,7 +30,7 @@ _GROWTH = 8
 
 
 def leaves_out(errors: ReadErrors, request: RowRequest) -> bool:
-    """Return whether rows with errors, or rows without, are not printed."""
+    """Return whether some rows are not printed: rows with errors, or rows without."""
     return errors in (ReadErrors.skip, ReadErrors.only) or (errors is ReadErrors.null and request.where is not None)
 
 
@@ -54,7 +54,7 @@ def _is_decided(errors: pa.Array) -> pa.BooleanArray:
 
 
 def open_last_printed(source: Source, request: RowRequest, count: int, mask: Mask) -> Reader:
-    """Return a stream from the last ``count`` printed rows on: of each partition of a log, or of another source."""
+    """Return a stream that begins ``count`` printed rows before the end of each partition of a log, or of another source."""
     from letterhead.reader import Reader
 
     if not isinstance(source, LogSource):

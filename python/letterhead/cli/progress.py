@@ -40,7 +40,7 @@ def progress(
     if SETTINGS.quiet or not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
         return
-    # Only a terminal needs it.
+    # rich takes time to import, and only a terminal needs it.
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Column
 

@@ -190,7 +190,7 @@ class ColumnFormatter:
         # Numbers and times are never cut.
         self.is_whole = self.is_number or pa.types.is_timestamp(type)
         self._everything = everything
-        # No line on a terminal is longer.
+        # Lines on a terminal are cut at its width.
         self._limit = None if everything else screen_width(sys.stdout)
         self._format = self._formatter(type)
 

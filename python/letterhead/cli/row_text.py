@@ -28,14 +28,14 @@ def json_types(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _has_no_text(type: pa.DataType) -> bool:
-    """Return whether the core writes a type, or one inside it, to no JSON."""
+    """Return whether the core cannot write a type, or a type inside it, as JSON."""
     import pyarrow as pa
 
     types = pa.types
     if types.is_union(type) or types.is_interval(type):
         return True
     if types.is_nested(type):
-        # pyarrow casts no UUIDs inside of lists.
+        # pyarrow cannot cast UUIDs inside lists.
         children = [type.field(index).type for index in range(type.num_fields)]
         return any(isinstance(child, pa.UuidType) or _has_no_text(child) for child in children)
     return types.is_dictionary(type) and _has_no_text(type.value_type)

@@ -1,7 +1,7 @@
 """Write record batches as JSON lines, CSV, Parquet, Arrow IPC or a table, to a file or stdout: :func:`open_writer`.
 
-Each writer buffers one batch, or of Parquet one row group. A file has a temporary name until it is complete; an error, an interrupt or SIGTERM
-removes it.
+Each writer buffers one batch; the writer of Parquet buffers one row group. A file has a temporary name until it is
+complete; an error, an interrupt or SIGTERM removes it.
 """
 
 from __future__ import annotations

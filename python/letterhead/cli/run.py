@@ -80,7 +80,7 @@ def _drop(error: ConversionError, app: Any, args: Sequence[str]) -> str:
 def _lossless(error: ConversionError) -> str:
     """Return the remedy that keeps the value unchanged."""
     if error.code == "unknown_type":
-        return ""  # the message names it
+        return ""  # the message already names the remedy
     wrong_type = error.code in ("wrong_type", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
     if wrong_type and error.format is not None and row_of(error.format).types:
         return "pass the type that fits (--types KEY=TYPE), --types binary for the bytes as they are, "

@@ -27,7 +27,7 @@ def console(stream: TextIO | None = None) -> Console:
         highlight=False,
         emoji=False,
         force_terminal=stream.isatty(),
-        # rich itself only drops colours.
+        # By itself, rich drops only colours, not other styles.
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
     screen.push_render_hook(_Escaping())
@@ -53,7 +53,7 @@ class _Escaped:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), fold: bool = False) -> Table:
-    """Return an empty table; columns in `right` contain numbers and never wrap, and with `fold` no word is cut."""
+    """Return an empty table; columns in `right` are for numbers and never wrap; `fold` wraps long words instead of cutting them."""
     view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         view.add_column(
@@ -83,7 +83,7 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
 
 
 def short(data: bytes | None, limit: int | None) -> Text:
-    """Return a value in about `limit` characters at most, for a table; completely without a limit."""
+    """Return a value for a table, shortened to about `limit` characters; complete without a limit."""
     text = None if data is None else as_text(data)
     if data is None or limit is None or len(data if text is None else text) <= limit:
         return value_text(data)

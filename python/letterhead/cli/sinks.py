@@ -93,7 +93,7 @@ class FileSink:
     def __init__(self, path: Path, compression: str | None = None) -> None:
         self._path = path
         in_place = path.exists() and not path.is_file()
-        # Random suffix: no other command writes to this name, and no existing link with it leads to another file.
+        # With the random suffix, no other command writes to this name, and no existing link of this name is followed.
         self._partial = None if in_place else path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
         with self.errors():
             self._file = path.open("wb") if self._partial is None else self._partial.open("xb")

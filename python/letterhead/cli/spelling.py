@@ -1,8 +1,8 @@
 """Text form of typed values, keys and times on the command line, such as `int32:3` and `binary:00ff`.
 
 Errors and losses use the same form. A value is its type, a colon, and its text: `bool:true`, `float64:1.5`,
-`string:acme`. Bytes without a text form (types `binary` and `type-200`, invalid bytes of a type) are written in hex. A
-text key is that text, preceded by `string:` if it looks like a typed value.
+`string:acme`. Bytes without a text form (types `binary` and `type-200`, invalid bytes of a type) are written in hex.
+A text key is written as it is, preceded by `string:` if it looks like a typed value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Values by the schemas of a registry.
 
-:class:`AvroDecoder`, :class:`JsonDecoder` and :class:`ProtobufDecoder` decode them, for :func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`;
+:class:`AvroDecoder`, :class:`JsonDecoder` and :class:`ProtobufDecoder` decode values, for
+:func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`;
 :class:`AvroEncoder`, :class:`JsonEncoder` and :class:`ProtobufEncoder` encode them, for :func:`encode_values`.
 
 :class:`Registry` fetches schemas by the API of Confluent's Schema Registry.

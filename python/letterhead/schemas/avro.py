@@ -27,27 +27,29 @@ _MAX_READERS = 256
 class AvroDecoder(RegistryDecoder):
     """Decodes values of Avro by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
-    The columns are those of one schema, to which the schemas of the values are resolved by Avro's rules: fields are found by
-    name or alias, numbers are promoted, and a field that a value lacks has its default. Of the fields of all schemas that
-    occur, one that some of them lack may be null.
+    The columns are the fields of one schema. Values of other schemas are resolved to it by Avro's rules: fields are
+    found by name or alias, numbers are promoted, and a field that is missing in a value gets its default. Without such
+    a schema, the columns are the fields of all schemas in the data, and fields that some of these schemas lack are
+    nullable.
 
-    Logical types are types of Arrow: decimals, dates, times, timestamps; ``uuid`` is text. Enums are text, too, and unions of
-    several types are Arrow's. A schema that is not a record has the column ``value``.
+    Logical types become Arrow types: decimals, dates, times, timestamps; ``uuid`` becomes text. Enums become text, too,
+    and unions of several types become Arrow unions. A schema that is not a record has the column ``value``.
 
     Parameters
     ----------
     registry : Registry
         The registry of the schemas.
     schema : str or mapping, optional
-        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+        Schema of the columns: JSON, or Protobuf text, whose first message type defines the columns.
     subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
-        and ``subject``, the result has the columns of all schemas in the data.
+        Subject whose latest schema defines the columns. It is fetched once, when the columns are needed. Without
+        ``schema`` and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------
     ValueError
-        If both are passed, or the schema is invalid; when columns are needed, if the subject does not exist.
+        If ``schema`` and ``subject`` are both passed, or the schema is invalid; when columns are needed, if the subject
+        does not exist.
 
     Examples
     --------

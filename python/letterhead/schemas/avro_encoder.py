@@ -21,9 +21,9 @@ __all__ = ["AvroEncoder"]
 class AvroEncoder(RegistryEncoder):
     """Encodes rows as values of Avro by a schema of a registry; an encoder for :func:`encode_values`.
 
-    A row has the fields of the schema, each of the type that :class:`AvroDecoder` returns, or of another from which every value
-    is exact: an ``int64`` may be a ``long``, or an ``int`` if it is in its range. The registry is asked when the first
-    value is encoded.
+    A row has the fields of the schema. A field has the type that :class:`AvroDecoder` returns, or another type whose
+    values convert exactly: an ``int64`` becomes a ``long``, or an ``int`` if it is in range. The schema is requested
+    from the registry when the first value is encoded.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ def parse_schema(schema: str | Mapping[str, Any]) -> Json:
 def inline_references(schema: RegisteredSchema, *, aliases: bool = False) -> dict[str, Any]:
     """Return a schema as a record with the definitions that it refers to; other types become a record of one field.
 
-    Both are written as the same bytes. Aliases matter in a reader's schema, but not in a writer's.
+    A value and a record of one field are encoded as the same bytes. Aliases matter in a reader's schema, but not in a
+    writer's.
     """
     try:
         whole = _Definitions(_collect_references(schema), aliases=aliases).inline(parse_schema(schema.text), "")
@@ -56,7 +57,7 @@ def common_schema(schemas: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a field has types that no type can hold.
+        If no type can hold all values of a field.
     """
     if all(schema == schemas[0] for schema in schemas):
         return schemas[0]

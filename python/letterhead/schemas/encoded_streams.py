@@ -36,15 +36,16 @@ def encode_values(
     Parameters
     ----------
     data : Reader, Arrow table or stream
-        Rows, of which one column has structs with the fields of the schema, or values, if it is not a record or an object.
+        Rows with a column of structs with the fields of the schema, or of plain values if the schema is not a record or
+        an object.
     encoder : AvroEncoder, JsonEncoder or ProtobufEncoder
         The schema, and the position of its id.
     column : str, default "value"
-        The values, or the keys, with the matching ``header``. A null stays null, and has no id.
+        Column of the values, or of the keys, with the matching ``header``. A null stays null, and has no id.
     headers : str, default "headers"
         Lists of headers, for ids in headers; created if absent.
     header : str, default "__value_schema_id"
-        The header of the id; of keys ``"__key_schema_id"``. A header of this name is replaced.
+        Header for the id; for keys ``"__key_schema_id"``. A header of this name is replaced.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def encode_values(
     TypeError, ValueError
         If a column is missing or has another type than the schema, or the registry does not have the schema.
     EncodeError
-        If a row cannot be written: its ``row`` names it.
+        If a row cannot be written; ``row`` is its index.
     ConnectionError, PermissionError
         If the registry does not respond, or rejects the request.
 

@@ -20,25 +20,26 @@ class JsonDecoder(RowDecoder):
 
     Each value is validated by the schema that it was written with. Its properties are columns: integers are ``int64``,
     numbers ``double``, objects structs, or maps if they have no properties, arrays lists, and text of any ``format`` is
-    text. What a schema leaves open, such as one of several types, is JSON text. A property that a value lacks is null, and one
-    that the schema of the columns does not name has no column.
+    text. Values whose type the schema does not determine, such as a choice of several types, are JSON text. A property
+    that a value lacks is null. A property that the schema of the columns lacks is omitted.
 
     Parameters
     ----------
     registry : Registry
         The registry of the schemas.
     schema : str or mapping, optional
-        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+        Schema of the columns: JSON, or Protobuf text, whose first message type defines the columns.
     subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
-        and ``subject``, the result has the columns of all schemas in the data.
+        Subject whose latest schema defines the columns. It is fetched once, when the columns are needed. Without
+        ``schema`` and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------
     ValueError
-        If both are passed, or the schema is invalid; when columns are needed, if the subject does not exist.
+        If ``schema`` and ``subject`` are both passed, or the schema is invalid; when columns are needed, if the subject
+        does not exist.
     ImportError
-        If jsonschema-rs is not installed, which validates.
+        If jsonschema-rs, which validates values, is not installed.
 
     Examples
     --------

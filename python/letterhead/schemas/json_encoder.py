@@ -15,8 +15,9 @@ __all__ = ["JsonEncoder"]
 class JsonEncoder(RowEncoder):
     """Encodes rows as values of JSON by a JSON Schema of a registry; an encoder for :func:`encode_values`.
 
-    A row has properties of the schema, each of the type that :class:`JsonDecoder` returns. What a schema leaves open is JSON
-    text. A null property is omitted, unless the schema requires it. Each value is validated by the schema.
+    A row has properties of the schema, each of the type that :class:`JsonDecoder` returns. Values whose type the schema
+    does not determine are JSON text. A null property is omitted, unless the schema requires it. Each value is validated
+    by the schema.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class JsonEncoder(RowEncoder):
         If the schema is invalid. When values are encoded, if the registry does not have the subject or the schema, or
         rejects it.
     ImportError
-        If jsonschema-rs is not installed, which validates.
+        If jsonschema-rs, which validates values, is not installed.
 
     Examples
     --------

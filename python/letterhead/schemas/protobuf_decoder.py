@@ -19,28 +19,30 @@ __all__ = ["ProtobufDecoder"]
 class ProtobufDecoder(RowDecoder):
     """Decodes values of Protobuf by the schemas of a registry; a decoder for :func:`letterhead.arrow.decode_by_schema`.
 
-    The path in its header, or before it, determines the message type of a value. The columns are the fields of a type:
-    messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper such as ``StringValue``
-    its value. Timestamps are structs of seconds and nanoseconds, as microseconds cannot hold all. A field that a value
-    lacks is null if it has presence, or its type has no such field; otherwise it has its default. A value of another message
-    type than that of the columns is an error. Registries return a schema as text, which is compiled, or as a serialized descriptor.
+    The path in the header, or before the value, determines the message type of a value. The columns are the fields of
+    this type: messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper
+    such as ``StringValue`` is its value. Timestamps are structs of seconds and nanoseconds, because microseconds cannot
+    hold all timestamps. A field that a value lacks is null if it has presence, or its type has no such field; otherwise
+    it has its default. A value whose message type is not that of the columns is an error. Registries return a schema as
+    text, which is compiled, or as a serialized descriptor.
 
     Parameters
     ----------
     registry : Registry
         The registry of the schemas.
     schema : str or mapping, optional
-        Schema of the columns: JSON, or Protobuf text, whose first message type has the columns.
+        Schema of the columns: JSON, or Protobuf text, whose first message type defines the columns.
     subject : str, optional
-        Subject whose latest schema has the columns. It is fetched once, when the columns are needed. Without ``schema``
-        and ``subject``, the result has the columns of all schemas in the data.
+        Subject whose latest schema defines the columns. It is fetched once, when the columns are needed. Without
+        ``schema`` and ``subject``, the result has the columns of all schemas in the data.
 
     Raises
     ------
     ValueError
-        If both are passed, or the schema is invalid; when columns are needed, if the subject does not exist.
+        If ``schema`` and ``subject`` are both passed, or the schema is invalid; when columns are needed, if the subject
+        does not exist.
     ImportError
-        If protobuf or grpcio-tools is not installed, which compiles.
+        If protobuf, or grpcio-tools, which compiles schemas, is not installed.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class ProtobufEncoder(RowEncoder):
         If the schema is invalid. When values are encoded, if the registry does not have the subject or the schema, or
         rejects it.
     ImportError
-        If protobuf or grpcio-tools is not installed, which compiles.
+        If protobuf, or grpcio-tools, which compiles schemas, is not installed.
 
     Examples
     --------

@@ -222,7 +222,7 @@ def _key(schema: RegisteredSchema) -> tuple[Any, ...]:
 
 @lru_cache(256)
 def _files(key: tuple[Any, ...]) -> list[descriptor_pb2.FileDescriptorProto]:
-    """Return the files of a schema: itself, and those that it refers to."""
+    """Return the file of a schema, and the files that it refers to."""
     sources = _sources(key)
     files = {name: file for name, text in sources.items() if (file := _serialized(text)) is not None}
     if len(files) < len(sources):

@@ -20,8 +20,8 @@ class RegisteredSchema(NamedTuple):
     text : str
         The schema as it was registered.
     references : dict of str to RegisteredSchema
-        Schemas by the name that the text refers to them with: a full name in Avro, a URL in JSON Schema, an import in
-        Protobuf.
+        Schemas by the names under which the text refers to them: a full name in Avro, a URL in JSON Schema, an import
+        in Protobuf.
     """
 
     type: str

@@ -56,10 +56,10 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class Registry:
-    """A schema registry with the API of Confluent's; schemas are fetched once in a process.
+    """A schema registry with Confluent's API; each schema is fetched once per process.
 
-    Nothing is sent before the first schema is needed. Instances can be pickled; references to secrets are resolved where
-    a request is sent.
+    Nothing is sent before the first schema is needed. Instances can be pickled; references to secrets are resolved in
+    the process that sends a request.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class Registry:
     settings : mapping of str to str, optional
         Settings by the names of Confluent's clients: ``basic.auth.user.info`` (``user:password``) or ``bearer.auth.token``;
         ``ssl.ca.location``, ``ssl.certificate.location``, ``ssl.key.location`` and ``ssl.key.password`` for PEM files;
-        ``request.timeout.ms``, 15,000 by default, for each request. With Apicurio's own API, ``apicurio.registry.use-id`` is
-        ``globalId``, by default, or ``contentId``: the id that headers or prefixes have. ``${env:NAME}`` and ``${file:PATH}`` in a value stand for
-        a secret that is stored elsewhere.
+        ``request.timeout.ms``, 15,000 by default, for each request. With Apicurio's own API,
+        ``apicurio.registry.use-id`` is ``globalId``, by default, or ``contentId``: the type of the ids in headers or
+        prefixes. ``${env:NAME}`` and ``${file:PATH}`` in a value refer to a secret that is stored elsewhere.
 
     Raises
     ------
@@ -126,7 +126,7 @@ class Registry:
         return self.url, *sorted(self._settings.items())
 
     def id_header(self, part: Literal["value", "key"]) -> str:
-        """Return the header with the id of values or keys, by the serializers that use the API of this registry."""
+        """Return the header in which serializers for this registry's API write the id of values or keys."""
         return (
             f"apicurio.{part}.{self._settings.get(_USE_ID, 'globalId')}" if self._is_apicurio else f"__{part}_schema_id"
         )

@@ -17,7 +17,7 @@ __all__ = ["RegistryDecoder"]
 
 
 class RegistryDecoder(ABC):
-    """Finds the schemas of values and of the columns: one of the caller, or the latest one of a subject."""
+    """Finds the schemas of values, and the schema of the columns: the caller's, or the latest one of a subject."""
 
     _schema_type: ClassVar[str]
     _format: ClassVar[str]

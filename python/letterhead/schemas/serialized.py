@@ -24,7 +24,7 @@ DECODERS: Mapping[str, Callable[..., ColumnsDecoder]] = {
 
 @dataclass(frozen=True)
 class SerializedValues:
-    """How values, or keys, are decoded: by a schema, or by the latest one of a subject, which a topic implies."""
+    """Options for decoding values or keys: a schema, or a subject with its latest schema, by default that of the topic."""
 
     format: str
     registry: Registry

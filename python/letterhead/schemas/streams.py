@@ -41,18 +41,18 @@ def decode_values(
     errors: OnError = "raise",
     error_column: str = "error",
 ) -> Reader:
-    """Read a stream whose serialized values become a struct of typed columns, such as that of :func:`letterhead.read.topic`.
+    """Decode the serialized values of a stream, such as that of :func:`letterhead.read.topic`, to a struct of typed columns.
 
     Parameters
     ----------
     source : Reader or Arrow stream
-        Record batches, of which the values and headers are columns. Closing the result closes it.
+        Record batches with columns for the values and the headers. Closing the result closes the source.
     decoder : AvroDecoder
-        With a schema or a subject: the columns of a stream are known before its values.
+        Decoder with a schema or a subject, because the columns of a stream must be known before its values.
     column : str, default "value"
-        The values, or the keys, with the matching ``header``.
+        Column of the values, or of the keys, with the matching ``header``.
     headers : str or None, default "headers"
-        Column of the headers. With None, ids only precede values.
+        Column of the headers. With None, ids are expected only before values.
     format : str, default "kafka"
         Name of the format of the headers.
     header : str, default "__value_schema_id"
@@ -63,8 +63,9 @@ def decode_values(
         Return only the rows for which a condition is true: on columns, on headers, and on fields of the values, which are
         named as in ``"value.amount" > 10``. A value that cannot be decoded, and leaves the condition undecided, is an error.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with a value that has no valid id, or that cannot be decoded: raise the error, after the rows before it;
-        return null; or also describe the error in a last column, or in that of the source, if it has one.
+        What to do with a value that has no valid id, or that cannot be decoded: raise the error, after the rows before
+        it; return null; or also describe the error in a last column, or in the error column of the source, if it has
+        one.
     error_column : str, default "error"
         Name of the error column.
 
@@ -79,7 +80,7 @@ def decode_values(
     ValueError
         If the source lacks a column, or already has a column ``error_column``, or if the decoder has no columns.
     DecodeError
-        If ``errors="raise"``; it has topic, partition and offset if the source has these columns.
+        If ``errors="raise"``; the error contains topic, partition and offset if the source has these columns.
 
     Examples
     --------

@@ -20,7 +20,7 @@ FORMAT = "record-batch"
 
 
 class StoredRecord(NamedTuple):
-    """Batch, index of the record with the offset in it, and the exit code of the findings."""
+    """Batch with the record, index of the record in the batch, and the exit code of the findings."""
 
     batch: bytes
     number: int | None  # None if the batch is damaged before the record
@@ -32,7 +32,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
     [source] = open_sources([text], request)
     if "view" not in source.options:
         raise Failure(f"--offset is for topics and log segments of Kafka, not for {source.name}")
-    # In a mapping, a partition without the offset would raise an error.
+    # A mapping would raise an error for a partition without the offset.
     request = replace(
         request, view="batches", columns=("topic", "partition", "last_offset", "data"), start=str(offset), end=str(offset + 1),
         limits=limits,

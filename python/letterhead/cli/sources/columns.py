@@ -41,7 +41,7 @@ class SourceColumn:
     is_bytes : bool
         Whether the column has bytes, not headers.
     rows : int or None
-        The number of rows; None if it is unknown before they were read.
+        Number of rows; None if it is unknown before reading.
     source : Source
         The source.
     file : Path or None

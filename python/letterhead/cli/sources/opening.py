@@ -91,7 +91,7 @@ def open_reader(source: Source, request: RowRequest) -> Reader:
 
 
 def open_rows(source: Source, request: RowRequest) -> Reader:
-    """Like :func:`open_reader`, for a caller that reports names of headers itself."""
+    """Return a stream like :func:`open_reader`, for a caller that reports unseen names of headers itself."""
     with print_remarks():
         return source.read_rows(request)
 

@@ -198,7 +198,7 @@ def header_columns(headers: str | None, profile: str | None = None) -> dict[str,
 
 
 def points(text: str) -> OffsetSpec:
-    """Return one point for all partitions, or points of some, written as 0=POINT,1=POINT."""
+    """Return one point for all partitions, or points for some partitions, written as 0=POINT,1=POINT."""
     if "=" not in text or text.startswith("group:"):
         return _point(text)
     points = {}

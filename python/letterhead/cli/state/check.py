@@ -149,7 +149,7 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
 
 
 def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None, to: str) -> Outcome:
-    """Perform on a copy the steps of Kafka Streams, and compare the rows."""
+    """Perform the steps of Kafka Streams on a copy, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, trial_result="not tried: letterhead converts these rows without the defect")
     with _copy_of(outcome.store.files) as copy:
@@ -198,7 +198,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
     topic, partition, offset = outcome.changelog
     if source.brokers is not None:
         source = source._replace(path=topic)
-    if store_type.name == "key-value":  # without retention: only rows of the directory's other stores expire
+    if store_type.name == "key-value":  # only rows of the other stores expire
         source = source._replace(retention=None, segment_interval=None)
     end = offset + 1  # later records are not in the store
     with TemporaryDirectory("check") as temporary:

@@ -112,7 +112,7 @@ def _version(store: StoreReader, key: bytes, as_of: int | None) -> Iterator[Stor
 class _StoredVersions(VersionedStore):
     """Versioned store over a read-only database.
 
-    The files do not contain the segment interval, and a get does not need it: one interval covers all segments.
+    The files do not contain the segment interval, and a lookup does not need it: one interval covers all segments.
     """
 
     persistent = True

@@ -33,8 +33,8 @@ class SegmentContents:
     """Contents of a segment, or of a store without segments. With --quick, only `rows` are estimated.
 
     `older` counts rows that are not moved to the newer family yet, `index` counts index entries in addition to the
-    rows; `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest
-    time.
+    rows; `versions` counts the versions in the rows of a versioned store; `first` and `last` are the earliest and the
+    latest time.
     """
 
     name: str
@@ -94,8 +94,8 @@ def run_ls(
         partitions = {partition for listing in listings for partition in listing.offsets}
         ends = end_offsets(partitions, changelogs)
     for listing in listings:
-        # The stored offset is that of the last record in the store; without one, the store lacks all records. A store
-        # that is ahead of an older copy of its changelog lacks none.
+        # The stored offset is the offset of the last record in the store; a store without one lacks all records. A
+        # store that is ahead of an older copy of its changelog lacks none.
         listing.lag = {
             partition: max(ends[partition] - 1 - max(offset, -1), 0)
             for partition, offset in listing.offsets.items()
