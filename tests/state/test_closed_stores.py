@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
-from letterhead.errors import InvalidStateStoreError, UnsupportedOperationError
+from letterhead.errors import InvalidStateStoreError, ProcessorStateError, UnsupportedOperationError
 from letterhead.state import ChangelogRecord, SessionKey
 from letterhead.state.memory import (
     InMemoryKeyValueStore,
@@ -58,6 +58,18 @@ def uses(store: Any) -> Iterable[tuple[str, Callable[[], object]]]:
             if parameter != "self"
         ]
         yield name, lambda name=name, arguments=arguments: getattr(store, name)(*arguments)
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_open_store_rejects_second_open(kind: str, tmp_path: Path) -> None:
+    store = STORES[kind]()
+    store.open(tmp_path)
+    with pytest.raises(ProcessorStateError, match="store latest is open already"):
+        store.open(tmp_path)
+    assert store.is_open
+    store.close()
+    store.open(tmp_path)
+    store.close()
 
 
 @pytest.mark.parametrize("kind", STORES)

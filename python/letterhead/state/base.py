@@ -6,10 +6,10 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from time import monotonic
-from typing import ClassVar, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_args, overload
 from weakref import WeakSet
 
-from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
+from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError, ProcessorStateError
 from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.raw import NO_TIMESTAMP
@@ -59,7 +59,7 @@ class BytesStore:
         self.expired_records = 0
         self._silent_until = 0.0
         self._context: Context | None = None
-        self._iterators: WeakSet[StoreIterator[object, object]] = WeakSet()
+        self._iterators: WeakSet[StoreIterator[Any, Any]] = WeakSet()
 
     @property
     def timestamped(self) -> bool:
@@ -86,6 +86,10 @@ class BytesStore:
             iterator.close()
         self._iterators.clear()
 
+    def _check_closed(self) -> None:
+        if self.is_open:
+            raise ProcessorStateError(f"store {self.name} is open already")
+
     def _check_open(self) -> None:
         if not self.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
@@ -107,7 +111,7 @@ class BytesStore:
 
     def _iterate(self, rows: Iterator[tuple[K, V] | DamagedRowError]) -> StoreIterator[K, V]:
         iterator = StoreIterator(rows, self.name, noun=self._iterator_name)
-        self._iterators.add(iterator)  # type: ignore[arg-type]
+        self._iterators.add(iterator)
         return iterator
 
 

@@ -19,7 +19,14 @@ class InMemoryStore(BytesStore):
     persistent: ClassVar[bool] = False
 
     def open(self, directory: Path | None = None, context: Context | None = None) -> None:
-        """Open the empty store. The directory is not used; the context provides the current record."""
+        """Open the empty store. The directory is not used; the context provides the current record.
+
+        Raises
+        ------
+        ProcessorStateError
+            If the store is open.
+        """
+        self._check_closed()
         self._clear()
         self.position = Position()
         self._opened(context)

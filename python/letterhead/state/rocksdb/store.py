@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from letterhead.errors import ProcessorStateError, forked_store_error
+from letterhead.errors import forked_store_error
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context
 from letterhead.state.storage.database import Database, RocksDBOptions
@@ -51,8 +51,7 @@ class PersistentStore(BytesStore):
         ModuleNotFoundError
             If ``rocksdict`` is not installed.
         """
-        if self.is_open:
-            raise ProcessorStateError(f"store {self.name} is open already")
+        self._check_closed()
         if directory is None:
             raise TypeError(f"store {self.name} is persistent: it needs a directory")
         self._process = os.getpid()
