@@ -13,10 +13,11 @@ from letterhead._row_request import RowRequest
 from letterhead.cli.diff import print_comparison
 from letterhead.cli.edits import EditOption, ReportedEdit, edit_of, edit_rows, warn_of_unseen
 from letterhead.cli.exits import OK, Failure, usage_errors
-from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, Errors, flag, group_options, limits, option
+from letterhead.cli.options import ErrorColumn, Errors, flag, group_options, limits, option
 from letterhead.cli.progress import progress
 from letterhead.cli.render import count_text, note, print_json, warn
 from letterhead.cli.row_format import Form, RowFormat
+from letterhead.cli.row_options import ERROR_COLUMN
 from letterhead.cli.settings_files import file_settings
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import (

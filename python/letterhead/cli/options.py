@@ -15,7 +15,7 @@ from letterhead.cli.completion import complete_formats, complete_targets
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.message_input import MessageInput
-from letterhead.cli.row_options import RowOptions
+from letterhead.cli.row_options import ERROR_COLUMN, RowOptions
 from letterhead.limits import Limits, parse_limits
 
 T = TypeVar("T")
@@ -125,7 +125,6 @@ OnErrors = Annotated[
     Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
 ]
 ErrorColumn = Annotated[str, option("--error-column", "With --errors column: the name of that column.", "NAME")]
-ERROR_COLUMN = "error"
 
 
 def limits(
@@ -133,8 +132,8 @@ def limits(
         str | None,
         option(
             "--limits",
-            "Set limits, as in headers=1000,records=5; also message_bytes, decompressed_bytes, output_bytes, "
-            "reports, arrow_batch_bytes.",
+            "Set limits, as in headers=1000,records=5; also "
+            f"{', '.join(name for name in Limits._fields if name not in ('headers', 'records'))}.",
             "NAME=N,...",
         ),
     ] = None,
@@ -147,9 +146,15 @@ def limits(
 @group_options(limits=limits)
 def reading(
     *,
-    lenient: Annotated[bool, flag("--lenient", "Accept what Java's deserializers accept.")] = False,
+    lenient: Annotated[
+        bool, flag("--lenient", "Accept what Kafka's Java deserializers accept, even if data is lost.")
+    ] = False,
     strict_types: Annotated[
-        bool, flag("--strict-types", "In iggy: reject types that have no name yet (codes 16 to 255).")
+        bool,
+        flag(
+            "--strict-types",
+            "Reject types of iggy that have no name yet (codes 16 to 255), and values of another type than requested.",
+        ),
     ] = False,
     limits: Limits,
 ) -> ReadArguments:

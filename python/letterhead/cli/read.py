@@ -14,10 +14,11 @@ from letterhead._row_request import RowRequest, columns_asked
 from letterhead.cli.counts import Counts
 from letterhead.cli.edits import EditOption
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.options import ERROR_COLUMN, EpochMs, ErrorColumn, flag, group_options, limits, option
+from letterhead.cli.options import EpochMs, ErrorColumn, flag, group_options, limits, option
 from letterhead.cli.printed_rows import ReadErrors
 from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, form_of
+from letterhead.cli.row_options import ERROR_COLUMN
 from letterhead.cli.row_reading import RowReading
 from letterhead.cli.sources.opening import open_sources
 from letterhead.cli.sources.options import KeyRangeOptions, header_columns, key_range, selection, with_keys

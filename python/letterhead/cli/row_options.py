@@ -13,7 +13,10 @@ from letterhead.cli.render import ROWS_ON_SCREEN
 from letterhead.cli.row_format import Form, RowFormat
 from letterhead.operations import DecodeOptions
 
-__all__ = ["ErrorOptions", "RowOptions"]
+__all__ = ["ERROR_COLUMN", "ErrorOptions", "RowOptions"]
+
+ERROR_COLUMN = "error"
+"""Default name of the column of errors."""
 
 
 class ErrorOptions(TypedDict):
@@ -63,5 +66,5 @@ class RowOptions(NamedTuple):
 
     def check_column(self, column: str | None) -> None:
         """Reject --error-column if there is no such column."""
-        if self.error_column != "error" and (column is None or self.errors != "column"):
+        if self.error_column != ERROR_COLUMN and (column is None or self.errors != "column"):
             raise Failure("--error-column needs --column and --errors column: it names the column of errors")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from letterhead.cli.completion import complete_formats
 from letterhead.cli.exits import OK, Failure, usage_errors
-from letterhead.cli.options import ERROR_COLUMN, ErrorColumn, option
+from letterhead.cli.options import ErrorColumn, Errors, option
+from letterhead.cli.row_options import ERROR_COLUMN
 from letterhead.cli.sources.options import header_columns
 from letterhead.operations import DecodeOptions
-
-Errors = StrEnum("Errors", {"raise": "raise", "null": "null", "column": "column"})
 
 
 def sql_command(
@@ -25,7 +23,7 @@ def sql_command(
     errors: Annotated[
         Errors,
         option("--errors", "End the query at a value that cannot be read, make it null, or add a column of errors."),
-    ] = Errors["raise"],
+    ] = Errors.raise_,
     error_column: ErrorColumn = ERROR_COLUMN,
 ) -> int:
     """Print expressions of Spark SQL that read headers, for views and models of dbt.
