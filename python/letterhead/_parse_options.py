@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from letterhead._arrow_types import OnError
 from letterhead._names import unknown_argument
@@ -17,7 +18,8 @@ __all__ = ["ParseOptions", "decode_options"]
 class ParseOptions(TypedDict, total=False):
     """Options of how messages are parsed, and how much of them.
 
-    Functions of :mod:`letterhead.arrow` and :mod:`letterhead.spark` that parse columns accept each by name.
+    Functions of :mod:`letterhead.arrow` and :mod:`letterhead.spark` with ``**options`` accept each by name; other
+    functions have some of them as parameters.
 
     Attributes
     ----------
@@ -47,15 +49,11 @@ class ParseOptions(TypedDict, total=False):
     error_column: str
 
 
-_OTHER_ARGUMENTS = (
-    "column", "headers", "format", "target", "columns", "where", "errors", "on_loss", "types", "nulls", "canonical",
-    "text_keys", "threads", "views", "into", "keep", "identify", "engine",
-)  # fmt: skip
-"""Other arguments of these functions, for the suggestion in an error about an unknown one."""
-
-
-def decode_options(options: ParseOptions, *, errors: OnError, text_keys: bool = False) -> DecodeOptions:
-    """Return the options of an operation; raise TypeError for an unknown name."""
-    for name in options.keys() - ParseOptions.__annotations__.keys():
-        raise unknown_argument(name, ParseOptions.__annotations__, _OTHER_ARGUMENTS)
+def decode_options(
+    function: Callable[..., Any], options: ParseOptions, *, errors: OnError, text_keys: bool = False
+) -> DecodeOptions:
+    """Return the options of an operation; raise TypeError for a name that the called function does not have."""
+    for name in options:
+        if name not in ParseOptions.__annotations__:
+            raise unknown_argument(name, ParseOptions.__annotations__, function.__annotations__)
     return DecodeOptions(errors=errors, text_keys=text_keys, **options)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
-from letterhead._arrow_types import ColumnT
+from letterhead._arrow_types import ColumnT, OnLoss
 from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._parse_options import ParseOptions as ParseOptions
@@ -150,7 +150,7 @@ def decode(
     >>> lha.decode(column, "kafka", views=True).type
     ListType(list<element: struct<key: string, value: binary_view>>)
     """
-    parsing = decode_options(options, errors=errors, text_keys=text_keys)
+    parsing = decode_options(decode, options, errors=errors, text_keys=text_keys)
     return Decode(format, parsing, where, views)(column, threads=threads)
 
 
@@ -158,7 +158,7 @@ def encode(
     column: ColumnT,
     format: str = "kafka",
     *,
-    on_loss: Literal["raise", "drop", "report"] = "raise",
+    on_loss: OnLoss = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
@@ -221,7 +221,7 @@ def convert(
     format: str,
     target: str,
     *,
-    on_loss: Literal["raise", "drop", "report"] = "raise",
+    on_loss: OnLoss = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
@@ -278,7 +278,7 @@ def convert(
     >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    parsing = decode_options(options, errors=errors)
+    parsing = decode_options(convert, options, errors=errors)
     writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
     return Convert(format, target, parsing, writing)(column, threads=threads)
 
@@ -445,7 +445,7 @@ def messages(
     >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
-    parsing = decode_options(options, errors=errors, text_keys=text_keys)
+    parsing = decode_options(messages, options, errors=errors, text_keys=text_keys)
     return ExplodeBatches(format, columns, headers, parsing, where)(column, threads=threads)
 
 
@@ -560,7 +560,7 @@ def select(
     >>> lha.select(column, {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    parsing = decode_options(options, errors=errors)
+    parsing = decode_options(select, options, errors=errors)
     return Select(format, headers, parsing, where, views)(with_header_types(column), threads=threads)
 
 
@@ -675,4 +675,4 @@ def validate(
     (None, 'negative_count')
     """
     options = DecodeOptions(lenient=lenient, strict_types=strict_types, limits=limits)
-    return Validate(format, options)(column, threads=threads)
+    return Validate(format, options)(with_header_types(column), threads=threads)

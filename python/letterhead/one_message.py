@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
+from letterhead._arrow_types import OnLoss
 from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -240,7 +241,7 @@ def convert(
     format: str,
     target: str,
     *,
-    on_loss: Literal["raise", "drop", "report"] = "raise",
+    on_loss: OnLoss = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,

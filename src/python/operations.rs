@@ -84,7 +84,7 @@ impl ColumnOperation {
             let py = stream.py();
             let results = self.call(stream, 1, MAX_OFFSET, self.has_remedy)?;
             if !results.is_instance_of::<Stream>() {
-                return Err(PyTypeError::new_err("chunks() reads a stream: pass an array to run()"));
+                return Err(PyTypeError::new_err("chunks() reads a stream: call the operation with an array"));
             }
             py.import("builtins")?.call_method1("map", (py.import("pyarrow")?.getattr("array")?, results))
         })

@@ -715,6 +715,12 @@ def test_unknown_parse_option_suggests_nearest_name(wrong: str, right: str) -> N
         lha.select(binary_column([b""]), {"k": "int8"}, **options)
 
 
+def test_unknown_parse_option_suggests_no_argument_of_other_functions() -> None:
+    options: Any = {"targt": "iggy", "limit": None}
+    with pytest.raises(TypeError, match=r"^unknown option 'targt' \("):
+        lha.decode(binary_column([b""]), **options)
+
+
 def test_columns_argument_must_be_list() -> None:
     with pytest.raises(TypeError, match=r"^columns must be a list of column names, not str$"):
         lha.messages(binary_column([b""]), "kip82-messages", columns="offset")

@@ -131,6 +131,7 @@ def check_column_functions(column: Any) -> None:
     assert as_arrow(lha.encode(column)).to_pylist() == [b"", b""]
     assert as_arrow(lha.edit(column, set={"a": b"1"})).to_pylist() == [[{"key": "a", "value": b"1"}]] * 2
     assert lha.scan(column).to_dict()["rows"] == 2
+    assert as_arrow(lha.validate(column)).to_pylist() == [None, None]
 
 
 def test_files_without_headers_are_read_beside_others(tmp_path: Path) -> None:

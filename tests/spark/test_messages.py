@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 import letterhead as lh
 from letterhead import _native
@@ -368,6 +369,23 @@ def test_no_messages_give_no_rows(spark, batch):
     for rows in (empty, batch.slice(0, 0)):
         parts = batches_of(partial(lhs.explode_batches, column="data", format="kip82-messages"), rows)
         assert sum(result.num_rows for result in parts) == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"n": "int8", "tenant": "string"},
+        "n tinyint, tenant string",
+        StructType().add("n", "byte").add("tenant", "string"),
+        pa.schema([("n", pa.int8()), ("tenant", pa.string())]),
+    ],
+    ids=["mapping", "ddl", "struct", "schema"],
+)
+def test_headers_are_given_in_each_form_of_columns(spark, headers):
+    data = lh.batch([{"value": b"v", "headers": {"n": b"\x05", "tenant": b"acme"}}])
+    df = spark.createDataFrame(pa.table({"batch": pa.array([data], pa.binary())}))
+    rows = lhs.explode_batches(df, "record-batch", column="batch", columns=["offset"], headers=headers)
+    assert rows.collect() == [(0, 5, "acme")]
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------

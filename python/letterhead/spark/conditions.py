@@ -13,6 +13,7 @@ from typing import Any
 
 from letterhead.fields import ColumnSpec
 from letterhead.spark.checks import case_when
+from letterhead.spark.engine import NotReadBySparkError
 from letterhead.spark.expressions import RANGES
 from letterhead.spark.header_column import HeaderLists, check_read_by_spark, join_errors
 from letterhead.spark.patterns import java_pattern
@@ -33,15 +34,15 @@ def check_tested_by_spark(condition_filter: Filter, remedy: str) -> None:
     for test in condition_filter.tests():
         spec = test.operand
         if isinstance(spec, str):
-            raise ValueError(f"where: a list of headers has no field '{spec}'")
+            raise NotReadBySparkError(f"where: a list of headers has no field '{spec}'")
         if spec.type not in (ANY, EVERY, _EXISTS):
             check_read_by_spark(spec.type, spec.split, remedy)
         if test.name != "matches":
             continue
         if base_type(spec.type) == "binary":
-            raise ValueError(f"where: bytes are not matched by regular expressions of Spark: {remedy}")
+            raise NotReadBySparkError(f"where: bytes are not matched by regular expressions of Spark: {remedy}")
         if java_pattern(test.literals[0]) is None:
-            raise ValueError(
+            raise NotReadBySparkError(
                 "where: the regular expression may match other text in Java, which Spark's expressions use: "
                 f"{remedy}, or write it without groups, and with [0-9] for classes of characters"
             )

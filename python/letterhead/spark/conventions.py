@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import arrow as lha
+from letterhead._arrow_types import OnError
 from letterhead._names import check_name
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.conventions.trace_links import PARENT_FORM
@@ -31,13 +32,7 @@ from letterhead.types import ValueType
 __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 
-def amqp(
-    column: str | Column,
-    type: ValueType,
-    *,
-    identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
-) -> Column:
+def amqp(column: str | Column, type: ValueType, *, identify: Sequence[str] = (), errors: OnError = "raise") -> Column:
     """Parse AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub write them into headers; needs Spark 4.1.
 
     :func:`letterhead.spark.select_headers` parses headers without this function: request the type ``"int64:amqp"``.
@@ -76,9 +71,7 @@ def amqp(
     return _parse("amqp", ParseAmqp(type, errors, dialect="spark"), column, identify)
 
 
-def traceparent(
-    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
-) -> Column:
+def traceparent(column: str | Column, *, identify: Sequence[str] = (), errors: OnError = "raise") -> Column:
     """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does.
 
     It is an expression of Spark SQL, which runs no Python and needs nothing installed on executors. With ``identify``, and
@@ -163,9 +156,7 @@ def trace_links(
     return _parse("trace_links", links, column, identify)
 
 
-def schema_id(
-    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
-) -> Column:
+def schema_id(column: str | Column, *, identify: Sequence[str] = (), errors: OnError = "raise") -> Column:
     """Parse Confluent's schema ids, as :func:`letterhead.arrow.schema_id` does; needs Spark 4.1.
 
     Parameters
@@ -194,9 +185,7 @@ def schema_id(
     return _parse("schema_id", partial(lha.schema_id, errors=errors), column, identify)
 
 
-def rfc3339(
-    column: str | Column, *, identify: Sequence[str] = (), errors: Literal["raise", "null", "column"] = "raise"
-) -> Column:
+def rfc3339(column: str | Column, *, identify: Sequence[str] = (), errors: OnError = "raise") -> Column:
     """Parse times such as ``ce_time`` of CloudEvents, as :func:`letterhead.arrow.rfc3339` does; needs Spark 4.1.
 
     Unlike Spark's cast, it rejects a date without a time, and a time without an offset.
@@ -236,7 +225,7 @@ def _parse(name: str, parse: Callable[[pa.Array], pa.Array], column: str | Colum
     return ArrowFunction(name, parse).column(column, spark_type(type), identify=check_names("identify", identify) or ())
 
 
-def _traceparent(column: Sql, errors: Literal["raise", "null", "column"]) -> Sql:
+def _traceparent(column: Sql, errors: OnError) -> Sql:
     """Parse ``traceparent`` into a struct; ``errors`` is the policy for invalid values."""
     text = column.cast("binary").cast("string")
     parts = {"version": (1, 2), "trace_id": (4, 32), "parent_id": (37, 16), "flags": (54, 2)}

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from letterhead._arrow_types import OnError
 from letterhead.arrow import SchemaDecoder
 from letterhead.conventions.schema_group import ColumnsDecoder, known_columns
 from letterhead.conventions.schemas import DecodeBySchema
@@ -35,7 +36,7 @@ def decode_by_schema(
     id_bytes: Literal[4, 8] | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
+    errors: OnError = "raise",
     error_column: str = "error",
     limits: Limits | None = None,
 ) -> DataFrame:

@@ -53,7 +53,7 @@ KAFKA_COLUMNS = {
 
 
 class Input(NamedTuple):
-    """Column to read: its name or a Column, and its accepted types, as :func:`schemas.spelled` writes them.
+    """Column to read: its name or a Column, and its accepted types, as :func:`letterhead.spark.schemas.ddl` writes them.
 
     Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing. ``field`` is
     the field of the message that it contains.

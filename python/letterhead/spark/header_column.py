@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pyspark.sql import Column
 from pyspark.sql.types import StructField
 
+from letterhead._arrow_types import OnError
 from letterhead._formats import format_table
 from letterhead._names import check_name
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.checks import Check, Checked, case_when, error_expression, raise_expression, value_unless_failed
+from letterhead.spark.engine import Engine, NotReadBySparkError, check_engine, check_engine_on_sail
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES, check_column
 from letterhead.spark.runner import ArrowFunction
@@ -51,7 +53,7 @@ def header(
     split: str | None = None,
     errors: Literal["raise", "null"] = "raise",
     format: str | None = None,
-    engine: Literal["spark", "arrow"] | None = None,
+    engine: Engine | None = None,
     limits: Limits | None = None,
 ) -> Column:
     """Read one header of every message as a column.
@@ -133,8 +135,7 @@ def header(
     if errors == "column":  # type: ignore[comparison-overlap]
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
     check_name("errors value", errors, ("raise", "null"))
-    if engine is not None:
-        check_name("engine", engine, ("spark", "arrow"))
+    check_engine(engine)
     if engine == "spark":
         check_read_by_spark(field.type, split)
     on_sail = active_is_sail()
@@ -146,8 +147,7 @@ def header(
     name = text_of_key(key)
     # Rejects misspelt names, batch formats, and keys that the format does not support.
     select = Select(format, {name: field}, DecodeOptions(errors=errors, limits=limits), dialect="spark")
-    if on_sail and by_spark:
-        raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
+    check_engine_on_sail(engine, on_sail)
     if by_spark:
         [value] = header_values(column, format, {name: field}, errors, output_schema(select).spark).values()
         return check_column_type(column, format, value).column.alias(name)
@@ -182,14 +182,14 @@ _OTHER_ENGINE = "omit engine=, or pass 'arrow'"
 def check_read_by_spark(type: str, split: str | None, remedy: str = _OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a type that Spark's expressions do not read, alone or with ``split``."""
     if not is_read_by_spark(type, split):
-        raise ValueError(f"type '{type}' is not read by Spark's expressions: {remedy}")
+        raise NotReadBySparkError(f"type '{type}' is not read by Spark's expressions: {remedy}")
 
 
 def header_values(
     column: str | Column,
     format: str,
     columns: Columns,
-    errors: Literal["raise", "null", "column"],
+    errors: OnError,
     result: Sequence[StructField],
     remedy: str = _OTHER_ENGINE,
 ) -> dict[str, Sql]:
@@ -206,7 +206,7 @@ def check_reported_by_spark(format: str, remedy: str = _OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a format whose errors Spark's expressions do not report in a column."""
     header_list = _header_list_type(format)
     if header_list.keys != "text" or header_list.types:
-        raise ValueError(
+        raise NotReadBySparkError(
             f"errors='column' is read by Spark's expressions where keys are text and values have no type, and {format} "
             f"has others: {remedy}"
         )
@@ -224,13 +224,7 @@ class HeaderLists:
     """
 
     def __init__(
-        self,
-        column: Sql,
-        format: str,
-        errors: Literal["raise", "null", "column"],
-        row: Sequence[Sql] = (),
-        *,
-        is_tested: bool = False,
+        self, column: Sql, format: str, errors: OnError, row: Sequence[Sql] = (), *, is_tested: bool = False
     ) -> None:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from letterhead import operations
+from letterhead._arrow_types import OnError, OnLoss
 from letterhead._formats import format_table
 from letterhead._invariants import require
 from letterhead._names import check_name
@@ -25,6 +26,7 @@ from letterhead.operations import (
     WriteOptions,
 )
 from letterhead.results import Types, to_native_types
+from letterhead.spark.engine import Engine, NotReadBySparkError, check_engine
 from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str, name_of_result
 from letterhead.spark.schemas import ddl, header_lists, message_fields, output_schema, spark_type
 from letterhead.spark.selection import FilterByExpressions, SelectByExpressions, reads_fast
@@ -46,7 +48,7 @@ def decode_headers(
     where: Where | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
+    errors: OnError = "raise",
     text_keys: bool = False,
     **options: Unpack[ParseOptions],
 ) -> DataFrame:
@@ -100,7 +102,7 @@ def decode_headers(
     """
     check_frame(df, decode_headers)
     source = _bytes_input(column, format)
-    parsing = decode_options(options, errors=errors, text_keys=text_keys)
+    parsing = decode_options(decode_headers, options, errors=errors, text_keys=text_keys)
     fields = message_fields(format)
     if into is not None:
         check_str("into", into)
@@ -121,8 +123,8 @@ def select_headers(
     where: Where | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
-    engine: Literal["spark", "arrow"] | None = None,
+    errors: OnError = "raise",
+    engine: Engine | None = None,
     **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Read some headers of every message into typed columns.
@@ -175,19 +177,17 @@ def select_headers(
     """
     check_frame(df, select_headers)
     check_column("column", column)
-    parsing = decode_options(options, errors=errors)
+    parsing = decode_options(select_headers, options, errors=errors)
     _check_engine(engine, identify)
-    select = Select(format, headers, parsing, where, dialect="spark")
     specs = tuple(normalise(headers, sql=True))
     condition = filter_of(where, format, specs)
+    select = Select(format, specs, parsing, condition, dialect="spark")
+    step = _step(select, keep, identify, test=_test(condition, format, parsing))
 
     def by_expressions() -> SelectByExpressions:
-        # Rejects misspelt names, batch formats, and keys that the format does not support.
-        result = output_schema(select).spark
         selected = None if condition is None else _filter_by_expressions(format, condition, parsing, None)
-        return SelectByExpressions(format, specs, result, parsing, check_names("keep", keep), selected)
+        return SelectByExpressions(format, specs, step.result.spark, parsing, step.keep, selected)
 
-    step = _step(select, keep, identify, test=_test(condition, format, parsing))
     read = specs if condition is None else (*specs, *condition.headers)
     return _run_by_engine(df, engine, step, column, read, by_expressions)
 
@@ -201,7 +201,7 @@ def encode_headers(
     into: str | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    on_loss: Literal["raise", "drop", "report"] = "raise",
+    on_loss: OnLoss = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
@@ -264,11 +264,11 @@ def convert_headers(
     into: str | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    on_loss: Literal["raise", "drop", "report"] = "raise",
+    on_loss: OnLoss = "raise",
     types: Types | None = None,
     nulls: Literal["skip", "raise"] = "skip",
     canonical: bool = False,
-    errors: Literal["raise", "null", "column"] = "raise",
+    errors: OnError = "raise",
     **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Convert a column of messages from one format to another.
@@ -314,7 +314,7 @@ def convert_headers(
     check_frame(df, convert_headers)
     source = _bytes_input(column, format)
     writing = _write_options(on_loss, types, nulls, canonical)
-    parsing = decode_options(options, errors=errors)
+    parsing = decode_options(convert_headers, options, errors=errors)
     convert = Convert(format, target, parsing, writing)
     return _run(df, convert, source, keep, identify, name_of_result(column, into))
 
@@ -328,7 +328,7 @@ def explode_batches(
     headers: Columns | None = None,
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
+    errors: OnError = "raise",
     text_keys: bool = False,
     where: Where | None = None,
     **options: Unpack[ParseOptions],
@@ -376,8 +376,7 @@ def explode_batches(
     fields = check_names("columns", columns)
     if fields is None:
         fields = tuple(field.name for field in output_schema(ExplodeBatches(format)).spark[1:])
-    parsing = decode_options(options, errors=errors, text_keys=text_keys)
-    headers = None if headers is None else _mapping("headers", headers)
+    parsing = decode_options(explode_batches, options, errors=errors, text_keys=text_keys)
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
     explode = ExplodeBatches(format, ("row", *fields), headers, parsing, where, dialect="spark")
     return _run(df, explode, source, keep, identify)
@@ -391,8 +390,8 @@ def where_headers(
     column: str | Column = "headers",
     keep: Sequence[str] | None = None,
     identify: Sequence[str] = (),
-    errors: Literal["raise", "null", "column"] = "raise",
-    engine: Literal["spark", "arrow"] | None = None,
+    errors: OnError = "raise",
+    engine: Engine | None = None,
     **options: Unpack[ParseOptions],
 ) -> DataFrame:
     """Keep the rows whose headers a condition selects.
@@ -432,13 +431,13 @@ def where_headers(
     """
     check_frame(df, where_headers)
     check_column("column", column)
-    parsing = decode_options(options, errors=errors)
+    parsing = decode_options(where_headers, options, errors=errors)
     _check_engine(engine, identify)
     condition = require(filter_of(where, format), "the condition")
     step = _step(operations.Where(format, condition, parsing), keep, identify)
 
     def by_expressions() -> FilterByExpressions:
-        return _filter_by_expressions(format, condition, parsing, check_names("keep", keep))
+        return _filter_by_expressions(format, condition, parsing, step.keep)
 
     return _run_by_engine(df, engine, step, column, condition.headers, by_expressions)
 
@@ -471,7 +470,7 @@ def _run(
 
 def _run_by_engine(
     df: DataFrame,
-    engine: Literal["spark", "arrow"] | None,
+    engine: Engine | None,
     step: ArrowStep,
     column: str | Column,
     specs: Sequence[ColumnSpec],
@@ -504,7 +503,7 @@ def _step(
 
 
 def _write_options(
-    on_loss: Literal["raise", "drop", "report"], types: Types | None, nulls: Literal["skip", "raise"], canonical: bool
+    on_loss: OnLoss, types: Types | None, nulls: Literal["skip", "raise"], canonical: bool
 ) -> WriteOptions:
     # Errors list the type names of Spark.
     to_native_types(types, sql=True)
@@ -525,7 +524,7 @@ def _if_possible(make: Callable[[], StepT]) -> StepT | None:
     """Return a step of Spark's expressions; None if they do not support it."""
     try:
         return make()
-    except ValueError:
+    except NotReadBySparkError:
         return None
 
 
@@ -534,9 +533,8 @@ def _lists_input(column: str | Column, format: str) -> Input:
     return Input(column, f"{format} is read by Spark's expressions from", header_lists(format)[:1])
 
 
-def _check_engine(engine: str | None, identify: Sequence[str]) -> None:
-    if engine is not None:
-        check_name("engine", engine, ("spark", "arrow"))
+def _check_engine(engine: Engine | None, identify: Sequence[str]) -> None:
+    check_engine(engine)
     if engine == "spark" and identify:
         raise ValueError("identify= names columns that errors quote, which needs engine='arrow': omit one of them")
 

@@ -8,12 +8,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import StructType
 
+from letterhead._arrow_types import OnError
 from letterhead._names import check_name
 from letterhead._parse_options import ParseOptions, decode_options
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
 from letterhead.operations import DecodeOptions, Pack, Select
 from letterhead.spark.checks import raise_expression, value_unless_failed
+from letterhead.spark.engine import Engine, check_engine, check_engine_on_sail, check_plain_options
 from letterhead.spark.frame import check_column, check_str
 from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
 from letterhead.spark.runner import ArrowFunction
@@ -35,8 +37,8 @@ def header_columns(
     headers: Columns,
     *,
     format: str | None = None,
-    errors: Literal["raise", "null", "column"] = "raise",
-    engine: Literal["spark", "arrow"] | None = None,
+    errors: OnError = "raise",
+    engine: Engine | None = None,
     **options: Unpack[ParseOptions],
 ) -> Column:
     """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
@@ -79,19 +81,16 @@ def header_columns(
     Row(offset=679, tenant='株式会社', amount_cents=4991187)
     """
     check_column("column", column)
-    if engine is not None:
-        check_name("engine", engine, ("spark", "arrow"))
-    parsing = decode_options(options, errors=errors)
+    check_engine(engine)
+    parsing = decode_options(header_columns, options, errors=errors)
     select = Select("kafka" if format is None else format, headers, parsing, dialect="spark")
     result = output_schema(select).spark
     is_plain = parsing == DecodeOptions(errors=errors, error_column=parsing.error_column)
     is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True))
     on_sail = active_is_sail()
-    if engine == "spark" and on_sail:
-        raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
+    check_engine_on_sail(engine, on_sail)
     if engine == "spark" or (engine is None and format is None and is_read and not on_sail):
-        if not is_plain:
-            raise ValueError("lenient=, strict_types= and limits= apply to binary columns: pass engine='arrow'")
+        check_plain_options(parsing, "pass engine='arrow'")
         values = header_values(column, select.format, headers, errors, result)
         struct = check_column_type(column, select.format, F.struct(**values))
         read = spark_functions.expr(as_subquery(struct)) if isinstance(column, str) else struct.column

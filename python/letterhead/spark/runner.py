@@ -68,7 +68,7 @@ class Runner:
         """Run the operation on a batch; yields several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
-            if self.where is not None:
+            if self.where is not None and kept:
                 selected = pa.concat_arrays([chunk.field(0) for chunk in self.where.chunks(self._input(batch))])
                 kept = [column.filter(selected) for column in kept]
             for chunk in self.operation.chunks(self._input(batch)):

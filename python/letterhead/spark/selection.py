@@ -16,6 +16,7 @@ from letterhead.fields import ColumnSpec
 from letterhead.operations import DecodeOptions
 from letterhead.operations.remedies import KEEP_ROWS
 from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
+from letterhead.spark.engine import NotReadBySparkError, check_plain_options
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
@@ -66,9 +67,9 @@ class SelectByExpressions:
     where: FilterByExpressions | None = None
 
     def __post_init__(self) -> None:
-        _check_options(self.options)
+        check_plain_options(self.options, _REMEDY)
         if self.where is not None and self.options.errors == "column":
-            raise ValueError(f"where= with errors='column' is not supported by Spark's expressions: {_REMEDY}")
+            raise NotReadBySparkError(f"where= with errors='column' is not supported by Spark's expressions: {_REMEDY}")
         for spec in self.specs:
             check_read_by_spark(spec.type, spec.split)
         if self.options.errors == "column":
@@ -115,7 +116,7 @@ class FilterByExpressions:
     keep: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        _check_options(self.options)
+        check_plain_options(self.options, _REMEDY)
         check_reported_by_spark(self.format, _REMEDY)
         check_tested_by_spark(self.filter, _REMEDY)
 
@@ -152,11 +153,6 @@ def reads_fast(specs: Sequence[ColumnSpec]) -> bool:
 
 _MAX_FAST = 6
 """Number of columns above which Spark's generated methods are too large for Java's compiler."""
-
-
-def _check_options(options: DecodeOptions) -> None:
-    if options != DecodeOptions(errors=options.errors, error_column=options.error_column):
-        raise ValueError(f"lenient=, strict_types= and limits= apply to binary columns: {_REMEDY}")
 
 
 def _with_lists(df: DataFrame, name: str, format: str) -> tuple[DataFrame, str]:

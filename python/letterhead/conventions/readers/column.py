@@ -7,7 +7,7 @@ error of each value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ class ColumnReader(Protocol):
         """Return the error of one value, or None."""
 
 
-def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "column"]) -> Any:
+def run(column: Any, reader: ColumnReader, errors: OnError) -> Any:
     """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
     values = import_column(column)
