@@ -1,7 +1,7 @@
-"""Partitions with offsets: the shared code of the readers of Kafka and Iggy, of topics and of files.
+"""Shared code of the readers of Kafka and Iggy, for topics on servers and for segment files.
 
 :mod:`~letterhead.offsets.specs` parses the start and end of reading, :mod:`~letterhead.offsets.ranges` chooses ranges
 of offsets, :mod:`~letterhead.offsets.reading` reads ranges from servers, and :mod:`~letterhead.offsets.rows` converts
-batches to Arrow. Kafka and Iggy implement :class:`~letterhead.offsets.partition_log.PartitionLog` and
+batches to Arrow. Each system implements :class:`~letterhead.offsets.partition_log.PartitionLog` and
 :class:`~letterhead.offsets.rows.RowReader`.
 """

@@ -1,4 +1,4 @@
-"""Damage of segment files: unreadable bytes, the reason, and the missing records."""
+"""Damage in segment files: unreadable bytes, the reason, and the missing records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["BatchError", "DamagedBatches", "DamagedRange", "Invalid", "Truncated
 
 
 class BatchError(NamedTuple):
-    """Error of a whole batch."""
+    """Error that affects a whole batch."""
 
     code: str
     reason: str
@@ -23,21 +23,21 @@ class BatchError(NamedTuple):
 
 
 class Invalid(NamedTuple):
-    """First invalid batch among several."""
+    """First invalid batch in a sequence of batches."""
 
     number: int  # index among the batches
     error: BatchError
 
 
 class DamagedRange(NamedTuple):
-    """Bytes without a valid batch, or with a misplaced one, and the offsets that are missing as a result."""
+    """Bytes without a valid batch, or with a misplaced batch, and the offsets that are missing as a result."""
 
     position: int
     end: int
-    truncated: bool  # whether the bytes end a log whose broker stopped while writing
+    truncated: bool  # whether this is the end of a log whose broker stopped while writing
     first: int
     last: int | None  # None if unknown
-    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the requested offsets: the first one, and the one to stop before
+    bounds: tuple[int, int] = (0, LAST_OFFSET)  # requested offsets: first, and end (exclusive)
 
     @property
     def hides_records(self) -> bool:
@@ -53,7 +53,7 @@ class DamagedRange(NamedTuple):
 
     @property
     def missing(self) -> str:
-        """Offsets and number of the unreadable records, some of which compaction may have removed before."""
+        """Text with the offsets and number of missing records; some of them may have been removed by compaction earlier."""
         first, last = self.offsets
         if last is None:
             return f"the records from offset {first} on are missing"
@@ -76,16 +76,16 @@ class DamagedBatches(NamedTuple):
     """Bytes of a segment whose records are missing."""
 
     file: str
-    position: int  # first of the bytes
-    end: int  # byte after the last
+    position: int  # first damaged byte
+    end: int  # position after the last damaged byte
     first: int  # smallest missing offset
     last: int | None  # largest missing offset; None if unknown
-    missing: str  # offsets and number of the records
+    missing: str  # offsets and number of the missing records
     reason: str
 
     @classmethod
     def in_file(cls, path: Path, damage: DamagedRange, reason: str) -> DamagedBatches:
-        """Return the damage of a file."""
+        """Create the report for damage in a file."""
         return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, reason)
 
     def __str__(self) -> str:

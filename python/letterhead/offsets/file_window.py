@@ -13,7 +13,7 @@ __all__ = ["FileWindow", "check_regular", "open_regular"]
 
 
 def check_regular(path: Path) -> os.stat_result:
-    """Raise OSError if a path is a device, a pipe or a directory, which could block its reader or never end."""
+    """Raise OSError if a path is a device, a pipe or a directory: reading it could block or never end."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path}: not a regular file")
@@ -23,7 +23,7 @@ def check_regular(path: Path) -> os.stat_result:
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading without a buffer."""
     check_regular(path)
-    # If a pipe replaces the file now, opening it still does not block.
+    # Use O_NONBLOCK, so that opening does not block even if a pipe has replaced the file.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     file = open(os.open(path, flags), "rb", buffering=0)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -33,10 +33,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 class FileWindow(Closing):
-    """File of which one range at a time is in memory.
+    """File with one range of bytes in memory at a time.
 
-    A process that maps a file is killed if another process truncates the file. This class reads up to the new end, and
-    updates :attr:`size`. Bytes that are appended after the file was opened are not read.
+    A process that maps a file is killed if another process truncates the file. This class instead reads up to the new end,
+    and updates :attr:`size`. It does not read bytes that are appended after the file was opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class FileWindow(Closing):
         self._begin = self._end = 0
 
     def view(self, begin: int, end: int) -> memoryview:
-        """Return the bytes from ``begin`` to before ``end``, or to the end of the file. The next call overwrites them."""
+        """Return the bytes in [``begin``, ``end``), up to the end of the file; the next call overwrites them."""
         if not self._begin <= begin <= min(end, self.size) <= self._end:
             length = max(min(end, self.size) - begin, 0)
             if length > len(self._buffer):
@@ -56,7 +56,7 @@ class FileWindow(Closing):
         return memoryview(self._buffer)[begin - self._begin : min(end, self._end) - self._begin]
 
     def peek(self, begin: int, end: int) -> bytes:
-        """Return the bytes as a copy, without changing the view."""
+        """Return a copy of the bytes in [``begin``, ``end``), without changing the view."""
         if self._begin <= begin and end <= self._end:
             return bytes(memoryview(self._buffer)[begin - self._begin : end - self._begin])
         length = max(min(end, self.size) - begin, 0)
@@ -72,7 +72,7 @@ class FileWindow(Closing):
         self._file.close()
 
     def _read(self, begin: int, target: memoryview) -> int:
-        """Read until the target is full or the file ends; return the number of bytes."""
+        """Read until ``target`` is full or the file ends; return the number of bytes read."""
         self._file.seek(begin)
         count = 0
         while count < len(target):

@@ -23,10 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
-"""Types of a timestamp column. Spark's only timestamp type counts microseconds."""
+"""Types of timestamp columns; Spark's only timestamp type has microseconds."""
 
 KAFKA_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-"""Type of a column of Kafka headers."""
+"""Type of the column with Kafka headers."""
 
 TIME_DETAIL = ErrorDetail("out_of_range", "the timestamp does not fit the microseconds of Spark")
 
@@ -36,7 +36,7 @@ _LARGEST_IN_MICROSECONDS = ((1 << 63) - 1) // 1000
 def check_columns(
     columns: Sequence[str], known: Collection[str], headers: Columns | None, errors: OnError, error_column: str
 ) -> None:
-    """Raise if a column is unknown, or two output columns would have the same name."""
+    """Raise if a column is unknown, or if two output columns would have the same name."""
     for name in names_of(columns) or ():
         if name not in known:
             raise unknown_name("column", name, known)
@@ -44,7 +44,7 @@ def check_columns(
 
 
 def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
-    """Return int64 milliseconds since 1970 as timestamps, null for those that :func:`times_outside` finds."""
+    """Convert milliseconds since 1970 (int64) to timestamps; times outside the valid range become null."""
     outside = times_outside(column, dialect)
     if outside is not None:
         column = pc.if_else(outside, pa.scalar(None, pa.int64()), column)
@@ -52,7 +52,7 @@ def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
-    """Return a mask of the milliseconds outside Spark's range of about 292,000 years around 1970; None if all fit."""
+    """Return a mask of the times outside Spark's range of about 292,000 years around 1970; None if all times fit."""
     if dialect == "arrow":
         return None
     bounds = pc.min_max(column).as_py()
@@ -63,12 +63,12 @@ def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
 
 
 def time_error(format: str, **position: Any) -> DecodeError:
-    """Return the error for a timestamp that :func:`times_outside` finds."""
+    """Return the error for a timestamp outside the valid range."""
     return DecodeError(TIME_DETAIL.message, format=format, code=TIME_DETAIL.code, **position)
 
 
 def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) -> pa.Array:
-    """Append an error to the error column in some rows."""
+    """Append an error to the error column in the rows of a mask."""
     lists = errors.to_pylist()
     for row in pc.indices_nonzero(rows).to_pylist():
         lists[row] = [*(lists[row] or ()), detail._asdict()]
@@ -76,7 +76,7 @@ def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) ->
 
 
 def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
-    """Return the errors of the condition and the output columns of each row; errors of the row itself occur once."""
+    """Return the errors of both the condition and the output columns for each row, without duplicating row errors."""
     lists = output.to_pylist()
     for row in pc.indices_nonzero(condition.is_valid()).to_pylist():
         lists[row] = [*condition[row].as_py(), *(error for error in lists[row] or () if error["column"] is not None)]
@@ -84,7 +84,7 @@ def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
 
 
 def first_offset_in_error(offsets: pa.Array, errors: pa.Array, first: int | None) -> int | None:
-    """Return the offset of the first row with errors, or its smallest possible offset if it is unreadable."""
+    """Return the offset of the first row with errors, or the smallest possible offset if the offset is unreadable."""
     row = next(iter(pc.indices_nonzero(errors.is_valid()).to_pylist()), 0)
     known: int | None = offsets[row].as_py() if row < len(offsets) else None
     if known is not None:

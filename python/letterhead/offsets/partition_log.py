@@ -21,7 +21,7 @@ LAST_OFFSET = (1 << 63) - 1
 
 
 class OffsetRange(NamedTuple):
-    """Offset range of a partition: the first one, and the one to stop before."""
+    """Range [``start``, ``end``) of the offsets of a partition."""
 
     partition: TopicPartition
     start: int = 0
@@ -32,9 +32,9 @@ class Reply(NamedTuple):
     """Reply to a request for records of a range."""
 
     records: Any  # None if there are none
-    next_offset: int  # offset after the records, or the end of the range if it has no more
+    next_offset: int  # offset after the records, or the end of the range if there are no more records
     can_follow: bool = True  # whether missing records may still arrive
-    lost: OffsetsGone | None = None  # records that were read before, but are no longer in the log
+    lost: OffsetsGone | None = None  # set if records that were read before are no longer in the log
 
 
 class _Client(Protocol):
@@ -47,16 +47,16 @@ ClientT = TypeVar("ClientT", bound=_Client)
 
 
 class PartitionLog(Closing, ABC, Generic[ClientT]):
-    """Partitions with offsets, read by a client that is closed with this object.
+    """Partitions with offsets, read with a client that is closed together with this object.
 
-    Each method ends within ``timeout`` seconds.
+    Each method returns or raises within ``timeout`` seconds.
     """
 
     pause: ClassVar[float] = 0.0
     """Seconds to wait after a reply without records."""
 
     ticks_per_ms: ClassVar[int] = 1
-    """Units of the column ``timestamp`` per millisecond."""
+    """Number of units per millisecond in column ``timestamp``."""
 
     def __init__(self, client: ClientT, limits: Limits | None) -> None:
         self.client = client
@@ -77,19 +77,19 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
 
     @abstractmethod
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first record of each partition at or after a time; None if all are older."""
+        """Return the offset of the first record at or after a time for each partition; None if all records are older."""
 
     @abstractmethod
     def partition_values(self, partition: TopicPartition) -> dict[str, Any]:
-        """Return the columns that are constant within a partition."""
+        """Return the values of the columns that are constant within a partition."""
 
     @abstractmethod
     def start_range(self, requested: OffsetRange) -> None:
-        """Prepare for requests of another range."""
+        """Prepare for requests for another range."""
 
     @abstractmethod
     def request(self, remaining: OffsetRange) -> Any:
-        """Send a request for the next records of a range, of which ``remaining`` is left, and return a handle."""
+        """Send a request for the next records of the remaining range, and return a handle for :meth:`receive`."""
 
     @abstractmethod
     def receive(self, handle: Any, remaining: OffsetRange) -> Reply:

@@ -24,7 +24,7 @@ __all__ = [
 def choose_partitions(
     available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None, bounds: OffsetBounds | None = None
 ) -> list[TopicPartition]:
-    """Return the partitions with these numbers, or all; raise ValueError if one, or a partition in ``bounds``, does not exist."""
+    """Return the partitions with the given numbers, or all; raise ValueError if one of them or of ``bounds`` is missing."""
     if bounds is not None:
         bounds.check_partitions((partition.partition for partition in available), f"topic {str(topic)!r}")
     if numbers is None:
@@ -41,10 +41,10 @@ def choose_partitions(
 def resolve_ranges(
     log: PartitionLog[Any], partitions: Sequence[TopicPartition], bounds: OffsetBounds
 ) -> list[OffsetRange]:
-    """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
+    """Resolve ``start`` and ``end`` to offsets, and check that these exist.
 
     An offset in a mapping must exist in its partition. An offset for all partitions is a bound: a partition that ends
-    before ``start``, or begins after ``end``, has no rows, but if this holds for all, ValueError is raised.
+    before ``start``, or begins after ``end``, has no rows. ValueError is raised if no partition has rows in the range.
     """
     points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
     first, last = log.first_offsets(partitions), log.end_offsets(partitions)
@@ -78,19 +78,19 @@ class EndOfFiles(NamedTuple):
     """End of a partition's records in files."""
 
     offset: int  # offset after the last record
-    is_certain: bool = True  # False if damaged bytes follow, which may contain more records
-    truncated: Any = None  # incomplete batch at the end, whose text contains its location
+    is_certain: bool = True  # False if damaged bytes follow that may contain more records
+    truncated: Any = None  # report of an incomplete batch at the end
 
 
 class TimeInFiles(NamedTuple):
-    """Position of the first record at or after a time, in files."""
+    """Offset of the first record at or after a time in files."""
 
-    found: int | None  # offset of the first readable one
-    hidden: int | None = None  # first damaged offset between older records and that one
+    found: int | None  # offset of the first readable record at or after the time
+    hidden: int | None = None  # first damaged offset between older records and ``found``
 
     @property
     def first_possible(self) -> int | None:
-        """Offset of the first one, which may be damaged."""
+        """Smallest possible offset of a record at or after the time; it may be damaged."""
         return self.found if self.hidden is None else self.hidden
 
 
@@ -99,8 +99,8 @@ def check_range_of_files(
 ) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions in files, or ``end`` before their beginning.
 
-    ``end_of`` returns the end of a partition's segments, or any offset after its argument that is not after the end.
-    Segments with successors do not contain the end of a partition.
+    ``end_of`` returns the end offset of a partition's segments; if the end is after its second argument, any offset after
+    that argument up to the end is enough. Only segments without a successor contain the end of a partition.
     """
     if any(segments[-1].next_offset is not None for segments in partitions):
         return
@@ -136,9 +136,9 @@ def range_of_files(
     end_offset: Callable[[], int],
     since: Callable[[int], TimeInFiles],
 ) -> OffsetRange:
-    """Resolve ``start`` and ``end`` to offsets of a partition in files; the end is only determined if needed.
+    """Resolve ``start`` and ``end`` to offsets of a partition in files; the end is determined only if needed.
 
-    Damage that may hide a record of the time is within the range, so that it is reported.
+    If damage may hide records at the requested time, it is included in the range, so that it is reported.
     """
     start, end = bounds.of_partition(partition.partition)
 
@@ -166,7 +166,7 @@ def resolve_offsets(
     since: Mapping[TopicPartition, int | None] = log.offsets_since(times) if times else {}
 
     def offset_of(partition: TopicPartition, point: OffsetPoint) -> int:
-        # Records of open transactions have times, too, but committed records end before them.
+        # A time may also match records of open transactions, but committed records end before them.
         by_time = since.get(partition)
         return point.resolve(
             first=lambda: first[partition],
@@ -178,7 +178,7 @@ def resolve_offsets(
 
 
 def narrow_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
-    """Narrow ranges to the offsets of records that a condition can select."""
+    """Narrow ranges to the offsets that a condition can select."""
     ranges = list(ranges)
     if where is None:
         return ranges
@@ -199,11 +199,11 @@ def narrow_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: 
 
 
 def divide_ranges(ranges: Iterable[OffsetRange], minimum: int, max_offsets: int | None) -> list[OffsetRange]:
-    """Divide ranges for tasks: one each, or more for a minimum number of ranges or a maximum size."""
+    """Divide ranges into at least ``minimum`` parts if there are enough offsets, each with at most ``max_offsets``."""
     ranges = [requested for requested in ranges if requested.start < requested.end]
     sizes = [requested.end - requested.start for requested in ranges]
     counts = [1 if max_offsets is None else -(-size // max_offsets) for size in sizes]
-    # The range with the largest parts is divided further, until there are enough or each part has one offset.
+    # Divide the range with the largest parts until there are enough parts, or each part has one offset.
     largest = [(-size / count, index) for index, (size, count) in enumerate(zip(sizes, counts, strict=True))]
     heapq.heapify(largest)
     for _ in range(min(minimum, sum(sizes)) - sum(counts)):
@@ -228,6 +228,6 @@ def limit_ends(
     limited = {}
     for partition, end in ends.items():
         share = max_offsets * unread[partition] / total
-        # A share of less than one offset is rounded up, or a small partition would never be read.
+        # Round a share of less than one offset up; otherwise, small partitions would never be read.
         limited[partition] = min(end, starts[partition] + (math.ceil(share) if share < 1 else int(share)))
     return limited

@@ -24,22 +24,22 @@ __all__ = ["OffsetProgress", "last_of_range", "last_rows", "read_partitions", "r
 RowsT = TypeVar("RowsT")
 
 NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
-"""Callback with a partition, and the offset up to which its rows were requested."""
+"""Callback with a partition, and the offset up to which the caller has requested its rows."""
 
 _log = logging.getLogger(__name__)
 
 _GROWTH = 8
-"""Growth factor of a range that is extended backward while it has fewer rows than requested."""
+"""Growth factor of a range that is extended backward until it has the requested number of rows."""
 
 _FOLLOW_PAUSE = 0.2
-"""Seconds between requests for the end of the partitions."""
+"""Seconds between requests for the end offsets of partitions."""
 
 
 class OffsetProgress:
-    """Number of requested offsets that were read; ``total`` is None before the first request, and without an end.
+    """Progress of reading: offsets read, and their ``total``, which is None before the first request or without an end.
 
-    ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` list requested
-    offsets that were deleted, and open transactions.
+    ``when_connected`` is called with the number of partitions before the first row is read. ``remarks`` lists requested
+    offsets that have been deleted, and open transactions.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class OffsetProgress:
         self._positions: dict[TopicPartition, int] = {}
 
     def begin(self, ranges: Sequence[OffsetRange], *, has_end: bool) -> None:
-        """Set the ranges to read, after servers have returned their bounds."""
+        """Set the ranges to read, once servers have returned their bounds."""
         if has_end:
             self._positions = {requested.partition: requested.start for requested in ranges}
             self.total = sum(max(0, requested.end - requested.start) for requested in ranges)
@@ -58,12 +58,12 @@ class OffsetProgress:
             self.when_connected(len(ranges))
 
     def note_deleted(self, ranges: Iterable[OffsetRange], bounds: OffsetBounds) -> None:
-        """Note partitions that begin after the requested offset."""
+        """Record partitions that begin after the requested offset."""
         remarks = (bounds.deleted_before(requested.partition.partition, requested.start) for requested in ranges)
         self.remarks += filter(None, remarks)
 
     def note_open(self, ranges: Iterable[OffsetRange], ends: Mapping[TopicPartition, int]) -> None:
-        """Note partitions whose reading stops at an open transaction; ``ends`` contains their high watermarks."""
+        """Record partitions in which reading stops at an open transaction; ``ends`` contains their high watermarks."""
         self.remarks += (
             f"{requested.partition}: read up to offset {requested.end}, where a transaction is open"
             for requested in ranges
@@ -71,7 +71,7 @@ class OffsetProgress:
         )
 
     def note_read(self, partition: TopicPartition, offset: int) -> None:
-        """Note the offset up to which a partition was read."""
+        """Record the offset up to which a partition was read."""
         self.done += offset - self._positions.get(partition, offset)
         self._positions[partition] = offset
 
@@ -86,9 +86,9 @@ def read_partitions(
     note_read: NoteRead | None = None,
     progress: OffsetProgress | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read ranges, or only the last rows of each; with ``follow``, also later records, without end.
+    """Read ranges, or only the last rows of each; with ``follow``, also new records as they arrive, without end.
 
-    ``note_read`` is called as by :func:`read_ranges`.
+    ``note_read`` is as in :func:`read_ranges`.
     """
     ranges = narrow_ranges(log, requested, where)
     if progress is not None:
@@ -112,7 +112,7 @@ def read_partitions(
 
 
 def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
-    """Return the last rows of record batches, with only these and one batch in memory."""
+    """Return the last rows of record batches, keeping only these rows and one batch in memory."""
     kept: deque[pa.RecordBatch] = deque()
     rows = 0
     for batch in batches:
@@ -128,9 +128,9 @@ def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBa
 def last_of_range(
     read: Callable[[OffsetRange], Iterable[pa.RecordBatch]], requested: OffsetRange, count: int
 ) -> list[pa.RecordBatch]:
-    """Read the last ``count`` rows of a range, extending it backward until it has enough rows.
+    """Read the last ``count`` rows of a range, extending the part to read backward until it has enough rows.
 
-    Errors of earlier records are not raised: an unreadable part is halved until the record is known.
+    Errors of records before these rows are not raised: an unreadable part is halved until the damaged record is found.
     """
     start, too_late = max(requested.start, requested.end - count), requested.end
     unreadable: int | None = None
@@ -152,9 +152,9 @@ def last_of_range(
 
 
 def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iterator[RowsT]:
-    """Yield the result of ``read`` for offsets from ``start`` to before its argument; rows before an error come first.
+    """Yield the result of ``read``, which reads offsets from ``start`` up to its argument; rows before an error come first.
 
-    A record whose own offset is unreadable fails in every range, so no rows precede its error.
+    A record with an unreadable offset fails in every range, so no rows precede its error.
     """
     try:
         rows = read(end)
@@ -168,7 +168,7 @@ def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iter
 def _follow(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None, note_read: NoteRead | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read new records in partitions after the ranges."""
+    """Yield new records of the partitions after the ranges."""
     positions = {requested.partition: max(requested.start, requested.end) for requested in ranges}
     while True:
         ends = log.end_offsets(positions)
@@ -184,11 +184,11 @@ def _follow(
 def read_ranges(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], *, skip_lost: bool = False, note_read: NoteRead | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read ranges in order; the next request is pending while the current reply is converted to rows.
+    """Read ranges in order; while a reply is converted to rows, the next request is already pending.
 
-    Records that were deleted before they were read, or removed from the log afterwards, raise OffsetsGone, unless
-    ``skip_lost`` is true. ``note_read`` is called with a partition and the offset up to which it was read, after the
-    caller has requested the batch that follows the rows of a reply.
+    Unless ``skip_lost`` is true, OffsetsGone is raised for records that are deleted before they are read, or removed from
+    the log afterwards. ``note_read`` is called with a partition and the offset up to which it was read, once the caller has
+    requested the batch after the rows of a reply.
     """
     for remaining, records, position in _replies(log, ranges, skip_lost):
         if records is not None:
@@ -201,7 +201,7 @@ def read_ranges(
 def _replies(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], skip_lost: bool
 ) -> Iterator[tuple[OffsetRange, Any, int]]:
-    """Yield each reply after sending the next request: the requested range, records, and next offset."""
+    """Yield the requested range, records and next offset of each reply, after sending the next request."""
     waiting = deque(requested for requested in ranges if requested.start < requested.end)
     handle: Any = None
     empty_since: float | None = None
@@ -237,7 +237,7 @@ def _replies(
 
 
 def _locate_gap(log: PartitionLog[Any], remaining: OffsetRange) -> tuple[int, OffsetsGone]:
-    """Return the offset after the missing records, and the error that names them."""
+    """Return the offset after the missing records, and the error with their offsets."""
     partition, offset = remaining.partition, remaining.start
     first, end = log.first_offsets([partition])[partition], log.end_offsets([partition])[partition]
     if offset < first:

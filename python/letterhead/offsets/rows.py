@@ -22,23 +22,23 @@ from letterhead.where.program import Filter, resolve, within_offsets
 __all__ = ["POSITION", "RowReader"]
 
 POSITION = ("letterhead: partition", "letterhead: offset")
-"""Columns for the position of a row, which a reader may add to the requested ones."""
+"""Columns for the position of a row, optionally added to the requested columns."""
 
 
 class RowReader:
-    """Converts stored batches of one format to record batches of :attr:`schema`.
+    """Converter from stored batches of one format to record batches with :attr:`schema`.
 
     Parameters
     ----------
     request : RowRequest
-        Its columns are names of :attr:`fields` and :attr:`partition_columns`, in the order of the result, by default
-        :attr:`columns`. Those of ``headers`` come after them, and the column of errors is the last.
+        The requested columns, by default :attr:`columns`, are names in :attr:`fields` and :attr:`partition_columns`. The
+        result has them in this order, followed by the columns of ``headers`` and the error column.
     dialect : {"arrow", "spark"}, default "arrow"
-        Types of timestamps and of the columns of ``headers``.
+        Dialect that determines the types of timestamps and of header columns.
     where_fields : mapping of str to str, optional
-        The fields in a condition by other names than :attr:`where_fields`.
+        Fields that a condition can use, if they differ from :attr:`where_fields`.
     has_positions : bool, default False
-        Whether the columns :data:`POSITION` follow all others.
+        Whether the columns :data:`POSITION` are added after all others.
     """
 
     format: ClassVar[str]
@@ -49,10 +49,10 @@ class RowReader:
     """Columns of a record."""
 
     partition_columns: ClassVar[Mapping[str, pa.DataType]]
-    """Columns with a constant value in a partition, and their types."""
+    """Columns that are constant within a partition, and their types."""
 
     where_fields: ClassVar[Mapping[str, str]]
-    """Fields of a record that a condition can name."""
+    """Fields of a record that a condition can use, and their types."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RowReader:
         errors, error_column, limits = request.errors, request.error_column, request.limits
         check_columns(columns, (*self.partition_columns, *self.fields), headers, errors, error_column)
         self.where = resolve(request.where, where_fields or self.where_fields, headers)
-        # The offset is always read, because it selects the rows within the requested offsets.
+        # Always read the offset, which is needed to select the requested rows.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
         self._fields, self._headers = fields, headers
         self._options = DecodeOptions(errors=errors, error_column=error_column, limits=limits)
@@ -80,7 +80,7 @@ class RowReader:
             pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.partition_columns))
         )
         types = {field.name: field.type for field in empty.type}
-        # A header column can have the name of a column that was not requested.
+        # A header column may have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.partition_columns, **self._times}.items() if name in columns}
         names = [*columns, *columns_of(headers or {}), *([error_column] if has_error_column(errors) else [])]
         positions = zip(POSITION, (pa.int32(), pa.int64()), strict=True) if has_positions else ()
@@ -88,11 +88,11 @@ class RowReader:
 
     @property
     def limits(self) -> Limits | None:
-        """Limits of reading."""
+        """Limits on records and headers that are read."""
         return self._options.limits
 
     def strict(self) -> Self:
-        """Return a reader of the same rows without an error column: it raises the first error."""
+        """Return a reader of the same rows that raises the first error and has no error column."""
         reader = copy(self)
         reader.errors = "raise"
         reader._options = DecodeOptions(errors="raise", limits=self.limits)
@@ -101,7 +101,7 @@ class RowReader:
         return reader
 
     def with_no_errors(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of a strict reader in this reader's schema."""
+        """Convert rows of a strict reader to the schema of this reader, with no errors."""
         if not has_error_column(self.errors):
             return rows
         index = self.schema.get_field_index(self._error_column)
@@ -110,15 +110,15 @@ class RowReader:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
-        """Return the timestamp columns and their types."""
+        """Return the types of the timestamp columns."""
         raise NotImplementedError
 
     def as_times(self, column: pa.Array) -> pa.Array:
-        """Return a column of integers as timestamps."""
+        """Convert a column of integers to timestamps."""
         raise NotImplementedError
 
     def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
-        """Return whether an unreadable row is returned: with its error, or if the condition accepts nulls."""
+        """Return whether the result includes unreadable rows: without a condition, with an error column, or if null is true."""
         where = self.where and self.where.bind(partition_values)
         return where is None or has_error_column(self.errors) or where.accepts_null
 
@@ -137,9 +137,9 @@ class RowReader:
     def _rows(
         self, batches: pa.Array, where: Filter | None, start: int = 0, end: int = LAST_OFFSET
     ) -> pa.RecordBatch | None:
-        """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none.
+        """Decode a column of batches, and return the rows with offsets in [``start``, ``end``), or None if there are none.
 
-        Of other rows, only the offset is read; rows with an unreadable offset are kept.
+        For other rows, only the offset is read. Rows with an unreadable offset are included.
         """
         rows = pa.RecordBatch.from_struct_array(self._decode(batches, _within(where, start, end)))
         return rows if len(rows) else None
@@ -163,7 +163,7 @@ class RowReader:
     def _offset_in_error(
         self, batches: pa.Array, partition_values: Mapping[str, Any], first: int | None, start: int, end: int
     ) -> int | None:
-        """Return the offset of the first unreadable record; ``first`` is the smallest possible one."""
+        """Return the offset of the first unreadable record, or ``first``, its smallest possible offset."""
         where = _within(self.where and self.where.bind(partition_values), start, end)
         options = DecodeOptions(errors="column", error_column=UNUSED_NAME, limits=self._options.limits)
         rows = self._decode(batches, where, ["offset"], options)

@@ -1,4 +1,4 @@
-"""Batches of one segment file: find those that are complete and in order, and continue after damage."""
+"""Read the complete batches of a segment file in order, and continue after damage."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Segment", "SegmentFile", "SegmentT", "errors_of_batches"]
 
 PIECE_LEN = 4 << 20
-"""Number of bytes of batches that are decoded together; their rows are in memory at the same time."""
+"""Total size in bytes of batches that are decoded together; their rows are in memory at the same time."""
 
 LARGEST_CHECKED = 128 << 20
-"""Largest end of a log that is checked for completeness, in bytes."""
+"""Maximum size in bytes of the end of a log that is checked for completeness."""
 
 _MAX_SEARCHED = 128 << 20
-"""Limit of candidate bytes in the search for the next batch after damage, in addition to four times the file size."""
+"""Limit of bytes to verify while searching for a batch after damage, in addition to four times the file size."""
 
 _SEARCH_LEN = 1 << 20
 
@@ -48,7 +48,7 @@ class Segment(Protocol):
 
     @property
     def partition_values(self) -> dict[str, Any]:
-        """Columns with a constant value in the file."""
+        """Values of the columns that are constant within the file."""
 
     @property
     def base_offset(self) -> int:
@@ -56,7 +56,7 @@ class Segment(Protocol):
 
     @property
     def next_offset(self) -> int | None:
-        """First offset of the partition's next file; None for the last one."""
+        """First offset of the partition's next file; None for the last file."""
 
     @property
     def size(self) -> int:
@@ -76,13 +76,13 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     """Format of a batch."""
 
     header_len: ClassVar[int]
-    """Number of bytes from which the header of a batch can be read."""
+    """Number of leading bytes of a batch that :meth:`headers` needs."""
 
     min_batch_len: ClassVar[int]
     """Length of the shortest batch."""
 
     candidate_len: ClassVar[int]
-    """Number of bytes after the first of a batch that :meth:`candidates_in` examines."""
+    """Number of bytes that :meth:`candidates_in` examines after the first byte of a batch."""
 
     max_offsets: ClassVar[int]
     """Maximum number of offsets after the base offset."""
@@ -92,28 +92,28 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         self.segment = segment
         self._message_bytes = message_bytes
         self._zeros: tuple[int, int] | None = None  # start of the zeros, and size of the file
-        self._searched = 0  # bytes of candidates whose checksum was computed
+        self._searched = 0  # total size of candidates whose checksum was computed, in bytes
 
     @property
     @abstractmethod
     def partition_in_errors(self) -> Mapping[str, Any]:
-        """Topic and partition, as errors show them."""
+        """Topic and partition for errors."""
 
     @abstractmethod
     def headers(self, data: Any, origin: int, beyond: int, *, first: bool = False) -> tuple[list[BatchT], int]:
-        """Read the headers of complete batches, or of the first one; also return the byte after them.
+        """Read the headers of all complete batches, or of the first batch only; also return the end position.
 
-        ``data`` begins at byte ``origin`` of the file, and ``beyond`` bytes of the file follow it, in which the last
-        batch may end.
+        ``data`` begins at position ``origin`` of the file, and is followed by ``beyond`` more bytes; the last batch may
+        end within these.
         """
 
     @abstractmethod
     def indexed_position(self, offset: int) -> int:
-        """Return the position of a batch at or before an offset, from the index; 0 without an index entry."""
+        """Return the position of a batch at or before an offset from the index, or 0 without an index entry."""
 
     @abstractmethod
     def error_at(self, position: int, min_offset: int) -> BatchError:
-        """Return the reason why no batch begins at a position."""
+        """Return the error that explains why no batch begins at a position."""
 
     @abstractmethod
     def with_length(self, data: bytes) -> bytes:
@@ -128,18 +128,18 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     @abstractmethod
     def batch_error(self, data: bytes, errors: Sequence[Mapping[str, Any]]) -> BatchError | None:
-        """Return the first error that concerns a whole batch, not one record; None if there is none."""
+        """Return the first error that concerns a whole batch rather than one record, or None."""
 
     def ends_in_zeros(self, position: int) -> bool:
-        """Return whether the damaged batch at a position may be incomplete, in a preallocated file."""
+        """Return whether the damaged batch at a position may be an incomplete batch in a preallocated file."""
         return False
 
     def with_known_offsets(self, batch: BatchT, after: int) -> BatchT:
-        """Return a batch with the offset after the previous batch, if its header does not state the first offset."""
+        """Return a batch with ``after`` as its first offset if its header does not contain the first offset."""
         return batch
 
     def batches(self, position: int, min_offset: int, pieces: int = 1) -> tuple[list[BatchT], BatchError | None]:
-        """Read batches of a few MiB together, or one larger batch, from a position.
+        """Read consecutive batches of a few MiB in total, or one larger batch, from a position.
 
         ``min_offset`` is the smallest possible next offset. Returns the batches with valid headers, and the error of
         the bytes after them, if any.
@@ -149,7 +149,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         if not batches:
             return [], self.error_at(end, min_offset)
         if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
-            # The last batch is read again with later ones.
+            # Read the last batch again together with later batches.
             end = batches.pop().position
         elif end > window and batches[-1].size > self._message_bytes:
             reason = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
@@ -168,13 +168,13 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
             reason = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
             return self._out_of_order(batches, following, BatchError("not_in_order", reason), is_overlap=True)
         if following is None and end < self.size:
-            # The end of a damaged batch is uncertain.
+            # Validate the last batch, because the end of a damaged batch is uncertain.
             [last_error] = self.batch_errors(batches[-1:])
             return (batches, None) if last_error is None else (batches[:-1], last_error)
         return batches, None
 
     def stored(self, batches: Sequence[BatchT]) -> StoredBatches[BatchT]:
-        """Return consecutive batches with their bytes."""
+        """Read the bytes of consecutive batches."""
         first, end = batches[0].position, batches[-1].end
         following, last = self.batch_at(end), self.segment.next_offset
         next_offset = following.base_offset if following is not None else LAST_OFFSET if last is None else last
@@ -193,7 +193,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return DamagedRange(position, self.size, truncated, min_offset, last)
 
     def _last_at_the_end(self, position: int, min_offset: int) -> int | None:
-        """Return the last offset if a damaged batch, and oversized batches after it, end the file; None otherwise."""
+        """Return the last offset if the file ends with a damaged batch and any oversized batches after it, otherwise None."""
         batch, last = self.batch_at(position), None
         while batch is not None and self._misplaced(batch, min_offset) is None:
             position, last = batch.end, batch.last_offset
@@ -202,7 +202,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
                 return last
             batch = self.batch_at(position)
             if batch is not None and batch.size <= self._message_bytes:
-                return None  # the checksum is wrong, so the offsets may be wrong, too
+                return None  # with a wrong checksum, the offsets may also be wrong
         return None
 
     def batch_errors(self, batches: Sequence[BatchT]) -> list[BatchError | None]:
@@ -210,12 +210,12 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return self._errors_of([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
 
     def first_invalid(self, batches: Sequence[BatchT], indexes: Sequence[int]) -> Invalid | None:
-        """Return the first invalid batch among those with these indexes."""
+        """Return the first invalid batch among the batches at the given indexes."""
         errors = zip(indexes, self.batch_errors([batches[index] for index in indexes]), strict=True)
         return next((Invalid(index, error) for index, error in errors if error is not None), None)
 
     def error(self, error: BatchError, damage: DamagedRange) -> DecodeError:
-        """Return the error that names the file, the offsets and the byte."""
+        """Return the exception for damage, with the file, the offsets and the byte position."""
         path = self.segment.path
         if error.is_not_a_segment:
             message = f"{path}: {error.reason}"
@@ -231,16 +231,16 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         )
 
     def error_text(self, error: BatchError, damage: DamagedRange) -> str:
-        """Return the text of the row for a damaged batch. It begins with the reason."""
+        """Return the error message for the row of a damaged batch, beginning with the reason."""
         batch = "" if error.is_not_a_segment else f": {damage.missing} (the batch at offset {damage.first})"
         return f"{error.reason}{batch}: {self.segment.path}"
 
     def truncated_at(self, error: BatchError, damage: DamagedRange) -> TruncatedTail:
-        """Return the report of a truncated end."""
+        """Create the report for a truncated end."""
         return TruncatedTail(str(self.segment.path), damage.position, damage.end - damage.position, error.reason)
 
     def verified_position(self, offset: int) -> int:
-        """Return the position of a valid batch at or before an offset, from the index; 0 without an index entry."""
+        """Return the position of a valid batch at or before an offset from the index, or 0 without an index entry."""
         position = self.indexed_position(offset)
         if not 0 < position < self.size:
             return 0
@@ -251,10 +251,10 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def walk(
         self, offset: int, *, validates_last: bool = False
     ) -> Iterator[tuple[list[BatchT], tuple[BatchError, DamagedRange] | None]]:
-        """Yield batches in order, from the one at or before an offset, and the damage after them, if any.
+        """Yield batches in order, and the damage after them, if any; start with the batch at or before an offset.
 
-        Damaged bytes are skipped; a truncated end of the log stops the iteration. With ``validates_last``, a batch that
-        ends the file is validated as a whole.
+        Damaged bytes are skipped; a truncated end of the log stops the iteration. With ``validates_last``, the last
+        batch of the file is validated as a whole.
         """
         position, min_offset = self.verified_position(offset), self.segment.base_offset
         while position < self.size:
@@ -279,10 +279,10 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def _out_of_order(
         self, before: list[BatchT], batch: BatchT, error: BatchError, *, is_overlap: bool
     ) -> tuple[list[BatchT], BatchError]:
-        """Return the batches before the damage around a misplaced batch, and the error of that batch."""
+        """Return the batches before the damage near a misplaced batch, and the error of the misplaced batch."""
         if not before or not is_overlap:
             return before, error
-        # If two batches overlap, either can be misplaced.
+        # If two batches overlap, either of them may be misplaced.
         [previous_error] = self.batch_errors(before[-1:])
         if previous_error is not None:
             return before[:-1], previous_error
@@ -300,12 +300,12 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         )
 
     def max_offset(self) -> int:
-        """Return the largest possible offset of the segment."""
+        """Return the largest possible offset in the segment."""
         max_offset = self.segment.base_offset + self.max_offsets
         return max_offset if self.segment.next_offset is None else min(max_offset, self.segment.next_offset - 1)
 
     def _misplaced(self, batch: BatchT, min_offset: int) -> BatchError | None:
-        """Check the offsets of a batch against the previous batch and the segment."""
+        """Check the offsets of a batch against the previous batch and the segment; return the error, if any."""
         max_offset = self.max_offset()
         if batch.base_offset < min_offset:
             return BatchError(
@@ -320,8 +320,8 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
     def _is_unfinished(self, position: int, error: BatchError) -> bool:
         """Return whether the bytes up to the end of the file are zeros, or an incomplete batch.
 
-        A broker that stops while writing leaves neither a complete batch with a wrong checksum, nor complete batches in
-        wrong order, nor another file.
+        A broker that stops while writing leaves no complete batch with a wrong checksum, no complete batches in the wrong
+        order, and no later segment file.
         """
         if error.is_not_a_segment or error.code in ("not_in_order", "limit_exceeded"):
             return False
@@ -330,7 +330,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return self.ends_in_zeros(position)
 
     def _is_whole_to_the_end(self, position: int) -> bool:
-        """Return whether a seemingly truncated batch has a valid checksum, so that only its length is wrong."""
+        """Return whether a seemingly truncated batch has a valid checksum, which means that only its length is wrong."""
         left = self.size - position
         if not self.min_batch_len <= left <= LARGEST_CHECKED:
             return False
@@ -338,7 +338,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
         return any(data) and self._errors_of([self.with_length(data)]) == [None]
 
     def zeros_from(self) -> int:
-        """Return the position at which the zeros at the end of the file begin."""
+        """Return the start position of the zeros at the end of the file."""
         if self._zeros is None or self._zeros[1] != self.size:
             self._zeros = self._find_zeros(), self.size
         return self._zeros[0]
@@ -354,7 +354,7 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     def _next_valid(self, position: int, min_offset: int, beyond: int) -> int | None:
         """Return the position of the next batch with a plausible offset and a valid checksum."""
-        # The length of an invalid batch may still be right, so its content is not searched at first.
+        # Try the end of the invalid batch before searching its content, because its length may be right.
         batch = self.batch_at(position)
         after = beyond or (batch.end if batch is not None else 0)
         if after and self._is_valid(after, min_offset):
@@ -368,13 +368,13 @@ class SegmentFile(FileWindow, ABC, Generic[SegmentT, BatchT]):
 
     @property
     def _is_exhausted(self) -> bool:
-        """Whether the limit of searched candidates is exceeded, which no real damage reaches."""
+        """Whether the limit for candidates is exceeded; realistic damage does not reach it."""
         return self._searched > _MAX_SEARCHED + 4 * self.size
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions of possible batch headers."""
         with install_hint("finding the end of damage", "letterhead[arrow]"):
-            import numpy as np  # only needed for damage
+            import numpy as np  # imported here, because it is only needed for damaged files
 
         end = min(self.size - self.candidate_len, self.zeros_from())
         while position < end:

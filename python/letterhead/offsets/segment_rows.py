@@ -1,4 +1,4 @@
-"""Convert batches of segment files to rows, and damaged batches to rows that report them: :class:`SegmentRowReader`."""
+"""Convert batches of segment files to rows, and damaged batches to error rows: :class:`SegmentRowReader`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SegmentRowReader"]
 
 
 class SegmentRowReader(Generic[BatchT]):
-    """Converts batches of segment files to record batches of :attr:`schema`, with the options of a :class:`RowReader`."""
+    """Converter from batches of segment files to record batches with :attr:`schema`; a :class:`RowReader` has the options."""
 
     def __init__(self, reader: RowReader) -> None:
         self.schema = reader.schema
@@ -27,7 +27,7 @@ class SegmentRowReader(Generic[BatchT]):
         self.where = reader.where
         self.limits = reader.limits
         self.message_bytes = reader.message_bytes
-        # Each piece is read by the strict reader first, and after an error by the lax one, which applies `errors`.
+        # Read each piece with the strict reader; after an error, use the lax reader, which applies `errors`.
         self._lax: Any = reader
         self._strict: Any = reader.strict()
 
@@ -49,7 +49,7 @@ class SegmentRowReader(Generic[BatchT]):
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 raise
-            # The decompressed batches exceed the size of an Arrow column.
+            # Halve the batches, because their decompressed size exceeds that of an Arrow column.
             half = len(batches) // 2
             for first, part in ((0, batches[:half]), (half, batches[half:])):
                 for result in self.rows(file, part, bounds, context):
@@ -59,17 +59,17 @@ class SegmentRowReader(Generic[BatchT]):
                     yield result
 
     def keeps_error_rows(self, file: SegmentFile[Any, BatchT]) -> bool:
-        """Return whether the result has rows for damaged batches."""
+        """Return whether the result includes a row for each damaged batch."""
         return bool(self._lax.keeps_error_rows(file.segment.partition_values))
 
     def error_row(self, file: SegmentFile[Any, BatchT], error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
-        """Return the row for a damaged batch. Its message begins with the reason."""
+        """Return the row for a damaged batch; its error message begins with the reason."""
         values, text = file.segment.partition_values, file.error_text(error, damage)
         row: pa.RecordBatch = self._lax.error_row(values, error.code, text, damage.position)
         return row
 
     def _without_rows(self, batches: Sequence[BatchT]) -> list[int]:
-        """Return the indexes of batches without rows, whose checksums nothing else validates."""
+        """Return the indexes of batches without rows; their checksums need a separate check."""
         return []
 
     def _arguments(self, batches: Sequence[BatchT], context: Any) -> Mapping[str, Any]:

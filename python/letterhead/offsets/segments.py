@@ -1,4 +1,4 @@
-"""Read log files of partitions without their server: :class:`SegmentsReader`, over a system's :class:`SegmentLog`."""
+"""Read log files of partitions without a server: :class:`SegmentsReader`, based on the :class:`SegmentLog` of a system."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ __all__ = ["Repaired", "SegmentLog", "SegmentReports", "SegmentRows", "SegmentsR
 
 @dataclass
 class SegmentReports:
-    """Damage and open transactions found in files, and the progress."""
+    """Damage and open transactions found in files, and the progress of reading."""
 
     truncated: list[TruncatedTail] = field(default_factory=list)
     damaged: list[DamagedBatches] = field(default_factory=list)
     open_transactions: list[OpenTransaction] = field(default_factory=list)
     examined: set[Path] = field(default_factory=set)
-    """Files whose end was read."""
+    """Files that were read up to their end."""
     requested: tuple[int, int] = (0, LAST_OFFSET)
-    """Requested offsets of the current partition, which reports name even if only a part of them is read."""
+    """Requested offsets of the current partition, for reports, even while only a part of them is read."""
     sizes: Mapping[Path, int] = field(default_factory=dict)
-    """Size of each file at the start of reading; a server may delete files meanwhile."""
+    """Size of each file at the start of reading; a server may delete files later."""
     done: int = 0
 
     def add_truncated(self, truncated: TruncatedTail) -> None:
-        """Note a truncated end, and warn of it."""
+        """Record a truncated end, and emit a warning."""
         self.truncated.append(truncated)
         warn(str(truncated), TruncatedTailWarning)
 
 
 ReadBatches: TypeAlias = Callable[[Any, Sequence[BatchT], OffsetRange], Iterator["pa.RecordBatch | Invalid"]]
-"""Function that yields the rows of batches of a file; at the end, the first invalid batch, if any."""
+"""Function that yields the rows of batches in a file, and finally the first invalid batch, if any."""
 
 
 class Repaired(NamedTuple):
-    """Rows of a damaged batch, and the damage that hides its other records, if any."""
+    """Readable rows of a damaged batch, and the remaining damage, if any."""
 
     rows: Sequence[pa.RecordBatch]
     unread: tuple[BatchError, DamagedRange] | None
 
 
 class SegmentRows(Protocol):
-    """Converts batches of segment files to rows."""
+    """Converter from batches of segment files to rows."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,27 +73,27 @@ class SegmentRows(Protocol):
 
     @property
     def errors(self) -> OnError:
-        """Policy for rows that cannot be read."""
+        """What to do with rows that cannot be read."""
 
     @property
     def limits(self) -> Limits | None:
-        """Limits of reading."""
+        """Limits on records and headers that are read."""
 
     @property
     def where(self) -> Filter | None:
         """Condition on the records."""
 
     def keeps_error_rows(self, file: Any) -> bool:
-        """Return whether the result has rows for damaged batches."""
+        """Return whether the result includes a row for each damaged batch."""
 
     def error_row(self, file: Any, error: BatchError, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row for a damaged batch."""
 
 
 class SegmentLog(ABC, Generic[SegmentT, BatchT]):
-    """Log files of one system, and conversion of their records to rows.
+    """Log files of one system, and the conversion of their records to rows.
 
-    With ``truncated_rows``, a truncated end becomes a row in a result with an error column.
+    With ``truncated_rows``, a result with an error column has a row for a truncated end.
     """
 
     def __init__(self, rows: SegmentRows, *, truncated_rows: bool = False) -> None:
@@ -111,10 +111,10 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
 
     @abstractmethod
     def first_since(self, file: Any, batch: BatchT, time: int) -> tuple[bool, int | None]:
-        """Return whether all records of a batch are older than a time, and else the offset of the first newer one."""
+        """Return whether all records of a batch are older than a time and, if not, the offset of the first newer record."""
 
     def end_of(self, last: SegmentT, enough: int = LAST_OFFSET) -> EndOfFiles:
-        """Return the end of a partition by its last file, or any offset after ``enough`` if that is in the file."""
+        """Return the end of a partition from its last file; if the end is after ``enough``, any offset after it suffices."""
         end, is_certain, truncated = last.base_offset, True, None
         with self.open(last) as file:
             for batches, invalid in file.walk(enough, validates_last=True):
@@ -134,7 +134,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         return EndOfFiles(end, is_certain, truncated)
 
     def since(self, segments: Sequence[SegmentT], time: int) -> TimeInFiles:
-        """Find the first record at or after a time in milliseconds, by the headers of all batches before it."""
+        """Find the first record at or after a time in milliseconds by reading the headers of all preceding batches."""
         hidden: int | None = None
         for segment in segments:
             with self.open(segment) as file:
@@ -160,7 +160,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
     ) -> Iterator[pa.RecordBatch]:
         """Read a range of the offsets of a partition.
 
-        ``read`` yields the rows of batches with valid headers; at the end, the first invalid batch, if any.
+        ``read`` yields the rows of batches with valid headers, and finally the first invalid batch, if any.
         """
         done_before = reports.done
         for segment in segments:
@@ -218,7 +218,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         bounds: OffsetRange,
         reports: SegmentReports,
     ) -> Iterator[pa.RecordBatch]:
-        """Raise the error of damaged bytes, or yield their records, or the row that reports them."""
+        """Raise the error of damaged bytes, yield the records that can still be read, or yield an error row."""
         damage = damage._replace(bounds=bounds[1:])
         repaired = self.repaired(file, error, damage, bounds)
         if repaired is not None:
@@ -236,7 +236,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
                 yield self.segment_rows.error_row(file, error, damage)
 
     def end_offset(self, segments: Sequence[SegmentT]) -> int:
-        """Return the offset for ``end="latest"``, from which points before the end are counted."""
+        """Return the offset of ``"latest"``; negative points are counted back from it."""
         return self.end_of(segments[-1]).offset
 
     def ranges(
@@ -267,19 +267,19 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
 
 
 class SegmentsReader(Reader):
-    """Stream of the records of log segments.
+    """Reader that streams the records of log segments.
 
     Attributes
     ----------
     truncated : list of TruncatedTail
-        Truncated ends of logs found so far, after the last batch also of those beyond the requested offsets. A
-        ``TruncatedTailWarning`` was emitted for each.
+        Truncated ends of logs found so far; after the last batch, also those beyond the requested offsets. A
+        ``TruncatedTailWarning`` is emitted for each.
     damaged : list of DamagedBatches
         Damaged batches found so far, unless ``errors="raise"``.
     open_transactions : list of OpenTransaction
-        Transactions at which reading committed records has stopped so far.
+        Open transactions found so far, at which reading of committed records stopped.
     total, done : int
-        Bytes of all files, and bytes read so far.
+        Total size of the files, and number of bytes read so far.
     """
 
     def __init__(
@@ -291,7 +291,7 @@ class SegmentsReader(Reader):
         last: int | None = None,
     ) -> None:
         for segments in partitions:
-            bounds.of_partition(segments[0].partition)  # raises if a mapping lacks it
+            bounds.of_partition(segments[0].partition)  # raises if a mapping does not contain the partition
         super().__init__(log.schema, self._records)
         sizes = {segment.path: segment.size for segments in partitions for segment in segments}
         self.total = sum(sizes.values())
@@ -322,10 +322,10 @@ class SegmentsReader(Reader):
         self.check_ends()
 
     def check_ends(self) -> None:
-        """Report the truncated ends of partitions that were not read completely."""
+        """Report truncated ends of partitions that were not read up to the end."""
         for segments in self._partitions:
             last = segments[-1]
-            # Spark's driver has examined the ends.
+            # With `truncated_rows`, Spark's driver has already checked the ends.
             if last.path not in self._reports.examined and not self._log.truncated_rows:
                 self._reports.examined.add(last.path)
                 truncated = self._log.end_of(last).truncated
@@ -345,12 +345,12 @@ class SegmentsReader(Reader):
         before, done_before = [len(report) for report in reports], found.done
 
         def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
-            # This part contains the previous, shorter one, whose reports are dropped.
+            # Drop the reports of the previous part, because this longer part includes it.
             found.done = done_before
             for report, length in zip(reports, before, strict=True):
                 del report[length:]
-            # Damaged bytes after the last batch may contain the last records, so reading continues to the requested
-            # end.
+            # Read up to the requested end, because damaged bytes after the last batch may contain the last
+            # records.
             return self._log.read(segments, part._replace(end=requested.end), found)
 
         start = max(requested.start, segments[0].base_offset)

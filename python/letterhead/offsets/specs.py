@@ -1,4 +1,4 @@
-"""Start and end of reading, in the syntax that all readers share: :data:`OffsetSpec` and :class:`OffsetBounds`."""
+"""Start and end of reading in the syntax shared by all readers: :data:`OffsetSpec` and :class:`OffsetBounds`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = [
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
-"""Offset, negative count of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
+"""Offset, negative number of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
 
 OffsetSpec: TypeAlias = PointSpec | Mapping[int, PointSpec]
-"""Point of every partition, or a mapping of partition to point."""
+"""Point for all partitions, or a mapping from partition to point."""
 
 _FIRST_TIME = 10_000_000_000
-"""Milliseconds of April 1970. A number from here on that is not a valid offset is probably a time."""
+"""Time in April 1970, in milliseconds. Larger numbers that are not valid offsets are probably times."""
 
 _EXPECTED = (
     "'earliest', 'latest', an offset, a negative number of offsets before the end, a time such as "
@@ -30,15 +30,15 @@ _EXPECTED = (
 
 
 class OffsetRangeError(ValueError):
-    """Error if no partition has the requested offsets."""
+    """Error raised if no partition has the requested offsets."""
 
 
 class OffsetPoint(NamedTuple):
-    """Position in a partition."""
+    """Parsed start or end point in a partition."""
 
     kind: Literal["earliest", "latest", "offset", "time"]
-    value: int = 0  # offset, offsets before the latest, or milliseconds since 1970
-    exact: bool = False  # whether the partition must have the offset
+    value: int = 0  # offset, number of offsets before the latest, or milliseconds since 1970
+    exact: bool = False  # whether the offset must exist in the partition
 
     def __str__(self) -> str:
         if self.kind == "latest" and self.value:
@@ -73,23 +73,23 @@ class OffsetBounds(NamedTuple):
 
     @classmethod
     def parse(cls, start: OffsetSpec, end: OffsetSpec, names: tuple[str, str] = ("start", "end")) -> OffsetBounds:
-        """Parse both; raise ValueError if one is invalid, or the end is before the start."""
+        """Parse ``start`` and ``end``; raise ValueError if either is invalid, or the end is before the start."""
         bounds = cls(_parse_spec(names[0], start), _parse_spec(names[1], end), names)
         if isinstance(start, Mapping) and isinstance(end, Mapping):
             partitions = [*{*start} & {*end}]
         else:
-            # Without a mapping all partitions have the same points, so partition 0 represents them.
+            # Without a mapping, all partitions have the same points, so checking partition 0 is enough.
             partitions = [*(start if isinstance(start, Mapping) else end if isinstance(end, Mapping) else [0])]
         for partition in partitions:
             _check_order(names, *bounds.of_partition(partition))
         return bounds
 
     def of_partition(self, partition: int | None) -> tuple[OffsetPoint, OffsetPoint]:
-        """Return the points of a partition; raise ValueError if a mapping lacks it."""
+        """Return the start and end points of a partition; raise ValueError if a mapping does not contain the partition."""
         return self._point(0, partition), self._point(1, partition)
 
     def check_partitions(self, available: Iterable[int | None], name: str) -> None:
-        """Raise ValueError if a mapping names a partition that ``name``, such as a topic, does not have."""
+        """Raise ValueError if a mapping contains a partition that does not exist in ``name``, such as a topic."""
         existing = {number for number in available if number is not None}
         for side, spec in zip(self.names, (self.start, self.end), strict=True):
             missing = set() if isinstance(spec, OffsetPoint) else {*spec} - existing
@@ -99,7 +99,7 @@ class OffsetBounds(NamedTuple):
                 )
 
     def deleted_before(self, partition: int | None, first: int) -> str | None:
-        """Return a remark if reading begins at a partition's first offset because the requested ones were deleted."""
+        """Return a remark if the requested offsets have been deleted, so that reading begins at the first offset."""
         start = self._point(0, partition)
         if start.kind != "offset" or start.value >= first:
             return None
@@ -107,7 +107,7 @@ class OffsetBounds(NamedTuple):
         return f"{name} begins at offset {first}: offset {start.value} was deleted"
 
     def unreachable_error(self, limit: str) -> OffsetRangeError:
-        """Return the error of a start after ``limit`` in every partition."""
+        """Return the error for a start that is after ``limit`` in every partition."""
         why = f"{self.names[0]} is after {limit}"
         if isinstance(self.start, OffsetPoint) and self.start.value >= _FIRST_TIME:
             why += f"; for a time in milliseconds since 1970, pass '@{self.start.value}' or a datetime"
@@ -116,7 +116,7 @@ class OffsetBounds(NamedTuple):
         return OffsetRangeError(why)
 
     def too_early_error(self, first: int) -> OffsetRangeError:
-        """Return the error of an end before the beginning of every partition; ``first`` is the first offset of one."""
+        """Return the error for an end before the beginning of every partition; ``first`` is the smallest first offset."""
         return OffsetRangeError(
             f"{self.names[1]} is before the beginning of every partition: the first one begins at offset {first}"
         )
@@ -137,11 +137,11 @@ class OffsetBounds(NamedTuple):
 
 
 _MAX_LISTED = 10
-"""Partitions that an error lists by number."""
+"""Maximum number of partitions listed in an error."""
 
 
 def describe_partitions(numbers: Iterable[int]) -> str:
-    """Return a list of partitions for errors, or their count if they are numbered from 0."""
+    """Describe partitions for errors: their numbers, or their count if they are numbered from 0."""
     ordered = sorted({*numbers})
     if len(ordered) == 1:
         return f"only partition {ordered[0]}"
@@ -156,7 +156,7 @@ _GROUP = "group:"
 
 
 def group_of(name: str, spec: object) -> str | None:
-    """Return the consumer group in ``"group:NAME"``, None for other points."""
+    """Return the consumer group in ``"group:NAME"``, or None for other points."""
     if not isinstance(spec, str) or not spec.startswith(_GROUP):
         return None
     group = spec.removeprefix(_GROUP)

@@ -11,7 +11,7 @@ import pyarrow as pa
 __all__ = ["StoredBatch", "StoredBatches", "batch_column", "next_pieces"]
 
 _FEW = 16
-"""Selectivity limit: a condition selects few records if it selects at most one in this many."""
+"""Selectivity limit: a condition that selects at most one of this many records counts as selective."""
 
 _MAX_PIECES = 8
 
@@ -33,11 +33,11 @@ class StoredBatch(Protocol):
 
     @property
     def base_offset(self) -> int:
-        """Smallest possible offset of its records."""
+        """Smallest possible offset of the records."""
 
     @property
     def last_offset(self) -> int:
-        """The largest."""
+        """Largest possible offset of the records."""
 
     @property
     def records(self) -> int:
@@ -48,12 +48,12 @@ BatchT = TypeVar("BatchT", bound=StoredBatch)
 
 
 class StoredBatches(NamedTuple, Generic[BatchT]):
-    """Consecutive batches, and the bytes that contain them."""
+    """Consecutive batches with their bytes."""
 
     data: Any
     batches: Sequence[BatchT]
     origin: int = 0
-    """Position of the first byte of ``data``, in the coordinates of batch positions."""
+    """Position of the first byte of ``data``; the positions of batches are relative to the same start."""
 
     next_offset: int | None = None
     """Offset of the next batch in a file."""
@@ -69,14 +69,14 @@ class StoredBatches(NamedTuple, Generic[BatchT]):
 def next_pieces(pieces: int, batches: Iterable[StoredBatch], rows: int) -> int:
     """Return the number of pieces to read together, after a condition selected ``rows`` records from ``pieces``.
 
-    The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
+    The number doubles while the condition is selective, because each call of the compiled core has a fixed cost.
     """
     few = rows <= sum(batch.records for batch in batches) // _FEW
     return min(2 * pieces, _MAX_PIECES) if few else 1
 
 
 def batch_column(stored: StoredBatches[Any], kept: Sequence[bool] | None = None) -> pa.BinaryArray:
-    """Return a column over the same bytes with a batch in each row, null if the batch is not ``kept``."""
+    """Return a column with one batch in each row, without a copy; null if the batch is not ``kept``."""
     batches = stored.batches
     first = batches[0].position
     size = batches[-1].end - first
