@@ -23,7 +23,7 @@ def default_of(type: str, value: object) -> Default:
     >>> default_of("int32 | int32:text", 0), default_of("binary", b"\\0")
     (('int32:text', '0'), ('binary:hex', '00'))
     """
-    from letterhead import _native  # columns are described without the native module, too
+    from letterhead import _native  # imported here, because columns can be described without the native module
 
     name = base_type(type)
     spec = _spec(name, value)

@@ -11,7 +11,7 @@ __all__ = ["make_directory", "replace_file", "sync_directory"]
 def replace_file(path: Path, content: str | bytes) -> None:
     """Replace a file so that after a crash it has either the old or the new content."""
     temporary = path.with_name(path.name + ".new")
-    # The name may be left over from a crash, or be somebody's link to another file.
+    # A file of this name may remain from a crash, or be a link to another file.
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as file:
         file.write(content.encode() if isinstance(content, str) else content)

@@ -1,6 +1,6 @@
 """Edit headers of one message, or of columns: :class:`HeaderEdit`; normalize the keys and values that users pass.
 
-Functions with the parameters of an edit check them by :meth:`HeaderEdit.of`.
+Functions with the parameters of an edit check their arguments with :meth:`HeaderEdit.of`.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class Hmac:
 def hmac(key: str | bytes) -> Hmac:
     """Return a mask that replaces a value by its HMAC-SHA-256, in hexadecimal.
 
-    Equal values have equal masks, so that they can be counted and joined, but only who knows the key can compute the mask of
-    a guessed value. The mask ``"hash"`` has no key: of values that can be enumerated, such as telephone numbers, it hides
-    nothing. The key appears in no plan, log or representation.
+    Equal values have equal masks, so they can be counted and joined, but only someone who has the key can compute the
+    mask of a guessed value. The mask ``"hash"`` has no key, so it does not hide values that can be enumerated, such as
+    telephone numbers. The key appears in no plan, log or representation.
 
     Parameters
     ----------

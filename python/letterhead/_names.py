@@ -23,7 +23,7 @@ MOST_QUOTED = 60
 """Maximum number of characters of a wrong name in an error."""
 
 MOST_COMPARED = 1000
-"""Limit of names, and of characters of each, that are compared: the time grows with their product."""
+"""Maximum number of names to compare, and of characters of each; the time grows with their product."""
 
 
 def check_name(name: str, value: object, names: Iterable[str]) -> None:

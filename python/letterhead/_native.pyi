@@ -154,7 +154,7 @@ class ColumnOperation(Arguments):
     def chunks(self, stream: ArrowStream) -> Iterator[Any]:
         """Yield a pyarrow array for each chunk of a stream; a chunk is split where an Arrow column would overflow."""
     def result_type(self) -> Any:
-        """Return the type of the result, as pyarrow has it."""
+        """Return the type of the result, as a type of pyarrow."""
 
 @final
 class Decode(ColumnOperation):
@@ -262,7 +262,7 @@ class Stream:
 
 @final
 class EditedKeys:
-    """Which entries of an edit had a header; the function is called with the places of the others after the last row."""
+    """Record of the entries of an edit that had a header; ``report`` is called with the others after the last row."""
 
     def __new__(cls, entries: int, report: Callable[[list[int]], None] | None = None) -> EditedKeys: ...
     def unmatched_keys(self) -> list[int]: ...

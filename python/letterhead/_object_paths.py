@@ -39,7 +39,7 @@ def path_of(name: str) -> Path | ObjectPath:
     Raises
     ------
     ValueError
-        If a URL is not one that pyarrow reads.
+        If pyarrow cannot read a URL.
     OSError
         If the store cannot be reached.
     """

@@ -51,7 +51,7 @@ _Path = Path | ObjectPath
 class Table(NamedTuple):
     """Open table. ``rows`` is None if the number is unknown.
 
-    ``read`` returns batches with at least these columns and, unless None, at least these last rows.
+    ``read`` returns batches with at least the given columns and, unless None, at least the given number of last rows.
 
     ``position`` returns how many of the file's ``bytes`` were read, if both are known. ``close`` closes the file that is
     read; files of a directory are open only while their batches are read.
@@ -183,7 +183,7 @@ class _Merged(NamedTuple):
 
 
 def _merged_columns(schemas: Sequence[tuple[_Path, pa.Schema]]) -> dict[str, _Merged]:
-    """Return the columns of files, each of a type that all of its values have; raise ValueError if there is none."""
+    """Return the columns of files, each with a type that can hold all of its values; raise ValueError if there is none."""
     merged: dict[str, _Merged] = {}
     for file, schema in schemas:
         for field in schema:
@@ -225,7 +225,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 
 
 def _partition_type(values: Sequence[str | None]) -> pa.DataType:
-    """Return int32 if all values are such numbers, and else text."""
+    """Return int32 if all values are 32-bit integers, otherwise text."""
     import pyarrow as pa
 
     texts = [value for value in values if value is not None]
@@ -332,7 +332,7 @@ def _partition_value(field: pa.Field, file: _Path, text: str | None) -> pa.Scala
     import pyarrow as pa
 
     try:
-        # pyarrow reads no whole numbers of other types than text.
+        # pyarrow converts text to a number only by a cast.
         return pa.scalar(text).cast(field.type) if text is not None else pa.scalar(None, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise _contradiction(field, file, f"and files have {field.type} in it") from None

@@ -46,8 +46,8 @@ class ReadOptions(TypedDict, total=False):
         in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Any other message
         becomes a record without a key. Conditions test the fields and headers of the records; all messages are polled.
     store : str, optional
-        Of state directories: read only the stores of this name, of all tasks. Needed where stores of several types are in
-        the directory.
+        For state directories: read only the stores of this name, in all tasks. Required if the directory contains
+        stores of several types.
     store_type : str, optional
         For state directories: the type of a store, if the files do not determine it: ``key-value``, ``window``,
         ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.

@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 TIMEOUT_MS = 60_000
-"""Default time limit of a request to a server with its retries; Kafka's clients have the same."""
+"""Default time limit of a request to a server, including retries, as in Kafka's clients."""
 
 
 class StoreOptions(NamedTuple):
@@ -108,7 +108,7 @@ _ARGUMENTS = ("columns", "headers", "where", "errors")
 
 
 _SAME_NAMES = ReadOptions.__annotations__.keys() & {field.name for field in fields(RowRequest)} - {"partitions"}
-"""Options that a request has unchanged."""
+"""Options that become fields of a request unchanged."""
 
 
 def _check_whole(name: str, number: int | None, least: int) -> None:
@@ -121,7 +121,7 @@ def _check_whole(name: str, number: int | None, least: int) -> None:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether an argument is a whole number, also of NumPy, and not a bool."""
+    """Return whether an argument is a whole number, including those of NumPy, and not a bool."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 

@@ -198,7 +198,7 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return None
     type: pa.DataType = merged.field(0).type
     if pa.types.is_decimal(type) and (pa.types.is_integer(first) or pa.types.is_integer(second)):
-        # pyarrow casts whole numbers only to decimals that hold all of their type.
+        # pyarrow casts integers only to decimals that can hold every value of the integer type.
         precision = max(type.precision, _MAX_WHOLE_DIGITS + max(type.scale, 0))
         type = pa.decimal128(precision, type.scale) if precision <= 38 else pa.decimal256(precision, type.scale)
     return None if _rounds_decimals(first, type) or _rounds_decimals(second, type) else type
@@ -235,7 +235,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
     if types.is_run_end_encoded(array.type):
         return without_encodings(pc.run_end_decode(array), type)
     if types.is_dictionary(array.type):
-        # pyarrow decodes no dictionaries of views.
+        # pyarrow cannot decode dictionaries of views.
         values = without_encodings(array.dictionary, type_without_encodings(array.dictionary.type))
         return without_encodings(pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode(), type)
     if types.is_string_view(array.type) or types.is_binary_view(array.type):

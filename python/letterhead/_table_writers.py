@@ -120,7 +120,7 @@ def _cast(column: pa.Array) -> pa.Array:
 
     if isinstance(column, pa.ExtensionArray):
         is_uuid = isinstance(column.type, pa.UuidType)
-        # pyarrow casts no UUID to text.
+        # pyarrow cannot cast UUIDs to text.
         texts = [None if value is None else str(value) for value in column.to_pylist()] if is_uuid else []
         column = pa.array(texts, pa.string()) if is_uuid else column.storage
     type = _json_type(column.type)

@@ -71,7 +71,7 @@ def epoch_milliseconds(time: datetime) -> int:
 def check_unit(
     name: str, number: int, unit: Literal["milliseconds", "microseconds"] = "milliseconds", mark: str = ""
 ) -> None:
-    """Raise ValueError for a number since 1970 of probably another unit: a time in 1970 or after the year 9999.
+    """Raise ValueError for a time that is in 1970 or after the year 9999, which suggests a number in another unit.
 
     ``mark`` precedes a number in the message.
     """

@@ -215,17 +215,18 @@ class ConversionError(HeaderError):
 
 
 class UnseenHeaderWarning(UserWarning):
-    """Warn that no message has a header that an edit should hide, a condition tests, or a column should have.
+    """Warning that no message has a header that an edit should hide, a condition tests, or a column should contain.
 
-    The key may be misspelt, or be written in another case: then the values that an edit should hide are still there.
+    The key may be misspelt, or be written in another case: then the values that an edit should hide are still visible.
     """
 
 
 class TruncatedTailWarning(UserWarning):
-    """Warn that a log ends in an incomplete batch or message.
+    """Warning that a log ends in an incomplete batch or message.
 
-    A broker or a :class:`~letterhead.kip82.MessageLog` leaves one if it stops during a write. Everything before it was
-    read. :func:`letterhead.read.segments` does not change the file; a ``MessageLog`` opened for writing truncates it.
+    A broker or a :class:`~letterhead.kip82.MessageLog` leaves such an end if it stops during a write. Everything before
+    it was read. :func:`letterhead.read.segments` does not change the file; a ``MessageLog`` opened for writing truncates
+    it.
 
     Examples
     --------
@@ -319,7 +320,7 @@ class RequestError(LetterheadError, RuntimeError):
 class ProtocolError(LetterheadError, RuntimeError):
     """A server sent a reply that violates its protocol, or that belongs to another request.
 
-    The text names the server. Check that the address belongs to a server of this kind, and that nothing between it and
+    The text names the server. Check that the address belongs to a server of this type, and that nothing between it and
     this program changes its replies.
     """
 

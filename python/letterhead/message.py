@@ -96,7 +96,7 @@ def bytes_of(data: object, name: str = "data") -> bytes:
 
 
 def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, Any]:
-    """Return all fields of a message as the compiled core takes them, checked by Arrow type; unset fields are null."""
+    """Return all fields of a message as the compiled core accepts them, checked by Arrow type; unset fields are null."""
     if isinstance(message, Message):
         fields = message._asdict()
     elif isinstance(message, Mapping) and not isinstance(message, Headers):
@@ -108,7 +108,7 @@ def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, 
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
     if fields.get("tombstone") is False:
-        # Null headers mean no wrapper, and make a null value a delete. So a message that is not a delete has a list.
+        # Null headers mean no wrapper, and make a null value a delete, so a message that is not a delete needs a list.
         fields.setdefault("headers", ())
     return {name: _field(name, fields.get(name), arrow_type, format) for name, arrow_type in types.items()}
 

@@ -343,8 +343,8 @@ def encode(
     Parameters
     ----------
     headers : Headers, iterable of (key, value), mapping, Message or None
-        For a headers format the headers; ``None`` is no headers. For a message format a :class:`~letterhead.Message`,
-        or a mapping of its fields.
+        For a headers format the headers; ``None`` means no headers. For a message format a
+        :class:`~letterhead.Message`, or a mapping of its fields.
     format : str, default "kafka"
         Name of a headers format or a message format.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional

@@ -401,7 +401,7 @@ def _nearest(name: str) -> str | None:
     best = max(ratios, key=lambda candidate: ratios[candidate])
     if ratios[best] < 0.6:
         return None
-    # The widest wins among number types of nearly equal similarity.
+    # Among number types of nearly equal similarity, the widest is suggested.
     close = [
         candidate
         for candidate in ratios

@@ -16,7 +16,7 @@ class Appended(NamedTuple):
     Attributes
     ----------
     partition : int
-        Its partition.
+        Partition of the batch.
     offset : int
         The offset of its first message; -1 if a broker recognized a repeated request and did not return it.
     rows : int

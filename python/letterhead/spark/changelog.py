@@ -65,7 +65,7 @@ def changelog_table(
             as in the record; null headers are an empty list;
         ``stored_key``, ``stored``
             the bytes of the row in the store: ``streams-timestamped`` in key-value and window stores, ``streams`` in
-            session stores; in versioned ones ``int64 timestamp ‖ streams``, with the segment -1 before the key.
+            session stores; in versioned stores ``int64 timestamp ‖ streams``, with the segment -1 before the key.
 
         For ``"suppress"`` the columns are ``partition``, ``key``, ``offset``, ``buffer_time`` (milliseconds), and for the
         ``new``, ``old`` and ``prior`` value each ``…_timestamp`` (milliseconds), ``…_headers`` and ``…_payload``. Kafka

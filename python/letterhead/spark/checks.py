@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """Parsed or written value, defined where no check holds, with its checks: the first that holds is reported."""
+    """Parsed or written value, defined only if no check fails, with its checks; the first failed check is reported."""
 
     checks: Sequence[Check]
     value: Sql
@@ -45,7 +45,7 @@ def check(when: Sql, code: str, message: str) -> Check:
 
 
 def value_unless_failed(checks: Sequence[Check], value: Sql, fail: Callable[[Check], Sql]) -> Sql:
-    """Return the value, or the result of ``fail`` for the first check that holds."""
+    """Return the value, or the result of ``fail`` for the first check that fails."""
     return case_when([(check.when, fail(check)) for check in checks], value)
 
 

@@ -183,7 +183,7 @@ def _range(type: str) -> tuple[Any, Any]:
 def _constant(literal: Any, type: str) -> Any:
     """Return a literal as a constant of Spark SQL."""
     if type.startswith("decimal"):
-        # Digits are passed one by one, because a decimal context of Python rounds.
+        # Digits are passed one by one, because arithmetic in a decimal context of Python rounds.
         scale = int(type[:-1].partition(",")[2])
         return Decimal((int(literal < 0), tuple(map(int, str(abs(literal)))), -scale))
     if isinstance(literal, int) and not isinstance(literal, bool) and not -(1 << 63) <= literal < 1 << 63:

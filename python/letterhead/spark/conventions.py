@@ -127,7 +127,7 @@ def trace_links(
     column : str or Column
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``.
     format : str, default "kafka"
-        Name of the format, which has text keys.
+        Name of a format with text keys.
     baggage : sequence of str, optional
         Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
         exported.

@@ -54,8 +54,8 @@ def decode_by_schema(
         :class:`letterhead.arrow.SchemaGroup` and returns a row for each of its values, as in
         :func:`letterhead.arrow.decode_by_schema`. It runs on executors, for each Arrow batch and schema.
     schema : str or StructType, optional
-        The new columns, for example ``"id bigint, name string"``. An ``AvroDecoder`` knows its columns; the driver fetches the
-        schema of its subject when the function is called.
+        The new columns, for example ``"id bigint, name string"``. An ``AvroDecoder`` determines its columns itself; the
+        driver fetches the schema of its subject when the function is called.
     column : str or Column, default "value"
         The values, or the keys: binary.
     headers : str or Column, optional
@@ -128,7 +128,7 @@ def decode_by_schema(
 
 @dataclass(frozen=True)
 class _SchemaStep:
-    """Decoder and its columns. A session parses the columns, because Spark reads DDL only there."""
+    """Decoder and its columns. The columns are parsed with a session, because Spark parses DDL only in a session."""
 
     decode: SchemaDecoder | ColumnsDecoder
     schema: str | StructType | None

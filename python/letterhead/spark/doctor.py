@@ -109,7 +109,7 @@ def _executors(spark: SparkSession) -> int | None:
 def _slots(spark: SparkSession) -> int:
     if hasattr(spark, "_jsparkSession"):
         return int(spark.sparkContext.defaultParallelism)
-    # A client cannot query the slots, but a range has as many partitions.
+    # A Connect client cannot query the number of slots, but a range has one partition per slot.
     return int(spark.range(100_000).select(F.spark_partition_id()).distinct().count())
 
 

@@ -110,8 +110,8 @@ def edit_headers(
         Whether to cut off digits of times and decimals that a type cannot hold: times are rounded toward the past,
         decimals toward zero. By default, such a value is an error.
     observe : str or Observation, optional
-        Counts the headers of each key in ``drop`` and ``replace``, as :meth:`DataFrame.observe` does: a key with 0 headers may
-        be misspelt, so that nothing was hidden.
+        Counts the headers of each key in ``drop`` and ``replace``, as :meth:`DataFrame.observe` does: a key with 0
+        headers may be misspelt, and its values still visible.
 
     Returns
     -------
@@ -206,7 +206,7 @@ class _EditStep:
         if self.observe is not None:
             df = self._observed(df, quoted_column(inputs[0].name))
         df, pads = _with_pads(df, fields, self.replaced)
-        # New values become columns first, because a random expression that is used several times must be drawn only
+        # New values become columns first, because a random expression that is used several times must be evaluated only
         # once.
         added = [*self.set, *self.appended]
         columns = {find_unused_name(f"inserted_{n}", fields): header for n, header in enumerate(added)}

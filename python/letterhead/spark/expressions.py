@@ -9,7 +9,7 @@ the digits of ``hex``::
 
 Notes for the next reader:
 
-* A value is evaluated only if no check holds: casts that would fail in ANSI mode come after their checks.
+* A value is evaluated only if no check fails: casts that would fail in ANSI mode come after their checks.
 * Patterns end in ``\z``: in Java ``$`` also matches before a last newline.
 * Every operator exists since Spark 3.5, and stays within double, long and decimal(38, 0).
 """
@@ -67,8 +67,8 @@ def parser(type: str, *, in_millis: bool = False) -> Callable[[Sql], Checked]:
 def header_parser(type: str, has_types: bool, *, in_millis: bool = False) -> Callable[[Fields], Checked]:
     """Return the function that parses the value of a header, a struct with ``value`` and possibly ``type``.
 
-    In headers with a type, it decides: a value of another type is invalid, and bytes are big-endian. The suffix of
-    ``type`` applies to untyped values. Among alternatives, the first that parses the value applies.
+    If headers have types, the stored type decides: a value of another type is invalid, and bytes are big-endian. The
+    suffix of ``type`` applies to untyped values. Among alternatives, the first that parses the value applies.
     """
     alternatives = type.split(" | ")
     parsers = [_type_parser(alternative, has_types, in_millis) for alternative in alternatives]
@@ -134,7 +134,7 @@ def _fitting_types(name: str, stored_type: str) -> list[str]:
 
 
 def _parse_as_fitting_type(name: str, types: Sequence[str], type: Sql, data: Sql) -> Checked:
-    """Parse bytes as one of some types, and convert the value to another type, or return the check of a misfit."""
+    """Parse bytes as one of several types, and convert the value to another type; a check fails if no type fits."""
     checks: list[Check] = []
     values: list[tuple[Sql, Sql]] = []
     for stored in types:
@@ -404,7 +404,7 @@ def hex_digits(data: Sql, width: int, little: bool) -> Sql:
 
 
 def guid_digits(data: Sql) -> Sql:
-    """Return the digits of a UUID whose first three groups are little-endian, in the order of its text, or back.
+    """Convert the digits of a UUID whose first three groups are little-endian to the order of its text, or back.
 
     Bytes of another length keep their number of digits.
     """

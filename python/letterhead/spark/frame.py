@@ -186,7 +186,7 @@ def identifying_names(fields: Mapping[str, StructField], kept: Sequence[str], id
     for name in identify:
         if name not in fields:
             raise unknown_name("column", name, fields)
-    # A column of another type only has such a name by chance.
+    # A column of another type has such a name only by chance.
     positions = [name for name in kept if ddl(fields[name].dataType) in _POSITION_TYPES.get(name, ())]
     return list(dict.fromkeys([*positions, *identify]))
 

@@ -89,7 +89,7 @@ def header(
         a list of headers of ``kafka``.
     engine : {"spark", "arrow"}, optional
         Engine that evaluates it: Spark's own expressions, which read lists of headers, or the Arrow UDF, which reads
-        both. By default the Arrow UDF if ``format`` is given, because the column may be binary.
+        lists and bytes. By default the Arrow UDF if ``format`` is given, because the column may be binary.
     limits : Limits, optional
         Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
 
@@ -108,8 +108,8 @@ def header(
 
     Notes
     -----
-    Spark may evaluate an Arrow UDF twice when a filter uses it, as the filter is pushed down with a copy. The result is
-    the same; :func:`select_headers` reads once.
+    Spark may evaluate an Arrow UDF twice when a filter uses it, because Spark pushes down a copy of the filter. The
+    result is the same; :func:`select_headers` reads once.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def is_read_by_spark(type: str, split: str | None) -> bool:
 
 
 class HeaderLists:
-    """Column of header lists, whose type is not checked, with expressions that its columns share.
+    """Column of header lists, whose type is not checked, with expressions that the columns of a result share.
 
     With ``is_tested``, values are those that conditions compare: times of ``timestamp_ms`` are numbers.
     """
@@ -229,8 +229,8 @@ class HeaderLists:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
-        # The cast of keys changes no list with text keys; lists with other keys are an error by themselves. Spark
-        # checks the first branch, which is never taken, first, so that the error for a map names only the column.
+        # The cast does not change text keys; lists with other keys are an error by themselves. Spark checks the first
+        # branch first, although it is never taken, so the error for a map names only the column.
         keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
         self.keys, self.reversed_keys = bound(keys), bound(F.reverse(keys))
 
@@ -238,8 +238,8 @@ class HeaderLists:
     def size(self) -> Sql:
         """Number of headers; if errors are raised, a null key raises.
 
-        The condition is here rather than before the value, because Spark evaluates common expressions once only if no
-        condition precedes them.
+        The condition is part of this expression and does not precede the value, because Spark evaluates a common
+        expression a single time only if no condition precedes it.
         """
         size = F.size(self.column)
         if not self.is_strict:
@@ -429,7 +429,7 @@ def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: S
 class _Found(NamedTuple):
     """Headers of a key in a list: all, the selected one with its position from 0, and conditions on their number.
 
-    ``second`` is the position of the second one, if any.
+    ``second`` is the position of the second header, if any.
     """
 
     matching: Sql

@@ -43,9 +43,9 @@ def header_columns(
 ) -> Column:
     """Read some headers of every message into one column, a struct, for ``select`` and ``where``.
 
-    :func:`select_headers` returns the same columns of a DataFrame, and Spark plans it in less time: use it for dozens of
-    columns. From a list of headers this is an expression of Spark SQL, as :func:`header` is; in the condition of a join use
-    that one, where Spark accepts no subquery.
+    :func:`select_headers` returns the same columns of a DataFrame, and Spark plans it in less time: use it for dozens
+    of columns. From a list of headers this is an expression of Spark SQL, as :func:`header` is. In the condition of a
+    join, where Spark accepts no subquery, use :func:`header`.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def sql(
 ) -> str:
     """Return the expression of Spark SQL that reads a header, as text.
 
-    Use it where Python is not run: in views that persist, models of dbt, and tools that only send SQL. Neither the
-    session nor its executors need letterhead. Values and errors are those of :func:`header`.
+    Use it where Python does not run: in persistent views, dbt models, and tools that only send SQL. Neither the session
+    nor its executors need letterhead. Values and errors are those of :func:`header`.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def sql(
 def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> str:
     """Return the expression of Spark SQL that makes headers of columns, as text: the inverse of :func:`sql`.
 
-    Use it where Python is not run, and where functions cannot be registered: in SQL files of declarative pipelines, in views
-    that persist and in models of dbt. The bytes equal those of :func:`pack_headers`.
+    Use it where Python does not run, and where functions cannot be registered: in SQL files of declarative pipelines,
+    in persistent views and in dbt models. The bytes equal those of :func:`pack_headers`.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
 
 
 def _header_list(column: Sql, spec: ColumnSpec, nulls: Literal["keep", "skip"]) -> Sql:
-    """Return the header of a column as an array, with null for a skipped one."""
+    """Return the header of a column as an array, with null for a skipped header."""
 
     def header(value: Sql) -> Sql:
         written = F.struct(key=F.lit(str(spec.key)), value=_written(value, spec))
@@ -227,7 +227,7 @@ def _written(column: Sql, spec: ColumnSpec) -> Sql:
     base, scale = base_type(type), 0
     column_type = F.typeof(column)
     if base.startswith("decimal"):
-        # The scale of the decimal is known, and with it its digits.
+        # The scale of a decimal determines its digits.
         accepted, fits = base, column_type == base
         scale = int(base[:-1].partition(",")[2])
     else:

@@ -35,16 +35,16 @@ def pack_headers(
 ) -> DataFrame:
     """Make a column of headers from columns: the inverse of :func:`select_headers`.
 
-    Spark's Kafka sink takes the column with ``includeHeaders``; :func:`encode_headers` writes it as bytes.
+    Spark's Kafka sink accepts the column with ``includeHeaders``; :func:`encode_headers` writes it as bytes.
 
     Parameters
     ----------
     df : DataFrame
         The DataFrame, a batch or a stream.
     columns : mapping of str to type or Field, or sequence of str
-        The type to write, or a :func:`letterhead.field` with another key, by column, in the order
-        of the headers. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
-        are copied. A sequence takes the types of the columns; times are ``timestamp_ms``.
+        Type to write for each column, or a :func:`letterhead.field` with another key; headers are in the order of the
+        columns. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
+        are copied. With a sequence, headers have the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
         Name of the target format, which determines whether headers have types.
     into : str, default "headers"

@@ -1,6 +1,6 @@
 r"""Translate regular expressions of Rust's crate ``regex`` to Java: :func:`java_pattern`.
 
-The two agree about few constructs: Java's ``.`` excludes more line ends, its ``\d`` is ASCII only, and ignoring case
+Rust and Java agree on few constructs: Java's ``.`` excludes more line ends, its ``\d`` is ASCII only, and ignoring case
 has other rules. The supported constructs match the same text, and use no Java stack for each character.
 """
 

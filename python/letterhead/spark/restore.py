@@ -35,18 +35,18 @@ def restore_stores(
 ) -> Restored:
     """Rebuild the directories of a store from its changelog, with the partitions in parallel.
 
-    Use it for a changelog of many partitions, or one that is not on a broker any more. It runs a job: each task sorts the
+    Use it for a changelog of many partitions, or one that is no longer on a broker. It runs a job: each task sorts the
     records of its partitions by their offsets and writes them as :func:`letterhead.state.restore` does, from the first
-    record on, as with its ``start="earliest"``. A task that fails continues where it was when Spark repeats it on the same
-    machine.
+    record on, as with its ``start="earliest"``. If Spark repeats a failed task on the same machine, the task continues
+    where it stopped.
 
     Parameters
     ----------
     df : DataFrame
         The columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``, ``key``, ``value`` and ``headers``.
     directory : path
-        The directory of each task, with ``{partition}`` in it, as ``/mnt/state/orders-app/0_{partition}``. Executors
-        write there: on a cluster it is on a volume that they share.
+        Directory of each task, a path that contains ``{partition}``, such as ``/mnt/state/orders-app/0_{partition}``.
+        Executors write to it: on a cluster it must be on a volume that they share.
     store : str
         Name of the store.
     store_type, layout, retention, segment_interval, end, force
@@ -64,7 +64,7 @@ def restore_stores(
     TypeError, ValueError
         If an option is invalid, or the DataFrame lacks a column or is a stream.
     PythonException
-        If a task fails, for example because a directory has the store already.
+        If a task fails, for example because a directory already contains the store.
 
     Examples
     --------

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["scan_headers"]
 
 _MERGED_ROWS = 8
-"""Rows with merged statistics that reach the driver. One may have some megabytes."""
+"""Maximum number of rows of merged statistics sent to the driver. A row may have several megabytes."""
 
 
 def scan_headers(

@@ -195,7 +195,7 @@ def column_by_name(name: str) -> Sql:
 
 
 def attribute(column: str | Column) -> Sql:
-    """Return a Column, which has no text, or a column by a name for ``F.col``: ``struct.field``, parts in backticks."""
+    """Return a Column, which has no text, or a column by its name for ``F.col``: ``struct.field``, parts in backticks."""
     if not isinstance(column, str):
         return Sql((), lambda: column)
     parts = _PART.findall(column) if _NAME.fullmatch(column) else []

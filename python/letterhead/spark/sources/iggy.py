@@ -93,9 +93,9 @@ class IggySource(ArrowSource):
     """Read and write topics of Apache Iggy: ``spark.read.format("letterhead-iggy")``.
 
     Columns are those of :func:`letterhead.read.iggy`. A streaming query keeps its offsets in its checkpoint: after a
-    restart it reads the messages after them, so a sink that writes each batch once has each message once. A written
-    batch is acknowledged before Spark commits it; a task that Spark repeats appends its rows again, with the ids of
-    the column ``id``. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and
+    restart it reads the messages after these offsets, so a sink that writes each batch once contains each message once.
+    A written batch is acknowledged before Spark commits it; a task that Spark repeats appends its rows again, with the
+    ids of the column ``id``. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and
     ``headers``.
 
     Examples

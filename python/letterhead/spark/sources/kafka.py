@@ -125,8 +125,8 @@ _OF_SPARK = {
 class KafkaSource(ReadOnly):
     """Read topics in batch and streaming queries: ``spark.read.format("letterhead-kafka")``.
 
-    Options, columns and types are those of Spark's source ``kafka``, so that only the name of the format changes in a
-    query. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and ``headers``.
+    Options, columns and types are those of Spark's source ``kafka``: to switch a query, change only the name of the
+    format. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and ``headers``.
 
     Examples
     --------

@@ -31,8 +31,8 @@ class NamedSource(ArrowSource):
     """Read what a path names, as :func:`letterhead.open` does: ``spark.read.format("letterhead").load(path)``.
 
     The path is a topic (``kafka://host:port/topic``, ``iggy://user:password@host:port/stream/topic``), log segments or a
-    state directory. Topics of Kafka can also be named by ``subscribe``, without a path. The source of this
-    kind, such as ``letterhead-kafka``, defines all other options.
+    state directory. Topics of Kafka can also be named by ``subscribe``, without a path. The source for this type of
+    path, such as ``letterhead-kafka``, defines all other options.
 
     Examples
     --------
@@ -88,7 +88,7 @@ _NAMES_OF_TOPICS = {"subscribe", "subscribepattern", "assign"}
 
 
 def _source_and_options(path: str) -> tuple[type[ArrowSource], dict[str, Any]]:
-    """Return the source for a path, and its options that the path has."""
+    """Return the source for a path, and the options given in the path."""
     if kafka.is_kafka_address(path):
         return KafkaSource, _topic_options(kafka.KafkaAddress.parse(path))
     if iggy.is_iggy_address(path):

@@ -53,7 +53,7 @@ def options(
 ) -> dict[str, str]:
     """Write columns, headers and limits as options of letterhead's data sources.
 
-    Spark does not tell a data source which columns a query needs. The source builds only those requested here.
+    Spark does not tell a data source which columns a query needs. The source builds only the columns requested here.
 
     Parameters
     ----------

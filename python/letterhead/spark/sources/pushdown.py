@@ -67,7 +67,7 @@ def push(
 
 
 def _condition(spark_filter: Any, headers: Columns) -> Condition:
-    """Translate a filter; raise ValueError or TypeError if Spark evaluates it in another way."""
+    """Translate a filter; raise ValueError or TypeError if Spark would evaluate it differently."""
     name = type(spark_filter).__name__
     if name == "Not":
         return ~_condition(spark_filter.child, headers)

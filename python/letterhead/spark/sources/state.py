@@ -39,8 +39,8 @@ OPTIONS = {
 class StateSource(BatchOnly):
     """Read RocksDB stores of Kafka Streams or letterhead: ``spark.read.format("letterhead-state")``.
 
-    The directory must exist on the driver and on every worker. Each store of a task is a partition; of window and
-    session stores each segment is one. :data:`OPTIONS` lists the options.
+    The directory must exist on the driver and on every worker. Each store of a task is a partition; for window and
+    session stores, each segment is a partition. :data:`OPTIONS` lists the options.
 
     Examples
     --------

@@ -125,7 +125,7 @@ class TopologyPlan:
         # Encoded, because each element of a list would become an object on the workers, used or not.
         packed = encode_headers(records, "kafka").select(*KAFKA_COLUMNS)
         if not df.isStreaming:
-            # Listing the queries makes Spark start the state coordinator, which a batch query does not start.
+            # Listing the queries starts Spark's state coordinator, which a batch query does not start.
             list(df.sparkSession.streams.active)
         written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (

@@ -39,7 +39,7 @@ class _WritableRows(ABC):
         return None if row is None else row[0]
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key to another, which is excluded."""
+        """Delete the rows with keys in [``first``, ``end``)."""
         for key, _ in self.scan(first, end):
             if key < end:
                 self.put(key, None)
@@ -82,7 +82,7 @@ class SomeRows(_WritableRows):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the current rows from one key to another, both included."""
+        """Read the current rows with keys in [``first``, ``last``]."""
         keys = self._rows.between(first, last)
         if backward:
             keys.reverse()
@@ -145,7 +145,7 @@ class PagedRows(_WritableRows):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the current rows from one key to another, both included."""
+        """Read the current rows with keys in [``first``, ``last``]."""
         low = 0 if first is None else self._page_index(first)
         high = len(self.firsts) if last is None else bisect_right(self.firsts, last)
         # Pages that are not in memory are read from the state, which does not change during the scan.

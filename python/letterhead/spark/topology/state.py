@@ -143,7 +143,7 @@ _PROGRESS = "stream_time bigint, punctuations array<bigint>, stores map<string, 
 
 
 class PartitionState(GroupState):
-    """State of a partition: pages of rows, and a directory of them. It is never removed."""
+    """State of a partition: pages of rows, and a directory of them. The state is never removed."""
 
     def __init__(self, handle: Any) -> None:
         super().__init__(handle, "progress", _PROGRESS)

@@ -179,7 +179,7 @@ _SEGMENTED: dict[tuple[str, bool], type] = {
 
 
 class OneKey(Layer):
-    """Store with the rows of one ``key``, which may be null: that of the current record. It rejects other keys."""
+    """Store restricted to the rows of the current record's ``key``, which may be null. It rejects other keys."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
