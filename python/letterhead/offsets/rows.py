@@ -118,7 +118,7 @@ class RowReader:
         raise NotImplementedError
 
     def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
-        """Return whether the result includes unreadable rows: without a condition, with an error column, or if null is true."""
+        """Return whether the result includes unreadable rows; without an error column, a condition must accept null."""
         where = self.where and self.where.bind(partition_values)
         return where is None or has_error_column(self.errors) or where.accepts_null
 

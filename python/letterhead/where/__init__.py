@@ -1,6 +1,6 @@
 """Conditions on headers and record fields: the argument ``where`` of readers and functions.
 
-:func:`letterhead.col` makes the operands, :func:`parse` reads SQL text.
+:func:`letterhead.col` creates operands, and :func:`parse` parses SQL text.
 """
 
 from letterhead.where.conditions import Condition, Operand, Where

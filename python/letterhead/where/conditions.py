@@ -1,4 +1,4 @@
-"""Operands and conditions in the form that users write: :func:`col` is the entry point."""
+"""Operands and conditions as written by users; the entry point is :func:`col`."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ MAX_DEPTH = 30
 """Maximum nesting of ``not``, ``and`` and ``or``; the number of conditions on one level is unlimited."""
 
 ANY = "binary:any"
-"""Type of an operand that is only tested for null, so that it needs no type."""
+"""Placeholder type of an operand that is tested only for null, and therefore needs no type."""
 
 EVERY = "binary:every"
-"""Type of an operand for the headers of all keys."""
+"""Placeholder type of the operand that represents the headers of all keys."""
 
 DEPTH_HINT = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparisons, with the operator after swapping the operands."""
+"""Operator of each comparison after swapping its operands."""
 
 _LITERALS = (str, bytes, bool, int, float, date, datetime, Decimal, uuid.UUID, Value)
 
 
 class Condition:
-    """A condition on messages: true, false or null, as in SQL. Combine conditions with ``&``, ``|`` and ``~``."""
+    """A condition on messages, which is true, false or null as in SQL. Combine conditions with ``&``, ``|`` and ``~``."""
 
     def __and__(self, other: Condition) -> Condition:
         return Logic("and", self, _condition(other, "&"))
@@ -65,7 +65,7 @@ class Logic(Condition):
         self.parts = parts
 
     def flat(self) -> list[Condition]:
-        """Return the parts of a chain of ``and``, or of ``or``, which may be longer than Python's recursion limit."""
+        """Return the parts of a chain of ``and`` or ``or`` iteratively, because chains can exceed Python's recursion limit."""
         if self.name == "not":
             return [*self.parts]
         parts: list[Condition] = []
@@ -88,13 +88,13 @@ class Logic(Condition):
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition | None:
-    """Return the conjunction of some conditions; None if there are none."""
+    """Combine conditions with ``and``; return None if there are none."""
     parts = [*conditions]
     return _chain("and", parts) if parts else None
 
 
 def parts_of(condition: Condition) -> list[Condition]:
-    """Return conditions whose conjunction is the condition."""
+    """Split a condition into parts that are combined with ``and``."""
     return condition.flat() if isinstance(condition, Logic) and condition.name == "and" else [condition]
 
 
@@ -110,7 +110,7 @@ def predicates_in(condition: Condition) -> Iterator[Predicate]:
 
 
 def _chain(name: Literal["and", "or", "not"], parts: list[Condition]) -> Condition:
-    """Return conditions combined as by operators."""
+    """Combine conditions in the same way as the operators do."""
     if name == "not":
         return Logic(name, *parts)
     return reduce(partial(Logic, name), parts)
@@ -133,9 +133,9 @@ class Predicate(Condition):
 
 
 class Operand:
-    """A header or a record field in a condition, made by :func:`col`.
+    """A header or a record field in a condition, created by :func:`col`.
 
-    Compare it with a literal by ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=``.
+    Compare an operand with a literal by ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=``.
     """
 
     def __init__(self, name: GivenKey, field: Field | None, quantifier: Literal["any", "all"] | None = None) -> None:
@@ -144,53 +144,53 @@ class Operand:
         self._quantifier = quantifier
 
     def any(self) -> Operand:
-        """Return the operand whose tests are true if they are true for any header with the key."""
+        """Return an operand for tests that are true if any header with the key passes."""
         return self._quantified("any")
 
     def all(self) -> Operand:
-        """Return the operand whose tests are true if they are true for all headers with the key, and there is one."""
+        """Return an operand for tests that are true if the key exists and all headers with the key pass."""
         return self._quantified("all")
 
     def is_null(self) -> Condition:
-        """Return the condition that the header is absent or null, or that the field is null."""
+        """Return the condition that the header is missing or null, or that the field is null."""
         if self._quantifier is not None:
             raise ValueError(f"{self!r}: is_null() tests one value: leave out {self._quantifier}()")
         return Predicate(self, "is_null")
 
     def is_not_null(self) -> Condition:
-        """Return the condition that the header is present with a value, or that the field is not null."""
+        """Return the condition that the header exists and is not null, or that the field is not null."""
         return ~self.is_null()
 
     def exists(self) -> Condition:
-        """Return the condition that the message has the header, also with a null value. It needs no type."""
+        """Return the condition that the message has the header, even with a null value; no type is needed."""
         if self._quantifier is not None:
             raise ValueError(f"{self!r}: exists() tests all headers of the key: leave out {self._quantifier}()")
         return Predicate(self, "exists")
 
     def contains(self, part: str | bytes) -> Condition:
-        """Return the condition that the value, text or bytes, contains a part."""
+        """Return the condition that the value (text or bytes) contains a part."""
         if not isinstance(part, str | bytes):
             raise TypeError(f"a part must be str or bytes, not {type(part).__name__}")
         return Predicate(self, "contains", (self._literal(part),))
 
     def matches(self, pattern: str, *, ignore_case: bool = False) -> Condition:
-        r"""Return the condition that a regular expression matches the value, text or bytes, or a part of it.
+        r"""Return the condition that a regular expression matches any part of the value (text or bytes).
 
-        The syntax is that of Rust's crate ``regex``: as in Python, without look-around and backreferences. ``^`` and ``$``
-        match the beginning and the end of the value.
+        The syntax is that of Rust's crate ``regex``, which is similar to Python's, without look-around and backreferences.
+        ``^`` and ``$`` match the beginning and the end of the value.
         """
         if not isinstance(pattern, str):
             raise TypeError(f"a regular expression must be str, not {type(pattern).__name__}")
         return Predicate(self, "matches", (self._literal(f"(?i){pattern}" if ignore_case else pattern),))
 
     def isin(self, values: Iterable[Any]) -> Condition:
-        """Return the condition that the value is one of some literals."""
+        """Return the condition that the value equals one of the literals."""
         if isinstance(values, str | bytes):
             raise TypeError(f"isin needs a list of values, not {type(values).__name__}")
         return Predicate(self, "in", tuple(self._literal(value) for value in values))
 
     def starts_with(self, prefix: str | bytes) -> Condition:
-        """Return the condition that the value, text or bytes, starts with a prefix."""
+        """Return the condition that the value (text or bytes) starts with a prefix."""
         if not isinstance(prefix, str | bytes):
             raise TypeError(f"a prefix must be str or bytes, not {type(prefix).__name__}")
         return Predicate(self, "starts_with", (self._literal(prefix),))
@@ -255,23 +255,24 @@ class Operand:
 
 
 def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat = "last") -> Operand:
-    """Return a header or a record field as the operand of a condition.
+    """Return a header or a record field as an operand for conditions.
 
     Parameters
     ----------
     key : str, int, bytes or Value
         Key of a header. Without a type, the name of a record field (``offset``, ``timestamp``, ``partition``, ``key`` and
-        so on) is that field, and the name of a column in ``headers=`` is its header.
+        so on) selects that field, and the name of a column in ``headers=`` selects the header of that column.
     type : str, Field, pyspark.sql.types.DataType or pyarrow.DataType, optional
-        Type of the header, as in :func:`letterhead.field`, or a field. A key with a type is always a header. By default a
-        literal of type str means ``string``, bytes mean ``binary``, and a :class:`~letterhead.Value` means its own type.
+        Type of the header, as in :func:`letterhead.field`, or a field. A key with a type is always a header. By default,
+        the literal determines the type: ``string`` for str, ``binary`` for bytes, and the type of a
+        :class:`~letterhead.Value`.
     repeat : {"last", "first", "error"}, default "last"
-        The tested header, if the key occurs more than once. :meth:`Operand.any` and :meth:`Operand.all` test all of them.
+        Which header to test if the key repeats. :meth:`Operand.any` and :meth:`Operand.all` test all headers with the key.
 
     Returns
     -------
     Operand
-        Comparisons of it are conditions. A missing header is null.
+        The operand; its comparisons return conditions. A missing header is null.
 
     Raises
     ------
@@ -302,7 +303,7 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
 
 
 def literal_text(literal: Any) -> str:
-    """Return a literal in Python's syntax; Python cannot format integers of thousands of digits."""
+    """Return a literal in Python's syntax, or a description of an integer that is too large for Python to format."""
     if isinstance(literal, int) and literal.bit_length() > 200:
         return f"(an integer of {literal.bit_length():,} bits)"
     return repr(literal)

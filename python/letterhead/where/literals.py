@@ -19,7 +19,7 @@ __all__ = ["ZonedText", "literals_of", "type_of_literal"]
 
 
 class ZonedText(str):
-    """Literal of SQL text, with the zone for times without one."""
+    """Text literal in SQL, with the time zone to use for times that have none."""
 
     zone: tzinfo
 
@@ -32,17 +32,17 @@ _EXPECTED = {"string": "str", "char": "str", "binary": "bytes", "bool": "True or
 
 
 def type_of_literal(literal: Any, format_has_types: bool) -> str | None:
-    """Return the type of an undeclared header that is compared with a literal; None if there is none."""
+    """Return the type for a header without a declared type that is compared with a literal, or None."""
     if isinstance(literal, Value):
         return literal.type
     if format_has_types and isinstance(literal, bool | int | float):
-        # The widest type reads every narrower one.
+        # Use the widest type, which can read values of all narrower types.
         return "bool" if isinstance(literal, bool) else "int128" if isinstance(literal, int) else "float64"
     return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
 
 
 def literals_of(condition: Predicate, type: str) -> tuple[Any, ...]:
-    """Return the literals of a test as values of a type; raise ValueError for one that never equals such a value."""
+    """Convert the literals of a test to a type; raise ValueError for a literal that no value of the type can equal."""
     try:
         return tuple(_literal(literal, type, condition.name) for literal in condition.literals)
     except ValueError as error:
@@ -50,7 +50,7 @@ def literals_of(condition: Predicate, type: str) -> tuple[Any, ...]:
 
 
 def _literal(literal: Any, type: str, test: str) -> Any:
-    """Return a literal as a value of a type: int, float, bool, str or bytes."""
+    """Convert a literal to a type, as int, float, bool, str or bytes."""
     base = base_type(type)
     if isinstance(literal, Value):
         literal = literal.value
@@ -61,7 +61,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     if base in ("string", "char") and isinstance(literal, str):
         return str(literal)
     if base == "binary" and isinstance(literal, str | bytes):
-        # SQL has no common literal for text as bytes, but nearly all keys of records are such bytes.
+        # Encode text, because SQL has no common literal for bytes, and the keys of most records are text.
         return literal.encode() if isinstance(literal, str) else literal
     if base == "bool" and isinstance(literal, bool):
         return literal
@@ -86,7 +86,7 @@ def _literal(literal: Any, type: str, test: str) -> Any:
 
 
 def _kind_of(literal: Any) -> str:
-    """Return the name of a literal's type for an error; text with a zone is called text, too."""
+    """Return the name of a literal's type for errors; text with a time zone is also called text."""
     return "text" if isinstance(literal, str) else literal.__class__.__name__
 
 
@@ -102,10 +102,10 @@ def _days(literal: Any) -> int:
 
 
 def _unscale(literal: Any, scale: int) -> int:
-    """Return a literal as a number of units of the last decimal."""
+    """Return a literal as an integer in units of the last decimal place."""
     if isinstance(literal, bool) or not isinstance(literal, int | float | Decimal):
         raise ValueError(f"a decimal is not compared with {_kind_of(literal)}: pass a Decimal or a number")
-    # The text of a float is the decimal that was written. A decimal context would round it.
+    # Convert a float through its text, which has the decimal digits that the user wrote.
     number = Decimal(str(literal))
     with localcontext(prec=len(number.as_tuple().digits) + 1):
         number = number.scaleb(scale)
@@ -115,14 +115,14 @@ def _unscale(literal: Any, scale: int) -> int:
 
 
 def _float(literal: float, base: str, test: str) -> float:
-    """Return a literal as a double; reject a literal for equality that no stored value can equal."""
+    """Convert a literal to a double; in tests for equality, reject a literal that no stored value can equal."""
     try:
         number = float(literal)
     except OverflowError:
         number = math.inf
     if number != literal and literal == literal:
         raise ValueError(f"{literal_text(literal)} has no exact {base}")
-    # For an order comparison, any double can be compared with 32-bit values.
+    # Order comparisons of 32-bit values accept any double, so only equality is checked.
     if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
         near = _nearest_float32(number)
         if near != number:
@@ -157,7 +157,7 @@ def _time(literal: Any, unit: timedelta) -> int:
 
 
 def _read_time(text: str) -> datetime:
-    """Read a time; without a zone, it is in the zone that the text was parsed with."""
+    """Parse a time; a time without a zone is in the time zone of the literal."""
     try:
         if is_relative(text):
             return read_time(text)

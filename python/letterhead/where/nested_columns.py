@@ -1,4 +1,4 @@
-"""Fields of structs as columns of a table: ``redpanda.partition``, and the only headers, as in Redpanda's tables."""
+"""Struct fields as columns of a table: for example ``redpanda.partition`` and ``headers`` in Redpanda's tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def find_nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
-    """Return the path of each field within structs, keyed by its names joined with dots.
+    """Return the path of each struct field, keyed by its dotted name.
 
-    Names that are columns, or belong to two fields, are omitted. ``headers`` is included if only one field has this
-    name.
+    Names that are also columns, or that belong to two fields, are omitted. ``headers`` without a prefix is included if
+    exactly one field has this name.
     """
     import pyarrow as pa
 
@@ -36,7 +36,7 @@ def find_nested_columns(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
 
 
 def with_nested_columns(schema: pa.Schema, paths: Mapping[str, tuple[str, ...]]) -> pa.Schema:
-    """Return a schema with fields of structs appended as columns."""
+    """Return a schema with struct fields appended as columns."""
     for name, (root, *names) in paths.items():
         field = schema.field(root)
         for inner in names:
@@ -46,7 +46,7 @@ def with_nested_columns(schema: pa.Schema, paths: Mapping[str, tuple[str, ...]])
 
 
 def append_nested_columns(batch: pa.RecordBatch, paths: Mapping[str, tuple[str, ...]]) -> pa.RecordBatch:
-    """Return a batch with fields of structs appended as columns, which are null where a struct is null."""
+    """Return a batch with struct fields appended as columns; they are null in rows where the struct is null."""
     import pyarrow.compute as pc
 
     for name, (root, *names) in paths.items():

@@ -1,4 +1,4 @@
-"""Conditions from arguments: conditions, and SQL text."""
+"""Parse the argument ``where``: a condition or SQL text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from letterhead.where.conditions import Condition, Operand
 __all__ = ["as_condition", "parse"]
 
 _FOREIGN = {"pyarrow.Expression": "pyarrow.compute.field", "polars.Expr": "polars.col"}
-"""Expression types of other libraries, with their function for a column."""
+"""Expression types of other libraries, and the function of each library that creates a column expression."""
 
 
 def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
@@ -20,24 +20,24 @@ def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
     ----------
     text : str
         Comparisons of columns with literals, ``IN``, ``BETWEEN``, ``IS [NOT] NULL``, ``LIKE 'prefix%'``, ``AND``, ``OR``
-        and ``NOT``. ``ILIKE`` ignores case; ``tenant ~ '^a.*z$'`` and ``REGEXP_LIKE(tenant, '^a', 'i')`` are regular
-        expressions, as of :meth:`Operand.matches`; ``tenant PRESENT`` is true of a header with a null value, too.
-        ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key is the name
-        of a record field; ``'eu' = ANY(route)`` tests all headers with a key, and ``ANY(headers) ~ 'timeout'`` the headers
-        of all keys. Times are as in ``timestamp > '2026-01-01T08:30:00Z'`` or ``timestamp > '-1h'``. Names in double quotes may have
-        any characters, and so may types: ``retry::"int32:le"``.
+        and ``NOT``. ``ILIKE`` ignores case; ``tenant ~ '^a.*z$'`` and ``REGEXP_LIKE(tenant, '^a', 'i')`` use regular
+        expressions as in :meth:`Operand.matches`; ``tenant PRESENT`` is also true for a header with a null value.
+        ``retry::int32`` or ``CAST(retry AS int)`` sets the type of a header; ``headers['offset']`` is a header whose key is
+        the name of a record field; ``'eu' = ANY(route)`` tests all headers with a key, and ``ANY(headers) ~ 'timeout'`` the
+        headers of all keys. Times are written as in ``timestamp > '2026-01-01T08:30:00Z'`` or ``timestamp > '-1h'``. Names
+        and types in double quotes may contain any characters: ``retry::"int32:le"``.
     timezone : datetime.tzinfo, optional
-        The zone of times that name none, as in ``timestamp > '2026-01-01T08:30:00'``; by default these are rejected.
+        Time zone for times without one, as in ``timestamp > '2026-01-01T08:30:00'``; by default these are rejected.
 
     Returns
     -------
     Condition
-        The same as :func:`col` and operators make.
+        The same condition as created with :func:`col` and operators.
 
     Raises
     ------
     ValueError
-        If a part is not supported; the message names it and its position.
+        If a part of the text is not supported; the message contains the part and its position.
     ModuleNotFoundError
         If sqlglot is not installed.
 
@@ -53,14 +53,14 @@ def parse(text: str, *, timezone: tzinfo | None = None) -> Condition:
 
 
 def as_condition(where: Any) -> Condition:
-    """Return a condition for anything that ``where`` accepts."""
+    """Convert a value of the argument ``where`` to a condition."""
     if isinstance(where, Condition):
         return where
     if isinstance(where, str):
         return parse(where)
     hint = f": compare it, as in {where!r} == True" if isinstance(where, Operand) else ""
     if (of := _FOREIGN.get(f"{type(where).__module__.partition('.')[0]}.{type(where).__name__}")) is not None:
-        # Neither library has an interface to traverse expressions whose columns have no types yet.
+        # Expressions are not converted: neither library can traverse expressions with columns of unknown types.
         hint = f": write letterhead.col in place of {of}, with the same operators, or SQL text"
     raise TypeError(
         f"where must be a condition such as col('tenant') == 'acme', or SQL text, not {type(where).__name__}{hint}"

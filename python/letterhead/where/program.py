@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 Operand: TypeAlias = "ColumnSpec | str"
-"""Header, as a column that :func:`letterhead.fields.normalise` returns, or the name of a field."""
+"""Header, as a column from :func:`letterhead.fields.normalise`, or the name of a field."""
 
 
 class Step(NamedTuple):
-    """A test, or ``and``, ``or``, ``not`` or ``null`` of the results before it; operands index headers, then fields."""
+    """A test, or ``and``, ``or``, ``not`` or ``null`` for preceding results; operands are indexes of headers, then fields."""
 
     name: str
     operand: int = 0
@@ -70,12 +70,12 @@ class ResolvedLogic(NamedTuple):
 
 
 Node: TypeAlias = "ResolvedTest | ResolvedLogic | bool | None"
-"""Condition, or its truth if it is constant: true, false or null."""
+"""Condition, or its value if it is constant: true, false or null."""
 
 
 @lru_cache
 def fields_of_format(format: str) -> Mapping[str, str]:
-    """Return the fields of the messages of a format and their types, but not the headers; empty for an unknown format."""
+    """Return the types of the message fields of a format, without the headers; empty for an unknown format."""
     info = format_info(format)
     if info is None:
         return {}
@@ -86,10 +86,10 @@ def fields_of_format(format: str) -> Mapping[str, str]:
 
 
 def resolve(where: Where | None, fields: Mapping[str, str], headers: Columns | None = None) -> Filter | None:
-    """Return the filter for a source with these record fields and ``headers``.
+    """Resolve a condition to a filter for a source with the given record fields and ``headers``.
 
-    A field has a type of headers, such as ``int64`` or ``timestamp_ms``. With the type ``""``, it is only tested for
-    null.
+    The type of a field is a header type, such as ``int64`` or ``timestamp_ms``. A field with type ``""`` can be tested
+    only for null.
     """
     if where is None:
         return None
@@ -98,7 +98,7 @@ def resolve(where: Where | None, fields: Mapping[str, str], headers: Columns | N
 
 
 def filter_of(where: Where | Filter | None, format: str, specs: Sequence[ColumnSpec] = ()) -> Filter | None:
-    """Return the filter for messages of a format; a filter that a reader has already resolved is returned unchanged."""
+    """Return the filter for messages of a format; an already resolved filter is returned unchanged."""
     if where is None or isinstance(where, Filter):
         return where
     info = format_info(format)
@@ -107,13 +107,13 @@ def filter_of(where: Where | Filter | None, format: str, specs: Sequence[ColumnS
 
 
 def _resolve(where: Where, fields: Mapping[str, str], specs: Sequence[ColumnSpec], *, format_has_types: bool) -> Filter:
-    # If the format stores types, a header compared with a number needs no declared type.
+    # In formats that store types, a header that is compared with a number needs no declared type.
     columns = {spec.name: spec for spec in specs}
     return Filter(_resolve_condition(as_condition(where), fields, columns, format_has_types))
 
 
 def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
-    """Add a condition on offsets: from ``start`` to before ``end``, or unknown because the message is unreadable."""
+    """Add the condition that the offset is in [``start``, ``end``), or unknown because the message is unreadable."""
     tests = [
         ResolvedTest("offset", "", name, literals)
         for name, literals in (("is_null", ()), (">=", (start,)), ("<", (end,)))
@@ -124,7 +124,7 @@ def within_offsets(where: Filter | None, start: int, end: int) -> Filter:
 
 
 class Filter:
-    """Condition whose operands are resolved to record fields and header columns."""
+    """Condition with operands resolved to record fields and header columns."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -136,7 +136,7 @@ class Filter:
         return hash(self.node)
 
     def bind(self, constants: Mapping[str, Any]) -> Filter:
-        """Return the filter for messages with constant values in some fields."""
+        """Return the filter with some fields replaced by constant values."""
 
         def evaluate(test: ResolvedTest) -> Node:
             if isinstance(test.operand, str) and test.operand in constants:
@@ -151,12 +151,12 @@ class Filter:
 
     @property
     def constant(self) -> bool | None:
-        """True if all messages are selected, False if none are; ``None`` if it depends on the message."""
+        """True if all messages are selected, False if none are selected, ``None`` if it depends on the message."""
         return None if isinstance(self.node, ResolvedTest | ResolvedLogic) else bool(self.node)
 
     @property
     def accepts_null(self) -> bool:
-        """Whether an unreadable message is selected."""
+        """Whether a message is selected if all operands are null, as in an unreadable message."""
         return _fold(self.node, lambda test: {"is_null": True, "exists": False}.get(test.name)) is True
 
     @property
@@ -169,7 +169,7 @@ class Filter:
             if isinstance(node, ResolvedLogic):
                 for part in node.parts:
                     add(part)
-                # With more than two parts, each further step combines a part with the previous ones.
+                # Each `and` or `or` step combines two results, so more than two parts need several steps.
                 steps.extend([Step(node.name)] * max(1, len(node.parts) - 1))
             elif isinstance(node, ResolvedTest):
                 index = operands[node.operand]
@@ -177,14 +177,14 @@ class Filter:
                     steps.extend([Step("is_null", index), Step("not")])
                 else:
                     steps.append(Step(node.name, index, node.quantifier, node.literals))
-            else:  # null, or false for the whole condition: both select nothing
+            else:  # null; also for a false condition, because neither selects a message
                 steps.append(Step("null"))
 
         add(self.node)
         return Program(self.headers, self.fields, steps)
 
     def truths(self, columns: Mapping[Operand, pa.Array], rows: int) -> pa.BooleanArray:
-        """Return the truth for each row; null where it is unknown, as for an operand without a column."""
+        """Evaluate the condition for each row; the result is null if unknown, for example without a column for an operand."""
         import pyarrow as pa
 
         if isinstance(self.node, bool):
@@ -213,7 +213,7 @@ class Filter:
         return tests_in(self.node)
 
     def bounds(self, field: str) -> tuple[int | None, int | None]:
-        """Return the smallest and largest value of an integer field in selected messages."""
+        """Return lower and upper bounds of an integer field for selected messages; None means no bound."""
         return _find_implied_bounds(self.node, field, negated=False)
 
 
@@ -292,7 +292,7 @@ def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_
     if field is None and isinstance(name, str) and name in columns:
         spec = columns[name]._replace(name="where", required=False)
         if condition.name == "exists":
-            # Existence does not depend on the value, which may be unreadable.
+            # Do not read the value: a header exists even if its value is unreadable.
             return ColumnSpec("where", spec.key, "binary:exists")
         if quantifier is not None:
             return spec._replace(repeat="all", default=None)
@@ -300,7 +300,7 @@ def _header(condition: Predicate, columns: Mapping[str, ColumnSpec], format_has_
             raise ValueError(f"where: column {name!r} is a list: use any() or all()")
         return spec
     if condition.name == "exists" or (condition.name == "is_null" and (field is None or field.type == ANY)):
-        # Any type will do, because a header with a null value exists.
+        # The type of the header is irrelevant for tests of existence and null.
         header = name if field is None or field.key is None else field.key
         return ColumnSpec("where", native_key(header), "binary:exists" if condition.name == "exists" else ANY)
     if field is None:
@@ -334,7 +334,7 @@ def _fold(node: Node, evaluate: Callable[[ResolvedTest], Node]) -> Node:
     parts = [_fold(part, evaluate) for part in node.parts]
     if node.name == "not":
         return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and ResolvedLogic("not", (parts[0],))
-    # True decides an `or`, and False an `and`; the other value changes nothing.
+    # True decides an `or` and False an `and`; the opposite value is neutral.
     decisive, neutral = (True, False) if node.name == "or" else (False, True)
     if any(part is decisive for part in parts):
         return decisive
@@ -367,7 +367,7 @@ def _find_implied_bounds(node: Node, field: str, negated: bool) -> tuple[int | N
         return _find_implied_bounds(node.parts[0], field, not negated)
     bounds = [_find_implied_bounds(part, field, negated) for part in node.parts]
     lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
-    # A negated `or` is an `and` of the negated parts.
+    # A negated `or` equals an `and` of the negated parts.
     if (node.name == "and") != negated:
         return max(_not_none(lows), default=None), min(_not_none(highs), default=None)
     return (None if None in lows else min(_not_none(lows))), (None if None in highs else max(_not_none(highs)))

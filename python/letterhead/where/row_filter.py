@@ -25,7 +25,7 @@ __all__ = ["Examined", "RowFilter", "field_type"]
 
 
 class Examined(NamedTuple):
-    """Truth of a condition for each row, null where it is unknown, and the errors of each row, null without errors.
+    """Value of a condition for each row, null if unknown, and the errors of each row, null if there are none.
 
     ``errors`` is None if the condition tests no headers, or if errors are not returned in a column.
     """
@@ -35,27 +35,27 @@ class Examined(NamedTuple):
 
     @property
     def selected(self) -> pa.BooleanArray:
-        """Mask of the rows that the condition selects."""
+        """Mask of the rows selected by the condition."""
         import pyarrow.compute as pc
 
         return pc.fill_null(self.truths, False)
 
 
 class RowFilter:
-    """Selects the rows for which a condition on columns, and on the headers of messages, is true.
+    """Filter for rows by a condition on columns and on the headers of messages.
 
     Parameters
     ----------
     where : Where
         The condition.
     fields : mapping of str to str
-        Names of columns, and their types as :func:`field_type` returns them.
+        Types of the columns by name, as returned by :func:`field_type`.
     headers : Columns or None
-        Typed columns of headers, by whose names the condition can test them.
+        Typed header columns; the condition can use their names.
     format : str
         The format of the messages, or of the lists of headers.
     errors : {"raise", "null", "column"}, default "raise"
-        Treatment of a row with unreadable headers. With "null" and "column", a header that cannot be read is null.
+        What to do with unreadable headers. With "null" and "column", a header that cannot be read is null.
     limits : Limits, optional
         Limits on the headers that are read.
     """
@@ -73,7 +73,7 @@ class RowFilter:
         known = {name: type for name, type in fields.items() if name != "headers"}
         self._filter = require(resolve(where, known, headers), "the condition")
         self._operands = self._filter.headers
-        # Output columns are named by the index of their header, because a condition can read a key as several types.
+        # Name output columns by the index of the header, because a condition can read one key with several types.
         self._specs = [spec._replace(name=str(index)) for index, spec in enumerate(self._operands)]
         self.fields = frozenset(self._filter.fields)
         """Names of the columns in the condition."""
@@ -95,13 +95,13 @@ class RowFilter:
 
     @property
     def unseen_headers(self) -> list[NativeKey]:
-        """Keys of headers that no examined row has."""
+        """Keys of headers in the condition that occur in no examined row."""
         return [*self._unseen_keys.values()] if self._tested else []
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the selected rows of a table, whose headers are in column ``headers``, and their errors.
+        """Return the selected rows of a table with headers in column ``headers``, and the errors of these rows.
 
-        With ``errors="column"``, a row whose errors leave the condition undecided is returned, too.
+        With ``errors="column"``, the result includes rows for which errors leave the condition undecided.
         """
         import pyarrow.compute as pc
 
@@ -114,10 +114,10 @@ class RowFilter:
         return batch.filter(selected), errors
 
     def examine(self, columns: Mapping[str, pa.Array], messages: pa.Array | None, rows: int) -> Examined:
-        """Evaluate the condition on rows, whose headers are in ``messages``.
+        """Evaluate the condition on rows with headers in ``messages``.
 
-        Headers are only read in rows that columns do not exclude. Their errors are raised, or returned with
-        ``errors="column"``; those with column "where" leave the condition undecided.
+        Headers are read only in rows that are not excluded by conditions on columns. Their errors are raised, or returned
+        with ``errors="column"``; errors with column "where" leave the condition undecided.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -136,7 +136,7 @@ class RowFilter:
         errors = values.get("error")
         self._note_seen(messages, {spec.name: values[spec.name] for spec in self._specs})
         if len(messages) < rows:
-            # Rows that columns exclude get null headers, which do not change their result.
+            # Rows excluded by columns get null headers, which do not change the result.
             indexes = pc.subtract(pc.cumulative_sum(is_read.cast(pa.int64())), 1)
             values = {name: column.take(pc.if_else(is_read, indexes, None)) for name, column in values.items()}
         known |= {operand: values[spec.name] for operand, spec in zip(self._operands, self._specs, strict=True)}
@@ -150,7 +150,7 @@ class RowFilter:
         attributed = [
             found
             and [
-                # An unread header could override the tested value.
+                # After the code "incomplete", an unread header could still override the tested value.
                 detail | {"column": None if is_true and (certain or detail["code"] != "incomplete") else "where"}
                 for detail in found
             ]
@@ -161,7 +161,7 @@ class RowFilter:
         return Examined(truths, pa.array(attributed, errors.type))
 
     def _note_seen(self, messages: pa.Array, values: Mapping[str, pa.Array]) -> None:
-        """Note the headers of a row, including those with a null value."""
+        """Record which headers of the condition occur in any row, including headers with a null value."""
         if not len(messages):
             return
         self._tested = True
@@ -186,7 +186,7 @@ def _has_value(column: pa.Array) -> bool:
 
 
 def field_type(type: pa.DataType) -> str:
-    """Return the type of a column for conditions; empty if it can only be tested for null."""
+    """Return the type of a column for conditions; empty if the column can be tested only for null."""
     import pyarrow as pa
 
     types = pa.types

@@ -1,4 +1,4 @@
-"""Read conditions from SQL text, which sqlglot parses: :func:`condition_of_sql`."""
+"""Convert SQL text to conditions, with sqlglot as the parser: :func:`condition_of_sql`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with install_hint("a condition as SQL text", "letterhead[sql]"):
 __all__ = ["condition_of_sql"]
 
 
-# Names of types are kept as written: int8 has one byte here, and eight in other dialects.
+# Keep the names of types as written: int8 has one byte here, but eight bytes in other dialects.
 _KEYWORDS: dict[str, Any] = {
     word: token
     for word, token in tokens.Tokenizer.KEYWORDS.items()
@@ -34,7 +34,7 @@ _KEYWORDS: dict[str, Any] = {
 
 _TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
 
-# Token for PRESENT, otherwise unused in conditions. Where a name is expected, PRESENT is a name.
+# Token for PRESENT, not otherwise used in conditions. PRESENT remains valid as a name.
 _PRESENT = _TOKENS.DICTIONARY
 
 
@@ -54,7 +54,7 @@ class _Where(Dialect):
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 _MAX_PART_CHARS = 80
-"""Maximum number of characters of a part in an error."""
+"""Maximum number of characters of SQL text quoted in an error."""
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
@@ -77,13 +77,13 @@ _ARGUMENTS: dict[Any, frozenset[str]] = {
     exp.Literal: _THIS | {"is_string"},
     exp.Null: frozenset(),
 }
-"""Supported arguments of each expression; any other argument would change its meaning and is rejected.
+"""Supported arguments of each expression; other arguments would change its meaning and are rejected.
 
-The table of a column is rejected later, by an error that names the remedy."""
+A table name of a column is rejected later, with an error that contains the remedy."""
 
 
 def condition_of_sql(text: str, timezone: tzinfo | None = None) -> Condition:
-    """Return the condition in SQL text; :func:`letterhead.where.parse` documents the syntax."""
+    """Convert SQL text to a condition; :func:`letterhead.where.parse` documents the syntax."""
     check_utf8("where: the text", text)
     if "`" in _TEXT.sub("", text):
         names = "\"content-type\", or headers['content-type']"
@@ -125,7 +125,7 @@ def _check_depth(text: str) -> None:
 
 
 class _SqlTranslator:
-    """Translates expressions of SQL text to conditions."""
+    """Translator from SQL expressions to conditions."""
 
     def __init__(self, text: str, timezone: tzinfo | None) -> None:
         self._text = text
@@ -184,7 +184,7 @@ class _SqlTranslator:
         raise self._error(node, "it is not supported")
 
     def _chain(self, node: Any) -> list[Any]:
-        """Return the parts of a chain of AND, or of OR, which may be longer than Python's recursion limit."""
+        """Return the parts of a chain of AND or OR iteratively, because chains can exceed Python's recursion limit."""
         parts = []
         while type(node.this) is type(node):
             parts.append(node.expression)
@@ -209,7 +209,7 @@ class _SqlTranslator:
         return self._operand(left)._compared(name, self._literal(right))
 
     def _advice(self, left: Any, right: Any) -> str:
-        """Return advice for writing the other side of a comparison, if possible."""
+        """Return advice for rewriting a comparison with an unsupported operand, or empty text."""
         if isinstance(right, exp.Column):
             return f": write text in single quotes: '{right.name}'"
         if isinstance(right, exp.Sub) and all(isinstance(part, exp.Literal) for part in right.flatten()):
@@ -266,7 +266,7 @@ class _SqlTranslator:
         is_header = isinstance(node.this, exp.Column) and node.this.sql() == "headers"
         if not is_header or others or not isinstance(key, exp.Literal) or not key.is_string:
             raise self._error(node, "write a header as headers['key']")
-        # A typed key is a header, whatever its name.
+        # A key with a type is a header, even if it is the name of a field.
         return col(key.this, type or "string")
 
     def _literal(self, node: Any) -> Any:
@@ -303,14 +303,14 @@ class _SqlTranslator:
         return number
 
     def _nullable(self, node: Any) -> Operand:
-        """Return an operand that is only tested for null, so that a header needs no type."""
+        """Return an operand that is tested only for null; its header needs no type."""
         if isinstance(node, exp.Bracket):
             header = self._typed_header(node, None)
             return Operand(header._name, Field(ANY))
         return self._operand(node)
 
     def _like(self, node: Any) -> Condition:
-        """Return the condition of LIKE, or of ILIKE, which ignores case: % matches any text, and _ one character."""
+        """Translate LIKE, or ILIKE, which ignores case: % matches any text, and _ matches one character."""
         like, operand = self._string(node.expression), self._operand(node.this)
         if isinstance(node, exp.Like) and like.endswith("%"):
             is_part = like.startswith("%") and len(like) > 1
