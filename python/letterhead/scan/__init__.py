@@ -1,4 +1,4 @@
-"""Find out which headers messages have: counts for each key, and suggested types with the evidence.
+"""Find out which headers messages contain: counts for each key, and suggested types with evidence.
 
 Examples
 --------

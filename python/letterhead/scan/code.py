@@ -1,4 +1,4 @@
-"""Generate Python code that selects the headers of a scan, to paste and correct."""
+"""Generate Python code that selects the headers found by a scan, as a draft to correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
     ("arrow", True): (_ARROW, 'lha.messages(column, {format}, headers=columns, errors="column")'),
     ("python", True): (f"import pyarrow as pa\n{_ARROW}", "lha.messages(pa.array([data]), {format}, headers=columns)"),
 }
-"""Imports and the call for each API; True for batch formats."""
+"""Imports and call for each API; the key contains True for batch formats."""
 
 _READERS = {
     "a schema id: 00 and an int32, or 01 and 16 bytes": "schema_id",
@@ -30,13 +30,13 @@ _READERS = {
     "a W3C traceparent": "traceparent",
     "an RFC 3339 time": "rfc3339",
 }
-"""Shapes, and the functions that read their parts."""
+"""Functions that read the parts of each shape."""
 
 
 def select_code(
     keys: Sequence[KeyScan], more_keys: int, format: str, column: str, surface: Surface, *, is_batch: bool
 ) -> str:
-    """Return the code; a comment on each line names the confidence in its type, and other types that fit."""
+    """Return the code; each line has a comment with the confidence in the type, and other possible types."""
     module = "lhs" if surface == "spark" else "lha"
     lines = [f"    {_item(key)},  # {_comment(key, module)}" for key in keys]
     if more_keys:
@@ -44,7 +44,7 @@ def select_code(
     body = "\n".join(["columns = {", *lines, "}"])
     imports, call = _CODE[surface, is_batch]
     imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
-    # Defaults of the functions that read headers.
+    # Omit options that have the default value.
     option = "" if format == "kafka" else f", format={literal(format)}"
     position = "" if column == "headers" else f", column={literal(column)}"
     call = call.format(column=literal(column), format=literal(format), option=option, position=position)
@@ -58,7 +58,7 @@ def _item(key: KeyScan) -> str:
 
 
 def key_code(key: Key) -> str:
-    """Return a key as code for `lh.field`."""
+    """Return a key as Python code for `lh.field`."""
     if isinstance(key, str):
         return literal(key)
     if isinstance(key, int):
@@ -68,7 +68,7 @@ def key_code(key: Key) -> str:
 
 
 def literal(text: str) -> str:
-    """Return text as a Python literal, in double quotes unless it contains some."""
+    """Return text as a Python literal, in double quotes unless it contains double quotes."""
     written = repr(text)
     return written if '"' in written else f'"{written[1:-1]}"'
 

@@ -19,10 +19,10 @@ from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
 _BYTES = 16 << 20
-"""Size of a piece in bytes; its decoded form takes about ten times as many."""
+"""Maximum size of a piece in bytes; decoded, it is about ten times as large."""
 
 _ROWS = 1 << 16
-"""Number of rows of a piece: every key of a piece has a fixed cost."""
+"""Maximum number of rows in a piece. It is large, because each key in a piece has a fixed cost."""
 
 
 def scan_column(
@@ -49,13 +49,13 @@ def scan_column(
 
 
 def _pieces(column: Any) -> Iterator[Any]:
-    """Return the rows of a column in large pieces, because each piece has a fixed cost for each key."""
+    """Yield the rows of a column in large pieces, because each key in a piece has a fixed cost."""
     waiting: list[Any] = []
     free = (_ROWS, _BYTES)
     for array in _arrays(column):
         if pa.types.is_nested(array.type) or pa.types.is_dictionary(array.type):
             array = as_header_lists(array, drops_fields=True)
-        # Bytes that the array keeps in memory, including those outside of a slice.
+        # Memory that the array keeps allocated, including bytes outside of a slice.
         size = array.get_total_buffer_size()
         if waiting and (len(array) > free[0] or size > free[1] or array.type != waiting[0].type):
             yield _join_arrays(waiting)
@@ -67,21 +67,21 @@ def _pieces(column: Any) -> Iterator[Any]:
             rows = min(_ROWS, max(1, len(array) * _BYTES // max(array.nbytes, 1)))
             for row in range(0, len(array), rows):
                 yield array.slice(row, rows)
-        # The memory is freed before the next array is read.
+        # Free the memory before the next array is read.
         del array
     if waiting:
         yield _join_arrays(waiting)
 
 
 def _join_arrays(parts: list[Any]) -> Any:
-    """Concatenate arrays, and drop the references to them."""
+    """Concatenate arrays, and clear the list to release their memory."""
     joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
     parts.clear()
     return joined
 
 
 def _arrays(column: Any) -> Iterable[Any]:
-    """Return the arrays of a column; an iterator advances only after its previous array was read."""
+    """Return the arrays of a column; an iterator advances only after the previous array has been processed."""
     if isinstance(column, Iterator) and not hasattr(column, "__arrow_c_array__"):
         return chain.from_iterable(map(_arrays, column))
     whole = import_column(with_header_types(column))
@@ -89,7 +89,7 @@ def _arrays(column: Any) -> Iterable[Any]:
 
 
 def _read(piece: Any, format: str, is_batch: bool, options: DecodeOptions) -> tuple[Any, Any, Any]:
-    """Return the headers of messages, their errors (null if there are none), and the row of each message."""
+    """Return the headers, the errors (null if none) and the row of each message."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
         return piece, Validate(format, options)(piece), rows

@@ -1,8 +1,7 @@
 """Suggest types for the values of a key, the most likely first, with a confidence and the evidence.
 
-The bytes of a header do not identify their type. A suggestion compares how well each type explains a sample of the
-distinct values (:mod:`letterhead.scan.costs`); its evidence counts all values. Types that explain them equally well are
-tied.
+The bytes of a header do not identify their type. Types are ranked by how well they explain a sample of the distinct
+values (:mod:`letterhead.scan.costs`); the evidence counts all values. Types that explain the values equally well are tied.
 """
 
 from __future__ import annotations
@@ -31,31 +30,31 @@ CONFIDENCES: dict[Confidence, str] = {
 }
 """Meaning of each confidence."""
 
-# Differences in bits between the best type and the next: the odds are 2 to this power.
+# Differences in bits between the best type and the next; a difference of n bits means odds of 2^n.
 _TIE, _WEAK, _FAR = 3.0, 10.0, 32.0
-# Share of the values that a type may fail to read; these are assumed to be damaged.
+# Maximum share of values that a type may fail to read; these values are assumed to be damaged.
 _STRAYS = 0.05
-# Number of distinct values below which a type may fit by chance.
+# Minimum number of distinct values; with fewer, a type may fit by chance.
 _FEW = 3
 
 _TABLE = {reading.type: (index, reading.width) for index, reading in enumerate(CANDIDATE_TYPES)}
 
 
 class Guess(NamedTuple):
-    """Type suggested for the values of a key.
+    """Suggested type for the values of a key.
 
     Attributes
     ----------
     type : str
-        Its name in ``select``.
+        Name of the type in ``select``.
     confidence : str
         One of :data:`CONFIDENCES`.
     fits : int
-        Number of values that it reads.
+        Number of values that can be read as this type.
     values : int
-        Number of values that are not null.
+        Number of non-null values.
     bits : float or None
-        Bits that encode the sampled distinct values as this type; fewer are better. None if they were not computed.
+        Number of bits needed to encode the sampled distinct values as this type; fewer are better. None if not computed.
     evidence : str
         Counts and ranges over all values.
     """
@@ -69,7 +68,7 @@ class Guess(NamedTuple):
 
 
 def guesses_of(statistics: KeyStatistics) -> list[Guess]:
-    """Return the types that read most of the values of a key, ranked."""
+    """Return a ranked list of the types that can read most of the values of a key."""
     total = statistics.headers - statistics.nulls
     if statistics.types:
         return _list_stated_types(statistics, total)
@@ -82,7 +81,7 @@ def guesses_of(statistics: KeyStatistics) -> list[Guess]:
 
 
 def _list_stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
-    """Return the types that the format states."""
+    """Return suggestions for the types stored in the messages."""
     types = sorted(statistics.types.items(), key=lambda type_and_count: (-type_and_count[1], type_and_count[0]))
     widest = _type_that_holds(statistics.types) if len(types) > 1 else None
     if widest is not None:
@@ -103,7 +102,7 @@ def _list_stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _type_that_holds(types: Iterable[str]) -> str | None:
-    """Return the type that holds all values of several number types exactly; None if there is none."""
+    """Return the type that represents all values of several number types exactly, or None."""
     widths: dict[str, int] = {"int": 0, "uint": 0, "float": 0}
     for type in types:
         kind = type.rstrip("0123456789")
@@ -119,7 +118,7 @@ def _type_that_holds(types: Iterable[str]) -> str | None:
 
 
 _EXACT_IN_FLOAT64, _WIDEST = 32, 64
-"""Bits of integers that a double holds exactly, and of the widest integer of a column."""
+"""Maximum width in bits of integer types that a double represents exactly, and of integer columns."""
 
 
 def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
@@ -129,7 +128,7 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
         strays = 1 - statistics.readings[type].fits / total <= _STRAYS
         costs[type] = cost(type, values, strays=strays)
     order = sorted(costs, key=lambda type: (round(costs[type], 1), _TABLE[type][0]))
-    # A time is also a number, so the number is not a rival; the confidence in a time is "likely" at most.
+    # A time is also a number, so the same number is not a rival. The confidence in a time is at most "likely".
     best = costs[order[0]]
     rivals = [type for type in order[1:] if not _read_alike(type, order[0])]
     margin = costs[rivals[0]] - best if rivals else float("inf")
@@ -147,7 +146,7 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
         guesses.append(guess)
         if type == "string":
             guesses += [_guess(text_type, tied, None, statistics, total) for text_type, tied in _text_types(statistics)]
-    # Tied types come first.
+    # Sort tied types first.
     guesses.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
     mixed = _find_mixed_types(statistics, total)
     if mixed:
@@ -161,7 +160,7 @@ def _rank_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
-    """Return the type for values that mix digits and bytes."""
+    """Return the suggestion for values of which some are digits and others bytes."""
     mixed = {
         type: tally
         for type, tally in statistics.readings.items()
@@ -169,7 +168,7 @@ def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     }
     if not mixed:
         return []
-    # In the wrong byte order, numbers are large.
+    # Choose the byte order with the smaller numbers: in the wrong order, numbers are large.
     type = min(mixed, key=lambda type: max(abs(mixed[type].low or 0), abs(mixed[type].high or 0)))
     tally = mixed[type]
     digits = _share_of(tally.fits - tally.binary, total, "value")
@@ -178,7 +177,7 @@ def _find_mixed_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
-    """Return the types that read most of the values; unsigned ones only if they read other numbers than signed ones."""
+    """Yield the types that can read most of the values; unsigned types only if they read other numbers than signed types."""
     half = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
@@ -194,9 +193,9 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
 
 
 def _text_types(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
-    """Return the types that text may encode, all ranked below text, which loses nothing.
+    """Yield the types that text can be parsed as; all rank below text, which is lossless.
 
-    Integers rank lower if values have a leading 0, which would be lost.
+    Integers rank lower if values have a leading 0, which parsing would lose.
     """
     fitting = {
         type: tally
@@ -221,7 +220,7 @@ def _confidence_of_first(type: str, margin: float, distinct: int) -> Confidence:
 
 
 def _read_alike(left: str, right: str) -> bool:
-    """Return whether two types read the same number from the same bytes."""
+    """Return whether two types read the same numbers from the same bytes."""
     alike = {type.replace("timestamp_ms", "int64") for type in (left, right)}
     return len(alike) == 1
 
@@ -232,7 +231,7 @@ def _guess(type: str, confidence: Confidence, bits: float | None, statistics: Ke
 
 
 def _confusable_values(type: str, statistics: KeyStatistics) -> Iterator[str]:
-    """Return the values as types easily confused with the first one, and the number of distinct values if small."""
+    """Yield the values read as easily confused types, and the number of distinct values if it is small."""
     name, _, order = type.partition(":")
     if name in _CONFUSED:
         for rival in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):

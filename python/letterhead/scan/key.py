@@ -1,4 +1,4 @@
-"""Scan result of one key, with suggested types, and its fields in a table."""
+"""Scan result of a key, with suggested types, and its formatting as a table row."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ class KeyScan:
     Attributes
     ----------
     key : str, int or (str, bytes)
-        The key; in formats with typed keys its type and bits, unless it is a string.
+        The key; in formats with typed keys, its type and bytes unless it is a string.
     statistics : letterhead.scan.statistics.KeyStatistics
-        Counts: ``headers`` and ``rows`` with the key; ``nulls`` and ``empty`` values; rows that are ``repeated``, with at
-        most ``most`` headers in one row; ``distinct`` values; histograms of ``sizes`` and ``positions``; and ``types``.
+        Counts: ``headers`` and ``rows`` with the key; ``nulls`` and ``empty`` values; ``repeated``, the rows that repeat
+        the key, and ``most``, the maximum number of its headers in one row; ``distinct`` values; histograms of ``sizes``
+        and ``positions``; and ``types``.
     of_rows : int
-        Number of messages that were scanned.
+        Number of scanned messages.
     """
 
     key: Key
@@ -93,7 +94,7 @@ class KeyScan:
 
 
 def select_type(key: KeyScan) -> str:
-    """Return the first suggested type in the syntax of `select`: an array if rows repeat the key."""
+    """Return the first suggested type in the syntax of `select`; an array if rows repeat the key."""
     type = key.guesses[0].type
     return f"array<{type}>" if key.statistics.repeated else type
 
@@ -105,7 +106,7 @@ def find_tied_types(key: KeyScan) -> list[str]:
 
 
 def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
-    """Return a value parsed as the first suggested type; None if that is text or bytes, or does not fit.
+    """Return a value parsed as the first suggested type; None if the type is text or bytes, or the value does not fit.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def read_as_guessed(key: KeyScan, value: Sampled) -> str | None:
 
 
 def _share(part: int, whole: int) -> float | None:
-    """Return a share between 0 and 1; None if the whole is 0."""
+    """Return ``part / whole``, or None if the whole is 0."""
     return None if not whole else round(part / whole, 6)
 
 
@@ -147,7 +148,7 @@ def _text(head: bytes) -> str | None:
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a share in percent; 0 % and 100 % only appear if exact."""
+    """Format a share in percent; 0 % and 100 % are shown only if exact."""
     if not whole:
         return "-"
     rounded = f"{100 * part / whole:.0f}"
@@ -159,7 +160,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def summary(key: KeyScan) -> Mapping[str, str]:
-    """Return the fields of a key's row."""
+    """Return the fields of a key's table row."""
     statistics = key.statistics
     types = find_tied_types(key)
     return {
@@ -174,7 +175,7 @@ def summary(key: KeyScan) -> Mapping[str, str]:
 
 
 def _format_spread(histogram: Histogram, *, most: bool = False) -> str:
-    """Format the minimum and maximum; with `most`, only the most frequent number if others are rare."""
+    """Format the minimum and maximum; with `most`, only the most frequent number if other numbers are rare."""
     low, high = histogram.low, histogram.high
     if low is None or high is None:
         return "-"

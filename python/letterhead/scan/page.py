@@ -13,7 +13,7 @@ from letterhead.scan.key import KeyScan, find_tied_types, percent, read_as_guess
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
 _MAX_PLOTTED_KEYS = 100
-"""Maximum number of keys with histograms, each of which takes about 25 ms."""
+"""Maximum number of keys with histograms; plotting takes about 25 ms for each key."""
 
 _MAX_BARS = 32
 _INK, _BAR = "#7a8594", "#2f6fb3"  # readable on light and on dark pages
@@ -45,7 +45,7 @@ dd { margin: 0 0 .4rem; } @media (max-width: 40rem) { dl { columns: 1; } }
 
 
 def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeyScan], code: str) -> str:
-    """Return the page of a scan."""
+    """Return the HTML page of a scan."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -70,7 +70,7 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
 
 
 def text(value: str) -> str:
-    """Escape text for HTML, and unprintable characters."""
+    """Escape text for HTML, including unprintable characters."""
     return html.escape(printable(value))
 
 
@@ -210,7 +210,7 @@ def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
         return []
     if high < EXACT and high - low < _MAX_BARS:
         return [(number, number, numbers.counts.get(number, 0)) for number in range(low, high + 1)]
-    # A bar is at least as wide as the widest bucket.
+    # Make each bar at least as wide as the widest bucket.
     width = -(-(high - low + 1) // (_MAX_BARS // 2))
     counts: dict[int, int] = {}
     for bucket, count in numbers.counts.items():

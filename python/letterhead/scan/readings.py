@@ -1,7 +1,7 @@
-"""Count how many values of a key each type of `select` reads, and their range.
+"""Count the values of a key that can be read as each type of `select`, with their range.
 
-The core parses the values: :class:`Values` selects them as every type that their sizes allow. A :class:`Tally` has a
-fixed size, and tallies can be merged. :mod:`letterhead.scan.guesses` ranks the types.
+:class:`Values` uses the core to parse the values as every type that their sizes allow. The results, :class:`Tally`
+objects, have a fixed size and can be merged. :mod:`letterhead.scan.guesses` ranks the types.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
 
 @dataclass
 class Tally:
-    """Number of values that a type reads, number of unusual ones, and the smallest and largest finite number.
+    """Number of values readable as a type, number of unusual values among them, and smallest and largest finite number.
 
     Unusual values are text with control characters; characters below a space; floats that are subnormal, NaN, infinite
     or extremely large or small; times outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a
-    leading 0; negative integers. ``binary`` counts the values that a type of digits and bytes reads as bytes.
+    leading 0; negative integers. For types that mix digits and bytes, ``binary`` counts the values read as bytes.
     """
 
     fits: int = 0
@@ -49,7 +49,7 @@ class Tally:
 
 
 class CandidateType(NamedTuple):
-    """Type of `select`, and the size of its values in bytes; None if sizes vary."""
+    """Type of `select`, and the size of its values in bytes (None if it varies)."""
 
     type: str
     width: int | None
@@ -74,7 +74,7 @@ CANDIDATE_TYPES: tuple[CandidateType, ...] = (
     *(CandidateType(f"{type}:text", None) for type in ("int64", "float64", "bool", "uuid", "date")),
     *(CandidateType(f"timestamp:{form}", None) for form in ("iso", "s", "ms", "us", "ns")),
 )
-"""Candidate types, in the order in which equally good ones are shown."""
+"""Candidate types; types that are equally good are shown in this order."""
 
 _FIXED = {
     width: [candidate.type for candidate in CANDIDATE_TYPES if candidate.width == width] for width in (1, 2, 4, 8, 16)
@@ -86,7 +86,7 @@ _TEXTS = {
     "true|false|True|False|TRUE|FALSE": ["bool:text"],
     "[-0-9a-fA-F]{36}": ["uuid:text"],
 }
-"""Patterns of text that types may parse: selecting other values would only collect errors."""
+"""Patterns of text that can be parsed as each type; other values are skipped, because they would only cause errors."""
 
 
 _DIGITS, _LEADING_ZERO = "-?[0-9]+", "-?0[0-9]+"
@@ -102,11 +102,11 @@ _MIXED = {
     for name, width in (("int16", 2), ("int32", 4), ("int64", 8))
     for order in ("", ":le")
 }
-"""Types for keys with digits of one producer and bytes of another, and the width of the bytes."""
+"""Types for keys with text numbers from one producer and binary numbers from another, and the binary size."""
 
 
 class Values:
-    """Distinct non-null values of a key with their counts, and their readings as every type."""
+    """Distinct non-null values of a key with their counts, parsed as every candidate type."""
 
     def __init__(self, values: Any, counts: Any) -> None:
         self.values = values
@@ -123,7 +123,7 @@ class Values:
             self._read(self.matching(pattern), types)
 
     def _read(self, mask: Any, types: list[str]) -> None:
-        """Parse the values in a mask as each of some types."""
+        """Parse the values in a mask as each of the types."""
         if mask.any():
             values, counts = self.filtered(mask)
             columns = read_values(values, *types)
@@ -134,16 +134,16 @@ class Values:
         return self.values.filter(pa.array(mask)), self.counts[mask]
 
     def matching(self, pattern: str) -> Any:
-        """Return a mask of the values that are text and match a pattern completely."""
+        """Return a mask of the text values that match a pattern completely."""
         return self._matches[pattern]
 
     def tally(self) -> dict[str, Tally]:
-        """Return a tally of each type that reads at least one value."""
+        """Return a tally for each type as which at least one value can be read."""
         tallies = {type: self._tally(type, *column) for type, column in self._columns.items()} | self._mixed()
         return {type: tally for type, tally in tallies.items() if tally.fits}
 
     def _mixed(self) -> dict[str, Tally]:
-        """Return a tally of each type that reads digits and bytes."""
+        """Return a tally for each type that reads both text numbers and binary numbers."""
         digits = self.matching(_DIGITS)
         tallies = {}
         for type, width in _MIXED.items():
@@ -158,7 +158,7 @@ class Values:
         return tallies
 
     def shapes(self) -> dict[str, Tally]:
-        """Return the number of values of each shape."""
+        """Return a tally for each shape."""
         counts = {
             name: int(self.counts[find(self)].sum()) for shapes in SHAPES.values() for name, find in shapes.items()
         }
@@ -187,7 +187,7 @@ class Values:
 
 
 def _as_text(values: Any) -> Any:
-    """Return values as text, null for those that are not UTF-8."""
+    """Convert values to text; values that are not UTF-8 become null."""
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:
@@ -195,7 +195,7 @@ def _as_text(values: Any) -> Any:
 
 
 def _unusual(name: str, column: Any) -> Any:
-    """Return a mask of the values that are unusual for their type; None for a type without unusual values."""
+    """Return a mask of the values that are unusual for a type, or None for a type without unusual values."""
     if name == "uuid":
         return _true(pc.invert(pc.match_substring_regex(column, "^.{14}[1-8].{4}[89ab]")))
     if name == "char":
@@ -213,7 +213,7 @@ def _unusual(name: str, column: Any) -> Any:
 
 
 def _milliseconds(column: Any) -> Any:
-    """Return times and dates in milliseconds, and other columns unchanged."""
+    """Convert times and dates to milliseconds; return other columns unchanged."""
     is_time = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
     return column.cast(pa.timestamp("ms", "UTC"), safe=False) if is_time else column
 
@@ -238,7 +238,7 @@ _IS_CODE = np.isin(np.arange(256), list(CODES))
 
 def _amqp(values: Values) -> Any:
     first = _byte_at(values, 0)
-    # A constructor without data is one byte, which is too little evidence; text is read as text.
+    # Exclude single-byte constructors, which are too little evidence, and printable text.
     is_amqp = _IS_CODE[first] & (values.sizes == _amqp_sizes(values, first)) & ~values.printable
     if not is_amqp.any():
         return is_amqp
@@ -249,12 +249,12 @@ def _amqp(values: Values) -> Any:
 
 
 def _amqp_sizes(values: Values, codes: Any) -> Any:
-    """Return the size of each value that begins with these codes; 0 where nothing follows the code."""
+    """Return the expected size of values that begin with the given codes; 0 for codes without data."""
     fixed = np.zeros(16, np.int64)
     fixed[[0x5, 0x6, 0x7, 0x8, 0x9]] = [2, 3, 5, 9, 17]
     sizes = fixed[codes >> 4]
     sizes = np.where(codes >> 4 == 0xA, 2 + _byte_at(values, 1).astype(np.int64), sizes)
-    # Four bytes contain the length of a long value, which the core verifies.
+    # For codes with a 4-byte length, accept any size, because the core verifies the length.
     return np.where((codes >> 4 == 0xB) & (values.sizes > 4), values.sizes, sizes)
 
 
@@ -264,7 +264,7 @@ def _schema_id(values: Values) -> Any:
 
 
 def _byte_at(values: Values, index: int) -> Any:
-    """Return one byte of each value; 0 where a value is shorter."""
+    """Return the byte at an index of each value; 0 if the value is shorter."""
     found = np.zeros(len(values.sizes), np.uint8)
     longer = values.sizes > index
     if longer.any():
@@ -283,4 +283,4 @@ SHAPES: dict[str, dict[str, Callable[[Values], Any]]] = {
         "a JSON object, array or string": _json,
     },
 }
-"""Shapes without their own type in `select`, by the type that reads them, with the function that finds them."""
+"""Functions that detect shapes without their own type in `select`, by the type that reads them."""

@@ -1,4 +1,4 @@
-"""Result of a scan: as text, JSON, a page and code."""
+"""Result of a scan, and its output as text, JSON, HTML and code."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from letterhead.scan.statistics import Statistics
 
 
 class Scan:
-    """Headers of some messages, as found by :func:`letterhead.arrow.scan` and `lhs.scan_headers`.
+    """Result of a scan by :func:`letterhead.arrow.scan` or `lhs.scan_headers`.
 
-    Scans of parts of a topic add up with :meth:`merge`, in any order, to the scan of the whole. Each key takes a fixed
-    size, and at most `max_keys` keys are kept.
+    Scans of parts of a topic can be combined with :meth:`merge`, in any order, into the scan of the whole topic. The memory
+    for each key is fixed, and at most `max_keys` keys are kept.
 
     Parameters
     ----------
     format : str
         Name of the format.
     statistics : letterhead.scan.statistics.Statistics
-        Counts: ``rows``, of which ``null_rows`` and ``empty_rows`` have no headers and ``bad_rows`` have ``errors``; and the
-        counts of each of its ``keys``.
+        Counts: ``rows``, of which ``null_rows`` and ``empty_rows`` have no headers and ``bad_rows`` have ``errors``; and
+        counts for each of the ``keys``.
     column : str, default "headers"
-        Name of the column in the code.
+        Name of the column in the generated code.
 
     Examples
     --------
@@ -53,19 +53,19 @@ class Scan:
 
     @property
     def keys(self) -> list[KeyScan]:
-        """Result for each key, ordered by its usual position in a message."""
+        """Result for each key, ordered by the usual position of the key in a message."""
         totals = self.statistics
         keys = [KeyScan(key, statistics, totals.rows) for key, statistics in totals.keys.items()]
         return sorted(keys, key=lambda key: (key.statistics.positions.median() or 0, -key.statistics.rows, key.name))
 
     @property
     def more_keys(self) -> int:
-        """Number of keys that are not in :attr:`keys`; exact up to 255."""
+        """Number of keys not included in :attr:`keys`; exact up to 255."""
         return self.statistics.more_keys
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Names of the conventions that the headers follow, for :func:`letterhead.profile`."""
+        """Names of conventions that the headers follow, for :func:`letterhead.profile`."""
         return profiles_of(self.statistics.keys)
 
     def __getitem__(self, key: GivenKey) -> KeyScan:
@@ -73,7 +73,7 @@ class Scan:
         return KeyScan(name, self.statistics.keys[name], self.statistics.rows)
 
     def merge(self, other: Scan) -> Scan:
-        """Return the scan of the messages of both scans; neither is changed.
+        """Return the combined scan of the messages of both scans; neither scan is modified.
 
         Raises
         ------
@@ -88,18 +88,18 @@ class Scan:
         return Scan(self.format, both, self.column)
 
     def code(self, surface: Surface = "spark") -> str:
-        """Return code that selects these headers with the first suggested type of each.
+        """Return code that selects the headers, each with its first suggested type.
 
         Parameters
         ----------
         surface : {"spark", "arrow", "python"}, default "spark"
-            Which function it calls: `lhs.select_headers`, `lha.select` or `lh.select`; for batch formats their
-            counterparts that read messages.
+            API to use: `lhs.select_headers`, `lha.select` or `lh.select`; for batch formats, the corresponding functions that
+            read messages.
 
         Returns
         -------
         str
-            Python code, with a comment on each key that names the confidence in its type.
+            Python code, with a comment about the confidence in the type of each key.
         """
         check_name("surface", surface, ("spark", "arrow", "python"))
         is_batch = format_table()[self.format].is_ == "batch"
@@ -123,7 +123,7 @@ class Scan:
         }
 
     def html(self, *, title: str = "Headers") -> str:
-        """Return an HTML page with plots; it needs no network and runs no script.
+        """Return an HTML page with plots, without scripts or external resources.
 
         Raises
         ------
@@ -145,14 +145,14 @@ class Scan:
 
 
 def headline(scan: Scan) -> str:
-    """Return one line: rows, format, number of keys."""
+    """Return a one-line summary: number of rows, format, number of keys."""
     counts = {"row": scan.statistics.rows, "key": len(scan.statistics.keys)}
     rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
     return f"Scan of {rows} in {scan.format}: {keys}"
 
 
 def remarks(scan: Scan) -> list[str]:
-    """Return remarks about rows and keys outside of the table: without headers, damaged, dropped."""
+    """Return remarks about rows and keys that are not in the table: rows without headers, damaged rows, dropped keys."""
     totals = scan.statistics
     lines = []
     if totals.null_rows or totals.empty_rows:

@@ -1,7 +1,7 @@
 """Mergeable summaries of fixed size: a histogram, and a sample of distinct values.
 
-Both depend on the added values, not on their order or partition. So many machines can scan parts of a topic: the merged
-result equals that of one pass over all.
+Both depend only on the added values, not on their order or partition. So many machines can scan parts of a topic, and
+the merged result equals that of a single pass over all values.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from letterhead import _native
 
 EXACT = 64
-"""Limit below which numbers are counted exactly, and above in steps of about 6 %."""
+"""Numbers below this limit are counted exactly, and others in buckets with a width of about 6 %."""
 
 _STEPS = 16
 
 
 @dataclass
 class Histogram:
-    """Counts of non-negative numbers: `counts` by the least of a bucket (at most 64 + 16 × 26), the rest exact."""
+    """Counts of non-negative numbers in at most 64 + 16 × 26 buckets, keyed by their start; other fields are exact."""
 
     counts: dict[int, int] = field(default_factory=dict)
     low: int | None = None
@@ -50,17 +50,17 @@ class Histogram:
         self._widen(other.low, other.high)
 
     def median(self) -> int | None:
-        """Return the median: exact below 64, else the least number of its bucket."""
+        """Return the median: exact below 64, otherwise the start of its bucket."""
         left = (self.count + 1) // 2
         for bucket in sorted(self.counts):
             left -= self.counts[bucket]
             if left <= 0:
-                # The bucket may begin below the smallest number.
+                # The bucket may start below the smallest number.
                 return bucket if self.low is None else max(bucket, self.low)
         return None
 
     def most_frequent(self) -> tuple[int, int]:
-        """Return the most frequent bucket and its count; the lower one on a tie."""
+        """Return the most frequent bucket and its count; in a tie, the lowest bucket."""
         return max(sorted(self.counts.items()), key=lambda bucket_and_count: bucket_and_count[1], default=(0, 0))
 
     def _widen(self, low: int | None, high: int | None) -> None:
@@ -77,7 +77,7 @@ def _bucket(number: int) -> int:
 
 @dataclass
 class Sampled:
-    """Distinct value or its first 64 bytes, its size in bytes, and its number of occurrences."""
+    """Distinct value (at most its first 64 bytes), its size in bytes, and its number of occurrences."""
 
     head: bytes
     size: int
@@ -85,32 +85,32 @@ class Sampled:
 
     @property
     def whole(self) -> bool:
-        """Whether `head` is the whole value."""
+        """Whether `head` is the complete value."""
         return len(self.head) == self.size
 
 
 @dataclass
 class Sample:
-    """Distinct values with the smallest hashes.
+    """Sample of distinct values: at most `max_values` values, those with the smallest hashes.
 
-    A kept value was never removed, so its count is exact; the largest kept hash determines the number of distinct
-    values. At most `max_values` values are kept, by their hashes.
+    A value in the sample has never been removed, so its count is exact. The number of distinct values is estimated from the
+    largest hash in the sample.
     """
 
     max_values: int = 128
     values: dict[int, Sampled] = field(default_factory=dict)
 
     HEAD = 64
-    """Maximum number of bytes kept of a value."""
+    """Maximum number of bytes stored of each value."""
 
     def add(self, values: Any, counts: Any) -> None:
         """Add a binary array of distinct values, and an array of their counts."""
         hashes = np.frombuffer(_native.value_hashes(values), np.uint64)
         rows = np.arange(len(hashes))
         if len(hashes) > self.max_values:
-            # No more than `max_values` of these can be kept.
+            # At most `max_values` of these values can be kept.
             rows = np.argpartition(hashes, self.max_values)[: self.max_values]
-        # Values beyond the last one of a full sample would be removed.
+        # Skip values with larger hashes than a full sample, which would be removed again.
         last = 1 << 64 if self.is_all else max(self.values)
         for row in rows.tolist():
             digest = int(hashes[row])
@@ -132,10 +132,10 @@ class Sample:
 
     @property
     def distinct(self) -> int:
-        """Number of distinct values: exact below `max_values`, else with an error of about 1/√max_values."""
+        """Number of distinct values: exact below `max_values`, otherwise with an error of about 1/√max_values."""
         if self.is_all:
             return len(self.values)
-        # Hashes are uniform: they are as dense below the largest kept one as everywhere.
+        # Hashes are uniform, so the density below the largest kept hash is that of all hashes.
         return round((self.max_values - 1) * 2**64 / (max(self.values) + 1))
 
     def commonest(self) -> list[Sampled]:

@@ -1,4 +1,4 @@
-"""Mergeable counts of bounded size for each key."""
+"""Mergeable statistics of headers, with bounded memory for each key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from letterhead.scan.sketch import Histogram, Sample
 from letterhead.values import value_from_message
 
 Key: TypeAlias = str | int | tuple[str, bytes]
-"""Key in the form of `select`: text, an int, or a type and bytes."""
+"""Key as in `select`: text, an int, or a type and bytes."""
 
 _MORE_KEYS = 256
 """Maximum number of dropped keys that are counted exactly."""
@@ -30,21 +30,21 @@ class KeyStatistics:
     Attributes
     ----------
     headers, rows : int
-        Headers with the key, and rows with at least one of them.
+        Number of headers with the key, and of rows with at least one such header.
     nulls, empty : int
-        Headers whose value is null, or empty.
+        Number of headers with a null value, or with an empty value.
     repeated, most : int
-        Rows that repeat the key, and the largest number of its headers in one row.
+        Number of rows that repeat the key, and maximum number of its headers in one row.
     sizes, positions : Histogram
-        Sizes of the values that are not null, in bytes, and positions of the headers in their rows, from 0.
+        Sizes of non-null values in bytes, and positions of the headers in their rows, from 0.
     types : dict of str to int
-        In formats with types: the number of values of each type.
+        Number of values of each type, in formats that store types.
     sample : Sample
         A sample of the distinct values.
     readings, shapes : dict of str to Tally
-        The types that read the values, and the shapes that they have.
+        Tallies of the types that the values can be read as, and of their shapes.
     exact : bool
-        Whether all headers of the key are counted; not if it was dropped while there were too many keys.
+        Whether all headers of the key are counted; false if the key was dropped temporarily because of too many keys.
     """
 
     headers: int = 0
@@ -63,7 +63,7 @@ class KeyStatistics:
 
     @property
     def distinct(self) -> int:
-        """Number of distinct values without null; above 127 with an error of about 9 %."""
+        """Number of distinct non-null values; above 127, with an error of about 9 %."""
         return min(self.sample.distinct, self.headers - self.nulls)
 
     @property
@@ -72,7 +72,7 @@ class KeyStatistics:
         return self.headers - self.nulls - self.empty
 
     def add(self, values: Any, rows: Any, positions: Any, types: Any | None) -> None:
-        """Add the headers of one batch with the key, in order: values, rows, positions in the row, types."""
+        """Add the headers of a batch with this key, in order: their values, rows, positions in the row, and types."""
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         times = np.diff(starts, append=len(rows))
         self.headers += len(rows)
@@ -88,7 +88,7 @@ class KeyStatistics:
         self._add_distinct(distinct.field("values"), distinct.field("counts").to_numpy())
 
     def merge(self, other: KeyStatistics) -> None:
-        """Add other counts for the same key."""
+        """Add the counts of another object for the same key."""
         for name in ("headers", "rows", "nulls", "empty", "repeated"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.most = max(self.most, other.most)
@@ -118,21 +118,21 @@ class Statistics:
     Attributes
     ----------
     max_keys : int
-        Maximum number of keys to keep: those with the most headers.
+        Maximum number of keys to keep; those with the most headers are kept.
     rows : int
-        Messages that were scanned.
+        Number of scanned messages.
     null_rows, empty_rows : int
-        Messages whose headers are null, or empty.
+        Number of messages with null headers, or with empty headers.
     bad_rows : int
-        Messages with errors.
+        Number of messages with errors.
     errors : dict of str to int
         Number of errors by code.
     keys : dict of Key to KeyStatistics
         Counts by key.
     more : Sample
-        Keys that were dropped at some time.
+        Sample of the keys that have been dropped at any time.
     more_headers : int
-        Headers of dropped keys, which no key counts.
+        Number of headers of dropped keys, which are not included in ``keys``.
     """
 
     max_keys: int = 1000
@@ -146,18 +146,18 @@ class Statistics:
     more_headers: int = 0
 
     def add(self, headers: Any) -> None:
-        """Add messages by their headers: a pyarrow array of lists, as ``decode`` returns it."""
+        """Add messages, given their headers as a pyarrow array of lists, as returned by ``decode``."""
         self.rows += len(headers)
         self.null_rows += headers.null_count
         counts = pc.list_value_length(headers).fill_null(0).to_numpy().astype(np.int64)
         self.empty_rows += int((counts == 0).sum()) - headers.null_count
         rows = np.repeat(np.arange(len(headers)), counts)
         positions = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        # flatten() omits the elements of null lists, as the counts do.
+        # flatten() omits the elements of null lists, and so do the counts.
         parts = _fields(headers.flatten())
         has_key = parts["key"].is_valid().to_numpy(zero_copy_only=False)
         if not has_key.all():
-            # The error is counted with the row, and a header without a key belongs to no key.
+            # Skip headers without a key, whose error is counted for the row.
             rows, positions = rows[has_key], positions[has_key]
             parts = {name: part.filter(pa.array(has_key)) for name, part in parts.items()}
         known = not self.more_headers
@@ -181,7 +181,7 @@ class Statistics:
             statistics = self.keys.setdefault(key, KeyStatistics())
             if key in other.keys:
                 statistics.merge(other.keys[key])
-            # The side without the key may have dropped it.
+            # If a side does not have the key, it may have dropped it.
             missing = (key not in other.keys and others_dropped) or (not was_known and mine_dropped)
             statistics.exact = statistics.exact and not missing
         self.rows += other.rows
@@ -201,7 +201,7 @@ class Statistics:
         return self.more.distinct - back
 
     def _drop(self, headers: Iterable[tuple[Key, int]]) -> None:
-        """Drop keys with these numbers of headers."""
+        """Count keys as dropped, together with their headers."""
         dropped = [(_key_bytes(key), count) for key, count in headers]
         self.more.add(pa.array([key for key, _ in dropped], pa.binary()), [count for _, count in dropped])
         self.more_headers += sum(count for _, count in dropped)
@@ -220,8 +220,8 @@ class Statistics:
 
 
 def _fields(structs: Any) -> dict[str, Any]:
-    """Return the fields of headers in the Arrow types that the statistics use."""
-    # flatten() applies the nulls of the struct to its fields.
+    """Return the fields of headers with the Arrow types used for statistics."""
+    # flatten() also applies the nulls of the struct to its fields.
     fields = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
     key = fields["key"]
     if "key_type" in fields:
@@ -235,14 +235,14 @@ def _fields(structs: Any) -> dict[str, Any]:
 
 
 def _group_by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[Key, Any]]:
-    """Return each key and the indexes of its headers; drop the keys with the fewest headers beyond the limit."""
+    """Yield each key and the indexes of its headers; above the limit of keys, drop those with the fewest headers."""
     keys = parts["key"].dictionary_encode()
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
     if "key_type" in parts:
         types = parts["key_type"].dictionary_encode()
         type_names = types.dictionary.to_pylist()
         codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
-    # 16-bit numbers are sorted in linear time.
+    # Use the smallest integer type, because 16-bit numbers are sorted in linear time.
     order = np.argsort(codes.astype(np.min_scalar_type(int(codes.max(initial=0)))), kind="stable")
     ordered = codes[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
