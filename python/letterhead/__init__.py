@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from letterhead.sources.comparison import diff as diff
     from letterhead.sources.opening import open as open
 
-# `open` is not listed, so that `from letterhead import *` does not replace the built-in function.
+# `open` is not listed, because `from letterhead import *` would then replace the built-in function.
 __all__ = [
     "Binary",
     "Bool",

@@ -99,7 +99,7 @@ def read_table(table: Any) -> pa.RecordBatchReader:
     import pyarrow as pa
 
     is_frame = package_of(table) == "pyspark"
-    # pyspark asserts without a message that a DataFrame is not streaming and has no time columns.
+    # For a streaming DataFrame, or one with time columns, pyspark fails an assertion that has no message.
     if is_frame and getattr(table, "isStreaming", None) is True:
         raise TypeError(
             "a streaming DataFrame of Spark is no table: pass it to a function of letterhead.spark such as "

@@ -34,7 +34,7 @@ def default_of(type: str, value: object) -> Default:
 
 
 def json_default(default: Default) -> int | str:
-    """Return a default as a JSON value, from which :func:`default_of` returns the same default."""
+    """Return a default as a JSON value, which :func:`default_of` converts back to the same default."""
     type, text = default
     if type == "binary:hex":
         try:

@@ -9,7 +9,7 @@ __all__ = ["make_directory", "replace_file", "sync_directory"]
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Replace a file so that after a crash it has either the old or the new content."""
+    """Replace a file; after a crash it has either the old or the new content."""
     temporary = path.with_name(path.name + ".new")
     # A file of this name may remain from a crash, or be a link to another file.
     temporary.unlink(missing_ok=True)

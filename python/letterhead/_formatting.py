@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote text, so that it is not confused with hex or null."""
+    """Quote text to distinguish it from hex and null."""
     # Text with double quotes is usually JSON, which single quotes keep readable.
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark

@@ -283,7 +283,7 @@ class HeaderEdit:
                         raise ValueError(f"{name} names {key!r}, which only does not keep: add it to only")
 
     def edited_keys(self) -> list[HeaderKey]:
-        """Return the distinct keys that the edit names: first those changed, dropped or kept, then those set."""
+        """Return the distinct keys that the edit names: keys to change, drop or keep, then keys to set."""
         set_keys = dict.fromkeys(key for key, _ in self.set)
         others = [*(self.only or ()), *self.drop, *(key for key, _ in [*self.rename, *self.replace])]
         return [*(key for key in dict.fromkeys(others) if key not in set_keys), *set_keys]

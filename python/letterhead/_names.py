@@ -59,7 +59,7 @@ def suggestion(wrong: object, names: Iterable[str]) -> str:
     """Return the part of an error that suggests the closest name; empty if none is close."""
     import difflib  # only needed for errors, and this package should be fast to import
 
-    # Ignore case, so that a name in capitals gets a suggestion.
+    # The comparison ignores case, because names may be written in capitals.
     plain = {name.lower(): name for name in names if name != wrong}
     is_name = isinstance(wrong, str) and len(wrong) <= MOST_COMPARED and len(plain) <= MOST_COMPARED
     near = difflib.get_close_matches(str(wrong).lower(), plain, n=1, cutoff=0.6) if is_name else []

@@ -176,7 +176,7 @@ def parquet_table(path: _Path, batch_rows: int = BATCH_ROWS, limits: Limits | No
 
 
 class _Merged(NamedTuple):
-    """Column merged from several files, and the file whose type it has."""
+    """Column merged from several files, and the file that determines its type."""
 
     field: pa.Field
     file: _Path

@@ -246,7 +246,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
         if not children:
             return array
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
-    # Elements of null lists, and those outside the slice, are left out.
+    # Elements of null lists and elements outside the slice are omitted.
     if types.is_fixed_size_list(array.type) and type.list_size == 0:
         # pyarrow divides by the size.
         validity = None if missing is None else array.is_valid().buffers()[1]

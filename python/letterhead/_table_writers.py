@@ -102,7 +102,7 @@ class JsonLinesWriter:
 
 
 def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split a batch, so that its text takes little memory."""
+    """Split a batch to limit the memory that its text takes."""
     rows = max(1, min(_ROWS_AS_TEXT, len(batch) * _BYTES_AS_TEXT // max(1, batch.nbytes)))
     for start in range(0, len(batch), rows):
         yield batch.slice(start, rows)

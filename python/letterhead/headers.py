@@ -280,7 +280,7 @@ class Headers(Sequence[Header]):
         if type(items) is not list:
             items = self._list()
         if len(items) > _FEW_HEADERS:
-            # Removed headers stay in the list until it is read, so that many keys are removed in one pass.
+            # Removed headers stay in the list until it is read: many keys are then removed in one pass.
             index = self._indexed(items)
             indexes = index.indexes.pop(unwanted, ())
             index.removed.update(indexes)

@@ -326,7 +326,7 @@ def base_type(type: str) -> str:
 
 
 def _date_or_decimal(name: str, suffix: str) -> str:
-    """Return the type of dates or decimals, which are text, because Kafka has no binary form of them."""
+    """Return the type of dates or decimals; they are text, because Kafka defines no binary form for them."""
     if suffix != "text":
         raise ValueError(
             f"type '{name}{suffix and ':' + suffix}': a {name.partition('(')[0]} is text: pass '{name}:text'"

@@ -43,7 +43,7 @@ class NewColumns:
     rows: Any = None
 
     def add_errors(self, unread: pa.Array) -> pa.Array:
-        """Merge errors that the source reported for its rows, and return those of rows that produced no message."""
+        """Merge errors that the source reported for its rows; return the errors of rows that produced no message."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

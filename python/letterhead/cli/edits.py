@@ -131,7 +131,7 @@ def edit_message(data: bytes, format: str, edit: HeaderEdit, options: ReadArgume
 def edit_column(values: Any, edit: ReportedEdit) -> Any:
     """Return the messages of a column with some headers changed.
 
-    An unreadable message is unchanged, so that the next step reports its errors. A readable message that cannot be
+    An unreadable message is unchanged, because the next step reports its errors. A readable message that cannot be
     written with the changes raises an error: it must not pass unchanged.
     """
     import pyarrow.compute as pc

@@ -26,7 +26,7 @@ _PARAMETER = re.compile(
     r"(?<![\w.])(?:([a-z][a-z_]+)=(?=[ ,.:;)]|$)|([a-z][a-z_]+)='(?P<value>[\w@-]+)'|(start|end)(?= (?:is|must|has|names) )|^(start|end)(?=: )|(?<=leave out )(end)$|(?<=is before )(start)$)"
 )
 
-# Options whose names differ from those of the parameters.
+# Options whose names differ from the names of the parameters.
 _OPTIONS = {
     "partitions": "partition",
     "isolation_level": "committed",
@@ -65,7 +65,7 @@ def usage_message(error: Exception) -> str:
 
 
 def as_options(message: str) -> str:
-    """Replace the names of parameters in an error by those of options."""
+    """Replace the names of parameters in an error by the names of options."""
     return _PARAMETER.sub(_option, message).replace("a mapping of partition to one of these", "0=POINT,1=POINT")
 
 

@@ -224,7 +224,7 @@ class _DecompressedSet(NamedTuple):
 def _batch_parts(
     data: bytes, format: str, labels: list[Label], options: ReadArguments, number: int | None = 0
 ) -> list[_BatchPart]:
-    """Find the messages of a batch; those after an unreadable compressed set have no number."""
+    """Find the messages of a batch; messages after an unreadable compressed set have no number."""
     if not is_batch(format):
         return []
     first_field = FIRST_FIELDS.get(format, "offset")
@@ -327,7 +327,7 @@ class _LabelFilter:
     def labels(
         self, data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], errors: Collection[int | None] = ()
     ) -> Iterator[Label]:
-        """Yield labels; those without an error that --headers hides have the field ``HIDDEN``."""
+        """Yield labels; labels that --headers hides have the field ``HIDDEN``, unless they have an error."""
         shown = (label for label in labels if self._is_of_message(label, parts))
         for header, group in itertools.groupby(shown, key=lambda label: label.header):
             fields = [*group]
@@ -355,7 +355,7 @@ class _LabelFilter:
             with usage_errors():
                 value = lh.select(lh.encode([("", data[label.start : label.end])], "kafka"), {"": type})[""]
         except lh.HeaderError as error:
-            # An empty value has no byte to mark, so its length is marked.
+            # An empty value has no bytes to mark, so its length is marked.
             byte = label.start - (label.start == label.end)
             self.errors.append(ErrorDetail(error.code, f"not {type}: {error.message}", byte, label.header, name, name))
             return label._replace(text=f"not {type}")

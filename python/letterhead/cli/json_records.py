@@ -46,7 +46,7 @@ def json_records(lines: Iterable[bytes]) -> Iterator[JsonRecord]:
 
 
 def _check_beginning(text: bytearray, line: int) -> None:
-    """Raise Failure if incomplete text is already invalid, so that the rest of the input need not be read."""
+    """Raise Failure if incomplete text is already invalid, without reading the rest of the input."""
     try:
         _parse(text, line)
     except Failure as failure:

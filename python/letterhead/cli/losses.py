@@ -114,5 +114,5 @@ def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: st
             words += ["--types", f"{key_text(key)}={name}"]
     screen = console(sys.stderr)
     screen.print(Text("To convert back and restore the types:", style="dim"))
-    # Print one line regardless of the width, so that it can be copied.
+    # The command is printed on one line regardless of the width, because users copy it.
     screen.print(Text("  " + printable(" ".join(map(shlex.quote, words))), style="cyan"), soft_wrap=True)

@@ -86,12 +86,12 @@ def _split_by_partition(batches: Iterable[pa.RecordBatch]) -> list[list[pa.Recor
 
 
 def _is_complete(batches: list[pa.RecordBatch], requested: int, count: int, mask: Mask) -> bool:
-    """Return whether enough rows are printed, or the partition has no more."""
+    """Return whether enough rows are printed, or the partition has no further rows."""
     return sum(map(len, batches)) < requested or sum(mask(batch).true_count for batch in batches) >= count
 
 
 def _last_printed(batches: Iterable[pa.RecordBatch], count: int, mask: Mask) -> list[pa.RecordBatch]:
-    """Return the rows from the last ``count`` printed ones on, or all if there are fewer."""
+    """Return the rows from the ``count``-th last printed row on, or all rows if fewer are printed."""
     import pyarrow.compute as pc
 
     kept: deque[tuple[pa.RecordBatch, pa.Array]] = deque()

@@ -35,7 +35,7 @@ class RowFormat(NamedTuple):
 
 
 def form_of(format: RowFormat) -> Form:
-    """Return the form in the options, or the one that the file extension implies."""
+    """Return the form in the options, or the form that the file extension implies."""
     if format.form is not None or format.target is None:
         return format.form or Form.TABLE
     if format.target == STANDARD_OUTPUT:

@@ -27,7 +27,7 @@ class ErrorOptions(TypedDict):
 
 
 class RowOptions(NamedTuple):
-    """Options for rows: the policy for bad ones, the number to read, and the destination."""
+    """Options for rows: the policy for bad rows, the number to read, and the destination."""
 
     errors: OnError
     error_column: str
@@ -43,7 +43,7 @@ class RowOptions(NamedTuple):
 
     @property
     def error_options(self) -> ErrorOptions:
-        """Error options of a reader. Even --errors null uses an error column, so that bad rows can be counted."""
+        """Error options of a reader. Even --errors null uses an error column, which is needed to count bad rows."""
         return {"errors": counting_policy(self.errors), "error_column": self.error_column}
 
     def read_options(self, reading: ReadArguments) -> DecodeOptions:

@@ -103,7 +103,7 @@ class SourceRows:
         return count
 
     def note_used(self, rows: int) -> None:
-        """Note that the first rows of the last batch were printed, so that their offsets can be committed."""
+        """Note that the first rows of the last batch were printed, for committing their offsets."""
         if self._committing is not None:
             self._committing.note_used(rows)
 

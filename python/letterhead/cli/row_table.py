@@ -1,4 +1,4 @@
-"""Rows as a table for people: :class:`RowTable`. Columns grow with longer values, so that rows need not be buffered."""
+"""Rows as a table for people: :class:`RowTable`. Columns grow with longer values, because rows are not buffered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""End a command at SIGTERM and SIGHUP as at Ctrl-C, so that no partial file is left: :func:`termination`."""
+"""End a command at SIGTERM and SIGHUP as at Ctrl-C, without leaving a partial file: :func:`termination`."""
 
 from __future__ import annotations
 

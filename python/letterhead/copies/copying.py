@@ -44,7 +44,7 @@ _FILE_SECONDS = 30.0
 """Seconds between two rounds of a copy that follows a topic."""
 
 _FILES = {*FORMS, *COMPRESSION, ".csv"}
-"""File extensions, by which a target is a file rather than a directory."""
+"""File extensions of targets that are files rather than directories."""
 
 
 class Copied(NamedTuple):
@@ -103,7 +103,7 @@ class Copying:
     """Copy of the rows of a source that a request selects.
 
     ``target`` is a directory or the address of a topic. With ``append``, records follow existing ones of a topic.
-    ``target_options`` are those of a topic. ``offsets`` is a file that maps offsets of the
+    ``target_options`` apply to topics as targets. ``offsets`` is a file that maps offsets of the
     source to offsets in the topic.
     """
 
@@ -197,7 +197,7 @@ class Copying:
         return {}
 
     def run(self, advance: Callable[[int], None] = lambda rows: None) -> Copied:
-        """Copy missing records, and with ``follow`` also new ones, until an exception such as Ctrl-C."""
+        """Copy missing records; with ``follow``, also copy new records until an exception such as Ctrl-C."""
         if isinstance(self._target, CopyTarget):
             return self._run_to_topic(self._target, advance)
         if isinstance(self._target, FileTarget):
@@ -336,7 +336,7 @@ class Copying:
             yield batch
 
     def _after(self, ends: Mapping[int, int]) -> RowRequest:
-        """Return the request for records after those in a directory."""
+        """Return the request for records that follow the records in a directory."""
         request = replace(self._request, follow=False)
         if not ends or not isinstance(self._source, LogSource):
             return request

@@ -68,7 +68,7 @@ def read_runs(path: Path) -> dict[int, list[Run]]:
 
 
 def translate(runs: Sequence[Run], offset: int) -> int:
-    """Return the offset in the copy at which a reader of the original continues, so that nothing is skipped.
+    """Return the offset at which a reader of the original continues in the copy without skipping a record.
 
     It is the offset of the first copied record at or after the original offset, or the end of the copy.
     """

@@ -115,7 +115,7 @@ class PartDirectory(Closing):
     description : mapping
         Source and options of the copy as JSON. A directory with another description is rejected.
     topic : callable
-        Returns the description of the topic for a new directory, so that the topic can be restored.
+        Returns the description of the topic, which a new directory stores for restoring the topic.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class _KafkaAppender(Appender):
 
 
 def select_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that a copy keeps: all except those that name brokers or change timestamps."""
+    """Return the settings that a copy keeps: all except settings that name brokers or change timestamps."""
     return {
         name: value
         for name, value in settings.items()

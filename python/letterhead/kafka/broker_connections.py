@@ -183,7 +183,7 @@ class BrokerConnections(Closing):
         return self._manager.cluster.add_coordinator(response, CoordinatorType.GROUP, group)
 
     async def send_to_any(self, request: Any, deadline: float, find_mismatch: FindMismatch) -> Any:
-        """Send a request to brokers until one answers: known ones first, then the bootstrap servers."""
+        """Send a request to brokers until one answers: known brokers first, then the bootstrap servers."""
         cluster = self._manager.cluster
         known, bootstrap = (
             random.sample(brokers, len(brokers)) for brokers in (cluster.brokers(), cluster.bootstrap_brokers())

@@ -116,7 +116,7 @@ def describe_group(client: KafkaClient, name: str) -> GroupDescription:
     Raises
     ------
     GroupNotFoundError
-        If there is no such group.
+        If the group does not exist.
     """
     offsets = GroupOffsets(client, name)
     group = client.call(partial(_describe_group, offsets))

@@ -71,7 +71,7 @@ class GroupOffsets:
     def start_points(
         self, partitions: Sequence[TopicPartition], option: str, *, can_be_new: bool
     ) -> dict[TopicPartition, OffsetPoint]:
-        """Return the start offsets: the committed ones, or the first offset of partitions without one.
+        """Return the start offsets: committed offsets, or the first offset of partitions without one.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class GroupOffsets:
         request = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
         response = await self._connections.send_to_any(request, deadline, _find_coordinator_mismatch)
         check_code(response.error_code, f"group {self.group!r}")
-        # The coordinator gets its own connection, so that commits do not wait for fetches.
+        # The coordinator gets its own connection, because commits must not wait for fetches.
         return self._connections.add_coordinator(response, self.group)
 
 

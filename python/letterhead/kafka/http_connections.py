@@ -91,7 +91,7 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
     Raises
     ------
     ConnectionError
-        If the certificate of the server is not trusted, so that retries are useless; ``remedy`` explains how to trust an
+        If the certificate of the server is not trusted, which makes retries useless; ``remedy`` explains how to trust an
         authority.
     """
     # TLS errors also have an attribute ``reason``, which is text.

@@ -139,7 +139,7 @@ def entries_of(array: pa.MapArray) -> pa.ListArray:
 
 
 def offsets_of(lists: pa.ListArray) -> pa.Array:
-    """Return the offsets of list elements, without those of null lists and of rows outside the slice."""
+    """Return the offsets of list elements, without elements of null lists and of rows outside the slice."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 

@@ -169,7 +169,7 @@ class Registry:
     def find_version(
         self, subject: str, schema: str | None = None, *, schema_type: str = "AVRO", register: bool = False
     ) -> SchemaVersion | None:
-        """Return a subject's latest schema with its ids, or the one with a given text; None if there is none.
+        """Return a subject's latest schema, or its schema with a given text, with the ids; None if there is none.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Registry:
         return SchemaVersion(found, number, guid)
 
     def _fetch_from_apicurio(self, own_id: str, number: Any) -> RegisteredSchema | None:
-        """Fetch a schema, into which the registry inlines its references."""
+        """Fetch a schema with its references inlined by the registry."""
         text = self._reply(("ids", _IDS[own_id], str(number)), "?dereference=true")
         found = None if text is None else self._request(("search", "artifacts"), f"?{own_id}={quote(str(number))}")
         artifacts = None if found is None else _require_entry(self.url, found, "artifacts")

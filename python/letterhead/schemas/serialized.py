@@ -37,7 +37,7 @@ class SerializedValues:
             self.decoder(None)
 
     def decoder(self, topic: str | None) -> ColumnsDecoder:
-        """Return the decoder for values of a topic; raise ValueError if there is no subject for it."""
+        """Return the decoder for values of a topic; raise ValueError if the topic determines no subject."""
         subject = None
         if self.schema is None:
             subject = self.subject if topic is None or self.subject is not None else f"{topic}-{self.part}"

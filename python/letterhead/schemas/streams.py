@@ -228,7 +228,7 @@ class _DecodeColumn:
                     f"the source has {source.names.count(name)} columns {name!r}, and one is needed{remedy}"
                 )
         self._column, self._fields = column, list(known_columns(decoder))
-        # An error makes the whole value null, so that its fields do not look like nulls.
+        # An error makes the whole value null, because fields that could not be read would look like nulls.
         policy: Any = {} if errors == "raise" else {"errors": "column", "error_column": UNUSED_NAME}
         options = DecodeOptions(**policy, limits=limits)
         self._decode = DecodeBySchema(decoder, None, column.format, column.header, options, column.id_bytes)
@@ -267,7 +267,7 @@ class _DecodeColumn:
 
 
 def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: pa.Array) -> pa.Array:
-    """Return the errors of source rows, if the source has an error column, with those of their values."""
+    """Return the errors of values, merged with the errors of source rows if the source has an error column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -103,7 +103,7 @@ class CheckedMessages:
                 yield body
 
     def _take(self, size: int) -> bytes:
-        """Read bytes in pieces, so that memory is bounded by the actual file size."""
+        """Read bytes in pieces, which bounds memory by the actual file size."""
         pieces = []
         while size > 0 and (piece := self._file.read(min(size, _PIECE))):
             pieces.append(piece)

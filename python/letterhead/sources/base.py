@@ -319,7 +319,7 @@ class LogSource(Source):
         """Return whether the request covers several partitions, as far as known before reading."""
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return all columns, or those for a terminal with the columns that distinguish partitions."""
+        """Return all columns, or the columns for a terminal with the columns that distinguish partitions."""
         internal = self.internal if request.view == "records" else None
         if not request.on_screen:
             if internal is not None:

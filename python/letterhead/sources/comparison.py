@@ -355,7 +355,7 @@ def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]
 
 
 def _bits(column: pa.Array) -> pa.Array:
-    """Return floats, also nested ones, as their bits: a NaN equals itself, and 0.0 is not -0.0."""
+    """Return floats, including nested floats, as their bits: a NaN equals itself, and 0.0 is not -0.0."""
     bits = _bits_type(column.type)
     return column if bits == column.type else column.view(bits)
 

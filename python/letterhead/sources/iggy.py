@@ -85,7 +85,7 @@ class IggyTopicSource(TopicSource, IggyLog):
         return WHERE_FIELDS
 
     def default_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return all columns, or those for a terminal: a mapped message has key and value instead of a payload."""
+        """Return all columns, or the columns for a terminal: a mapped message has key and value instead of a payload."""
         columns = super().default_columns(request)
         if request.mapping is None or "payload" not in columns:
             return columns

@@ -24,7 +24,7 @@ __all__ = ["PLACE", "internal_reader"]
 ReaderT = TypeVar("ReaderT", bound=Reader)
 
 PLACE = ("topic", "partition", "offset", "timestamp")
-"""Columns before those of a decoded record."""
+"""Columns that precede the columns of a decoded record."""
 
 
 def internal_reader(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["BOM", "json_lines_table"]
 
 BYTE_COLUMNS = ("key", "value", "payload")
-"""Columns in which text represents bytes, as ``read --json`` prints them."""
+"""Columns whose text represents bytes, as ``read --json`` prints them."""
 
 TIME_COLUMNS = (
     "timestamp", "origin_timestamp", "window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to",

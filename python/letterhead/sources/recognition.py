@@ -35,7 +35,7 @@ SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
 def open_sources(arguments: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:
     """Return the sources for arguments, in order; an argument is a name or an Arrow table or stream.
 
-    All log files form one source, so that the files of a partition stay together.
+    All log files form one source, because the files of a partition belong together.
 
     Raises
     ------

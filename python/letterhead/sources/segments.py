@@ -86,7 +86,7 @@ class LogSegments(LogSource):
         return chosen
 
     def findings(self) -> Findings:
-        """Return findings about open transactions, damaged batches and truncated ends, including those not reached."""
+        """Return findings about open transactions, damaged batches and truncated ends, also beyond the rows that were read."""
         reader = self._opened
         if reader is None:
             return Findings()

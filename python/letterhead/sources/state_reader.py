@@ -75,9 +75,9 @@ def state(
     Raises
     ------
     StoreNotFoundError
-        If there is no store in the directory.
+        If the directory contains no store.
     FileNotFoundError, NotADirectoryError
-        If there is no such directory.
+        If the directory does not exist.
     ValueError
         If the stores have several types, an option is invalid, or two columns would have the same name.
     DamagedRowError

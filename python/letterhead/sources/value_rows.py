@@ -74,7 +74,7 @@ def value_reader(
 
 
 def stored_tests(where: Where, columns: Sequence[str]) -> Condition | None:
-    """Return all tests of a condition except those of decoded columns."""
+    """Return all tests of a condition except tests of decoded columns."""
     return all_of(test for test in predicates_in(as_condition(where)) if not _is_decoded(test, columns))
 
 

@@ -110,7 +110,7 @@ class _ChangelogTable:
     segment_interval: int | None
 
     def of_records(self, df: DataFrame) -> DataFrame:
-        """Return the table of a changelog topic, of which the DataFrame must contain all records from the first."""
+        """Return the table of a changelog topic; the DataFrame must contain all records from the first one on."""
         if df.isStreaming:
             raise ValueError(
                 "the DataFrame is a stream, from which a deleted row could not be retracted: "
@@ -160,7 +160,7 @@ class _ChangelogTable:
         return records.withColumn("observed", observed).where(F.col("ms") >= F.col("observed") - self.retention)
 
     def _without_expired(self, rows: DataFrame, records: DataFrame) -> DataFrame:
-        """Remove rows of expired segments: those before the segment of the oldest retained time."""
+        """Remove rows of expired segments: segments before the segment of the oldest retained time."""
         interval = self.segment_interval or segment_interval(require(self.retention, "the retention"))
         time = _time_in_key(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))

@@ -94,7 +94,7 @@ class _CompactionStep:
         """Return the rows that compaction keeps."""
         choose_kept_names(fields, ("headers", *self.by))
         horizon = F.lit(delete_horizon(self.now, self.delete_retention_ms)).cast("bigint")
-        # Each message without a key gets its own window, so that one task does not process them all.
+        # Each message without a key gets its own window; otherwise one task would process them all.
         alone = F.when(F.col("key").isNull(), F.col("offset"))
         same_key = Window.partitionBy(*map(quoted_column, self.by), F.col("key"), alone)
         is_last = F.col("offset") >= F.max("offset").over(same_key)

@@ -145,7 +145,7 @@ class _SchemaStep:
             requested = _own_columns(known_columns(self.decode))
         else:
             if isinstance(self.decode, ColumnsDecoder):
-                self.decode.bind([])  # bound in the driver, so that all executors read by the same schema
+                self.decode.bind([])  # bound in the driver, because all executors must use the same schema
             requested = df.sparkSession.createDataFrame([], self.schema).schema
         schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
         operation = DecodeBySchema(

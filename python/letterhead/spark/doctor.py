@@ -43,7 +43,7 @@ ROUNDS = 5
 """Number of runs of the job while some executors have not responded."""
 
 HOLD = 0.3
-"""Seconds for which a task occupies its slot, so that the next one runs on another executor."""
+"""Seconds for which a task occupies its slot, to make the next task run on another executor."""
 
 
 def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
@@ -57,7 +57,7 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
         A session, classic or of Spark Connect.
     executors : int, optional
         Number of executors that must respond. By default all of a classic session; Spark Connect cannot count
-        them, so those that respond are checked.
+        them, so all executors that respond are checked.
 
     Returns
     -------

@@ -466,7 +466,7 @@ _BLOCK_BYTES = 64
 
 
 def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
-    """Return the replacement of a non-null value; ``pads`` are those of HMAC."""
+    """Return the replacement of a non-null value; ``pads`` are the columns for HMAC."""
     match new:
         case Hmac():
             inner, outer = map(quoted_column, require(pads, "the keys of HMAC"))

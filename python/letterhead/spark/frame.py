@@ -1,4 +1,4 @@
-"""Validate a DataFrame on the driver, before a job runs: its columns, their types, and the names of the new ones."""
+"""Validate a DataFrame on the driver, before a job runs: its columns, their types, and the names of new columns."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
 def choose_kept_names(
     fields: Mapping[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()
 ) -> list[str]:
-    """Return the columns to keep: those requested, which must exist, or by default all that are not read."""
+    """Return the columns to keep: requested columns, which must exist, or by default all columns that are not read."""
     if keep is None:
         input_names = {column.name for column in inputs if isinstance(column.name, str)}
         return [name for name in fields if name not in input_names]

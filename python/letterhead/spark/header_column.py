@@ -220,7 +220,7 @@ def is_read_by_spark(type: str, split: str | None) -> bool:
 class HeaderLists:
     """Column of header lists, whose type is not checked, with expressions that the columns of a result share.
 
-    With ``is_tested``, values are those that conditions compare: times of ``timestamp_ms`` are numbers.
+    With ``is_tested``, values have the form that conditions compare: times of ``timestamp_ms`` are numbers.
     """
 
     def __init__(
@@ -401,7 +401,7 @@ def _is_text(type: str) -> bool:
 def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: Sequence[str] = ()) -> Sql:
     """Split the value of every header into elements, each as a header with the same type and other fields.
 
-    Values that are not UTF-8 are split by bytes, so that parsing rejects as many elements as the core does.
+    Values that are not UTF-8 are split by bytes, because parsing must reject as many elements as the core does.
     """
 
     def split(text: Sql, separator: str) -> Sql:
@@ -487,7 +487,7 @@ def _is_requested(spec: ColumnSpec, header_list: _HeaderList, strict: bool) -> C
         else:
             same = header["key"] == F.lit(plain)
         if not strict:
-            # A header of an unknown type matches, so that the column is null instead of the value of another header.
+            # A header of an unknown type matches, because the column must be null, not the value of another header.
             return same
         if header_list.keys != "typed" and not header_list.types:
             # Only a null key makes the comparison null.
@@ -525,7 +525,7 @@ def _malformed(header: Sql, header_list: _HeaderList) -> list[tuple[Sql, str]]:
 def check_column_type(column: str | Column, format: str, value: Sql) -> Sql:
     """Reject columns of another type, whose values would be misread.
 
-    Spark knows the type before a job runs, and removes the condition.
+    Spark resolves the type before a job runs, and removes the condition.
     """
     # Spark Connect includes the default collation of strings.
     header_list = _header_list_type(format)

@@ -341,7 +341,7 @@ class _Projections:
         self.levels: dict[Sql, int] = {}
 
     def _uses(self, expression: Sql) -> Counter[Sql]:
-        """Count how often the text of an expression uses bound ones."""
+        """Count how often the text of an expression uses bound expressions."""
         if expression not in self.uses:
             uses: Counter[Sql] = Counter()
             for operand in expression.operands:

@@ -5,7 +5,7 @@ Numbers are written by the digits of ``hex``::
     int32     258    hex = '102'   padded to '00000102'   unhex = 00 00 01 02
     float64   -1.5   = -(1 + fraction) * 2 ** exponent    the three are put side by side as the bits of a long
 
-Text is checked by the parser of the same type, so that nothing is written that the parser would reject. A value that
+Text is checked by the parser of the same type, which rejects text that could not be read back. A value that
 its type cannot represent exactly is an error; with ``truncate``, excess digits of times and decimals are cut off.
 """
 
@@ -100,7 +100,7 @@ def written_from(type: str, column_type: T.DataType) -> str | None:
 
 
 def accepted_types(name: str) -> list[str]:
-    """Return the column types, except decimals, from which a non-decimal type is written.
+    """Return the column types, except decimals, that can be written as a non-decimal type.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _narrow(name: str, number: Sql) -> Sql:
         return F.when(number, "01").when(~number, "00")
     if name == "uint64":
         return F.lpad(F.conv(number.cast("string"), 10, 16), 16, "0")
-    # A negative number has all 16 digits, of which the first are dropped.
+    # A negative number has all 16 digits; excess leading digits are dropped.
     length = 2 * WIDTHS[name]
     return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - length, length)
 

@@ -64,7 +64,7 @@ FEW_KEYS: dict[str, list[Any]] = {
         ("type-200", b"x"),
     ],
 }
-"""Few keys by form, so that they repeat."""
+"""Keys by form; there are only a few, because keys should repeat in examples."""
 
 _number_texts = st.from_regex(r"-?0*[0-9]{0,4}", fullmatch=True) | st.integers(-(2**129), 2**129).map(str)
 _float_texts = (

@@ -60,7 +60,7 @@ def batch_at(text: str, offset: int, request: RowRequest, limits: Limits) -> Sto
 
 
 def with_checksums(data: bytes) -> bytes:
-    """Return batches with recomputed checksums, so that damaged ones can be inspected."""
+    """Return batches with recomputed checksums, which makes damaged batches readable."""
     heads, end = _native.record_batches(data, 0, None, 0)
     parts = [_native.with_checksum(data[position : position + size]) for position, size, *_ in heads]
     return b"".join([*parts, data[end:]])

@@ -191,7 +191,7 @@ def parse_headers(text: str) -> list[TypedHeader]:
 
 
 def header_columns(headers: str | None, profile: str | None = None) -> dict[str, Any] | None:
-    """Return the columns of --profile, then those of --headers."""
+    """Return the columns of --profile, followed by the columns of --headers."""
     with usage_errors():
         typed: dict[str, Any] = {} if headers is None else {**columns_from_text("--headers", headers)}
         return {**conventions.profile(profile), **typed} if profile is not None else typed or None

@@ -99,7 +99,7 @@ def serialized_values(
 
 
 def _settings(texts: list[str]) -> dict[str, str]:
-    """Return settings from options and property files; later ones override earlier ones."""
+    """Return settings from options and property files; later values override earlier ones."""
     from letterhead.kafka.properties import read_properties
 
     settings: dict[str, str] = {}

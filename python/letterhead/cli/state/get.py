@@ -56,7 +56,7 @@ def run_get(
 
 
 def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
-    """Reject times that the store type does not have, and require those that it needs."""
+    """Raise for times that the store type does not have, and for missing times that it requires."""
     key_type = store.type.key_format
     for option, time in times.items():
         if time is None and option in REQUIRED_TIMES[key_type]:

@@ -150,7 +150,7 @@ def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> Non
     database = Database(
         segment.directory.name, segment.directory, plan.target.layout, RocksDBOptions(write_ahead_log=True)
     )
-    # Kafka Streams may restore a store that was not closed cleanly, so that mark is kept.
+    # The mark of an unclean close is kept, because Kafka Streams may restore such a store.
     clean = not database.dirty
     try:
         if isinstance(database.rows, UpgradingRows):

@@ -22,7 +22,7 @@ _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Result units of at least a microsecond, with their microseconds."""
 
 _NANOS = r"\.[0-9]{6}(?P<nanos>[0-9]{1,3})"
-"""Up to three digits of nanoseconds, after those of microseconds."""
+"""Up to three digits of nanoseconds, after the digits of microseconds."""
 
 
 class Rfc3339Reader(NamedTuple):

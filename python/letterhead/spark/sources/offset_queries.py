@@ -70,7 +70,7 @@ class OffsetQuery(ABC, Generic[LogT]):
     """Query with the values of its options, for the driver and for tasks."""
 
     remedies: ClassVar[str]
-    """Remedies for a deleted or truncated partition of the checkpoint, first those that lose no data."""
+    """Remedies for a deleted or truncated partition of the checkpoint; remedies without data loss come first."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -196,7 +196,7 @@ class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Reads a streaming query, whose only state is offsets: a restart continues after those of its checkpoint."""
+    """Reads a streaming query, whose only state is offsets: a restart continues after the offsets in its checkpoint."""
 
     def __init__(self, query: OffsetQuery[Any]) -> None:
         if query.limit is not None and ReadMaxRows is None:

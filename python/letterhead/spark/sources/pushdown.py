@@ -1,4 +1,4 @@
-"""Filters that Spark pushes into a data source: :func:`push` adds the supported ones to a condition."""
+"""Filters that Spark pushes into a data source: :func:`push` adds supported filters to a condition."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
 
 
 def check_protobuf() -> None:
-    """Raise ``ModuleNotFoundError`` unless protobuf is installed, by which Spark's workers access state."""
+    """Raise ``ModuleNotFoundError`` unless protobuf is installed, which Spark's workers need to access state."""
     try:
         import_module("google.protobuf.descriptor")
     except ImportError as error:
