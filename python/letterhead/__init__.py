@@ -121,7 +121,7 @@ __all__ = [
     "validate",
 ]
 
-# Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
+# Imported on first use: they need pyarrow or pyspark, which may be missing in a program that decodes single messages.
 _LAZY = ("arrow", "iggy", "kip82", "read", "schemas", "spark", "state", "testing", "where", "write")
 _LAZY_NAMES = {
     "__version__": "letterhead._native",

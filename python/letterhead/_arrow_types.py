@@ -74,7 +74,7 @@ def check_column(column: object) -> None:
     """Raise ``TypeError`` unless the object is an Arrow array, or an Arrow stream of a single column."""
     name = type(column).__name__
     if package_of(column) == "pyspark":
-        # Exporting a DataFrame yields all its columns, and exporting a streaming one fails an assertion in Spark.
+        # Exporting a DataFrame yields all its columns, and exporting a streaming DataFrame fails an assertion in Spark.
         raise TypeError(
             f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
             "lhs.select_headers(df, ...), or pass df.toArrow()['headers']"

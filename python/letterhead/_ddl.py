@@ -57,7 +57,7 @@ def parse_ddl(ddl: str) -> list[DdlColumn]:
 
 
 def _tokens(ddl: str) -> Iterator[_Token]:
-    """Yield the tokens; commas between columns are of the kind ``comma``, others inside brackets ``mark``."""
+    """Yield the tokens; the token type is ``comma`` for commas between columns, and ``mark`` for commas in brackets."""
     position = 0
     closing: list[str] = []
     while position < len(ddl):

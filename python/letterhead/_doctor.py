@@ -129,7 +129,7 @@ def _letterhead() -> dict[str, Any]:
 
 
 def _decode() -> str:
-    """Return ``right`` if a sample of Kafka Streams headers decodes correctly, else the error."""
+    """Return ``right`` if a sample of Kafka Streams headers decodes correctly, otherwise the error."""
     try:
         import letterhead as lh
 

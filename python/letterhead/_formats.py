@@ -33,5 +33,5 @@ def format_table() -> Mapping[str, FormatInfo]:
 
 
 def format_info(format: str) -> FormatInfo | None:
-    """Return the entry of a format; None for an unknown name, which the compiled core rejects with an error."""
+    """Return the entry of a format; None for an unknown name, for which the compiled core raises an error."""
     return format_table().get(format)

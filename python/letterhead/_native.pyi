@@ -123,7 +123,7 @@ class DecodeOptions(Arguments):
 
 @final
 class WriteOptions(Arguments):
-    """Types of values that are written, and the policy for what the format lacks; :mod:`letterhead.arrow` documents the options."""
+    """Types of values that are written, and the policy for losses; :mod:`letterhead.arrow` documents the options."""
 
     def __new__(
         cls,
@@ -146,11 +146,11 @@ class ColumnOperation(Arguments):
     def limits(self) -> Limits | None: ...
     @property
     def schema(self) -> Schema:
-        """Type of the result, which any Arrow library imports."""
+        """Type of the result, which any Arrow library can import."""
     def __call__(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
-        """Apply the operation to a column. The result is an object of pyarrow if the column is, else one of the core."""
+        """Apply the operation to a column. The result is a pyarrow object if the column is, otherwise an object of the core."""
     def apply(self, column: object, *, threads: int = 1, max_offset: int | None = None) -> Column | Stream:
-        """Apply the operation to a column, and return an object of the core. Its errors suggest no option that keeps the other rows."""
+        """Apply the operation to a column, and return an object of the core. Errors suggest no option to keep other rows."""
     def chunks(self, stream: ArrowStream) -> Iterator[Any]:
         """Yield a pyarrow array for each chunk of a stream; a chunk is split where an Arrow column would overflow."""
     def result_type(self) -> Any:

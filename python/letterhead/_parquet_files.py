@@ -307,7 +307,7 @@ def _last_groups(metadata: pq.FileMetaData, last: int | None) -> Sequence[int]:
 def _column(
     batch: pa.RecordBatch, field: pa.Field, merged: _Merged | None, file: _Path, keys: Mapping[str, str | None]
 ) -> pa.Array:
-    """Return a column of a file, or a column of the value in its partition path."""
+    """Return a column of a file, or a constant column with the value in its partition path."""
     import pyarrow as pa
 
     name, type = field.name, field.type

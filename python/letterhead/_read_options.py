@@ -1,4 +1,4 @@
-"""Less common options of reading, which all reading functions accept by name: :class:`ReadOptions`."""
+"""Less common options for reading, which all reading functions accept by name: :class:`ReadOptions`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReadOptions(TypedDict, total=False):
     Attributes
     ----------
     last : int, optional
-        Read only the last rows of each partition that the other options select, at most this many.
+        Maximum number of rows to read from the end of each partition, among the rows that the other options select.
     follow : bool, default False
         For topics: after the last row, wait for new rows, and return them as they arrive, until the reader is closed.
         Partitions that are added later are not read.

@@ -78,7 +78,7 @@ class RowGroups:
             self._writer.is_open = False  # type: ignore[attr-defined]
 
     def open(self, schema: pa.Schema) -> TableWriter:
-        """Return the writer; make it if there is none, which raises if a type cannot be written."""
+        """Return the writer, created on first use; raise if a type cannot be written."""
         import pyarrow as pa
 
         if self._writer is None:

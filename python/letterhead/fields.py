@@ -75,7 +75,7 @@ class SchemaLike(Protocol):
 
     @property
     def names(self) -> Any:
-        """Names of its columns."""
+        """Names of the columns."""
 
 
 Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
@@ -320,7 +320,7 @@ def column_spec(name: object, column: object, *, sql: bool = False) -> ColumnSpe
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     check_utf8("the name of a column", name)
     try:
-        # A Field may be constructed without `field`, so it is checked here, too.
+        # A Field may be constructed without `field`, so it is also checked here.
         field, default = field_and_default(*(column if isinstance(column, Field) else (column,)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None

@@ -452,7 +452,7 @@ def _header(key: Any, value: Any) -> Header:
     return _new_header(Header, (key, value))
 
 
-_new_header = tuple.__new__  # what the class of a named tuple does, without one more call
+_new_header = tuple.__new__  # same result as calling the named tuple's class, with one call less
 
 
 def _pair(pair: Any) -> tuple[Any, Any]:

@@ -71,7 +71,7 @@ class Message:
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        # Called for missing fields only, also by `__setattr__`: a misspelt field would be set and never written. It also
+        # Called for missing fields only, and by `__setattr__`: a misspelt field would be set and never written. It also
         # tells type checkers that there are fields, which depend on the format.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -113,7 +113,7 @@ def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, 
     return {name: _field(name, fields.get(name), arrow_type, format) for name, arrow_type in types.items()}
 
 
-# The range of an integer field by Arrow type: the least number, and the first one above the range.
+# The range of an integer field by Arrow type: the smallest number, and the first number above the range.
 _RANGES = {"int8": (-(1 << 7), 1 << 7), "int64": (-(1 << 63), 1 << 63), "decimal128(20, 0)": (0, 1 << 64)}
 
 

@@ -76,7 +76,7 @@ def decode(
     Returns
     -------
     Headers or Message
-        Headers for a headers format, else a message with the fields of the format.
+        Headers for a headers format, otherwise a message with the fields of the format.
 
     Raises
     ------

@@ -42,11 +42,11 @@ class RowObserver(Protocol):
 class Reader(Closing):
     """A stream of record batches that is read once.
 
-    Any Arrow library accepts it (``__arrow_c_stream__``). A batch is within the limit ``arrow_batch_bytes``, unless one row has more. Files and
-    connections are opened when the first batch is read, and closed after the last batch, by :meth:`close`, or at the end of
-    a ``with`` block. Make another reader to read again: a second ``for``, :meth:`read_all` or export raises ``ValueError``
-    after the last batch, after an error, after :meth:`close`, and once another library has the stream. An iteration that was
-    left early continues where it stopped.
+    Any Arrow library accepts it (``__arrow_c_stream__``). A batch is within the limit ``arrow_batch_bytes``, unless one
+    row has more. Files and connections are opened when the first batch is read, and closed after the last batch, by
+    :meth:`close`, or at the end of a ``with`` block. Make another reader to read again: a second ``for``,
+    :meth:`read_all` or export raises ``ValueError`` after the last batch, after an error, after :meth:`close`, and once
+    another library has the stream. An iteration that was left early continues where it stopped.
 
     Threads that share a reader call ``next(reader, None)`` until it returns None; each batch is returned once.
 
@@ -158,7 +158,7 @@ class Reader(Closing):
             yield batch
 
     def _advance(self) -> pa.RecordBatch:
-        # Checked before taking the lock, which a thread that did not survive a fork may hold.
+        # Checked before taking the lock, because a thread that no longer exists after a fork may hold it.
         self._check_process()
         with self._lock:
             if self._unreadable in (_CLOSED, FAILED):

@@ -112,7 +112,7 @@ _FOREIGN_NAMES = {
 """Rejected names of other systems, with the type to suggest."""
 
 _NUMBER_WITH_ENCODING = re.compile(r"(u?int\d+|float\d+)[^a-z0-9]?(be|le|text|json)")
-"""A name such as ``int32_le``, which is ``int32:le`` here."""
+"""A name such as ``int32_le``, spelled ``int32:le`` in this package."""
 
 _MAX_NAME = 40
 """Maximum length of a name for which a similar one is suggested."""
@@ -309,7 +309,7 @@ def split_type(type: str) -> tuple[str, str, str]:
 
 
 def base_type(type: str) -> str:
-    """Return the name, without a suffix, of the type of a column's values, also for alternatives.
+    """Return the name, without a suffix, of the type of a column's values, for a single type or for alternatives.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def _run_alone(args: Sequence[str]) -> int:
 
 
 def _import_arrow() -> None:
-    """Import pyarrow without numpy, which takes a fifth of the start: `read` needs both only for --value and --key."""
+    """Import pyarrow without numpy, which takes a fifth of the start time; `read` needs numpy only for --value and --key."""
     if "numpy" not in sys.modules:
         sys.modules["numpy"] = None  # type: ignore[assignment]
         with suppress(ImportError):
@@ -86,7 +86,7 @@ def _import_arrow() -> None:
 
 
 class _NoPandas:
-    """Keeps pyarrow from importing pandas, which takes a quarter of the start; only doctor looks for it."""
+    """Keeps pyarrow from importing pandas, which takes a quarter of the start time; only doctor looks for pandas."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:

@@ -132,7 +132,7 @@ class Counts:
             self._merge()
 
     def result(self, limit: int | None) -> pa.RecordBatch:
-        """Return the values and their counts: by time for time spans, else largest counts first."""
+        """Return the values and their counts: by time for time spans, otherwise largest counts first."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

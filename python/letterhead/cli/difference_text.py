@@ -38,7 +38,7 @@ def header_differences(first: list[Header], second: list[Header]) -> Iterator[tu
 
 
 def header_difference_text(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> Text:
-    """Return a header as text; of a long value, only the part that differs from the other side."""
+    """Return a header as text; a long value is reduced to the part that differs from the other side."""
     if isinstance(value, bytes):
         return Text.assemble(printable(key_text(key)), "=", excerpt_text(value, other_value, limit))
     return header_text(key, value, limit)

@@ -87,7 +87,7 @@ def value_json(value: HeaderValue) -> Any:
 
 
 def bytes_json(data: bytes) -> Any:
-    """Return bytes as a string if they are text, else as an object with base64."""
+    """Return bytes as a string if they are text, otherwise as an object with base64."""
     if not CONTROLS.isdisjoint(data):
         return _base64(data)
     try:

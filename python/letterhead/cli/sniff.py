@@ -5,7 +5,7 @@ best remain:
 
 * CHECKSUM: a checksum matches. Kafka's record batches, messages of the KIP-82 drafts, Iggy's batches, and what Iggy
   returned to a poll from 0.0.40 on have one.
-* STRUCTURE: there are headers, or lengths that end where the bytes end.
+* STRUCTURE: the bytes contain headers, or lengths that add up to their size.
 * ANYTHING: the format reads nearly all bytes. `00` and any bytes after it are `streams` without headers.
 
 If several remain, none is chosen. `streams` and `streams-timestamped` always remain together: a timestamp can be payload.

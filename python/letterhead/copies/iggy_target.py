@@ -58,7 +58,7 @@ class IggyTarget(CopyTarget[IggyTopicSource]):
         self._timeout_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
 
     def create(self, partitions: int, settings: Mapping[str, str]) -> None:
-        """Raise ValueError: only topics of Kafka are created."""
+        """Raise ValueError, because only topics of Kafka can be created."""
         raise ValueError("create= is for topics of Kafka: create stream and topic by a client of Iggy")
 
     def appender(self, schema: pa.Schema, ends: Mapping[int, int] | None) -> Appender:

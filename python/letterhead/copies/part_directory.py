@@ -1,6 +1,6 @@
 """Directory of Parquet files, local or in an object store, as the target of a copy: :class:`PartDirectory`.
 
-Each file contains a range of offsets of one partition, which its name states::
+Each file contains a range of offsets of one partition, and is named after this range::
 
     part-00003-00000000000000001000-00000000000000002000.parquet   partition 3, offsets 1000 to 1999
 
@@ -80,7 +80,7 @@ class StagedPart(NamedTuple):
 
 
 def write_part(path: Path | ObjectPath, batches: Iterable[pa.RecordBatch]) -> StagedPart | None:
-    """Write consecutive records of one partition to a file for :meth:`PartDirectory.publish` to rename; None without records."""
+    """Write consecutive records of one partition to a file that :meth:`PartDirectory.publish` renames; None without records."""
     staged = StagedFile(path)
     writer: _PartWriter | None = None
     with Background[None]() as encoder:

@@ -50,7 +50,7 @@ _MAX_EXTRA_BYTES = 128 << 20
 """Number of bytes by which a response may exceed the requested size, because a broker sends at least one whole batch."""
 
 _RECONNECT_MS = 1000
-"""Maximum pause between attempts to connect to a broker, as in Java; it is short to notice a restarted broker soon."""
+"""Maximum pause between attempts to connect to a broker, as in Java; a restarted broker is therefore used again soon."""
 
 _SETUP_MS = 10_000
 """Time limit of a connection to one broker, after which the next one is tried."""

@@ -78,7 +78,7 @@ class KafkaClient(BrokerConnections):
         self._fetch_bytes = settings.fetch_bytes
         self._rack = settings.rack
         self._leaders: dict[TopicPartition, int] = {}
-        self._epochs: dict[TopicPartition, int] = {}  # newest known epochs, also of partitions without a known leader
+        self._epochs: dict[TopicPartition, int] = {}  # newest known epochs, including partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
         self._replicas: dict[TopicPartition, int] = {}  # last broker read from, if not the leader
         self._leader_only: dict[

@@ -45,7 +45,7 @@ class GroupOffsets:
         self._coordinator: Any = None
 
     def committed(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, int]:
-        """Return the committed offsets of partitions, without those that have none; None means all partitions."""
+        """Return committed offsets by partition, if there are any; None requests all partitions."""
         requested = None if partitions is None else list(partitions)
         offsets: dict[TopicPartition, int] = self._connections.call(partial(self._fetch_offsets, requested))
         return offsets

@@ -94,7 +94,7 @@ def failure_reason(error: Exception, server: str, remedy: str) -> str:
         If the certificate of the server is not trusted, which makes retries useless; ``remedy`` explains how to trust an
         authority.
     """
-    # TLS errors also have an attribute ``reason``, which is text.
+    # TLS errors also have an attribute ``reason``, but it is text.
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         raise ConnectionError(

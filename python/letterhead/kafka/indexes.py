@@ -9,7 +9,7 @@
 Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base offset.
 A broker preallocates the file, so zeros can follow its entries.
 
-A position only determines where the search begins, and the batch there is verified. A missing or invalid file counts as
+A position is only the start of a search, and the batch there is verified. A missing or invalid file is treated as
 empty. The indexes of timestamps and of aborted transactions are not read, because they may be incomplete: the headers
 of batches contain both.
 """

@@ -18,7 +18,7 @@ __all__ = ["LogSegment", "Paths", "has_kafka_batch", "has_segment_name", "partit
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 _LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
-"""Name of a segment, also in tiered storage, which appends an id to the offset."""
+"""Name of a segment, including names in tiered storage, which appends an id to the offset."""
 
 _DIRECTORY = re.compile(rf"(?P<topic>{TOPIC_NAME})-(?P<partition>\d+)")
 
@@ -29,7 +29,7 @@ class LogSegment(NamedTuple):
     path: Path
     topic: str | None  # topic and partition come from the directory name
     partition: int | None
-    base_offset: int  # smallest offset, from the file name, or else from the first batch
+    base_offset: int  # smallest offset, from the file name, otherwise from the first batch
     next_offset: int | None  # start of the next segment; None for the last segment, the only one that may be truncated
 
     @property

@@ -96,7 +96,7 @@ class FieldReader:
 
 
 def read_subscription(subscription: bytes) -> list[str]:
-    """Return the topics of a consumer's subscription, which it sends to the leader of its group."""
+    """Return the topics in the subscription that a consumer sends to the leader of its group."""
     fields = FieldReader(subscription)
     fields.int16()
     return fields.array(fields.string)

@@ -194,7 +194,7 @@ def _expiry(text: str) -> float | None:
         expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    # JSON integers are unbounded, and NaN, which is unordered, counts as 0.
+    # JSON integers are unbounded, and NaN, which is unordered, is treated as 0.
     return float(max(0, min(expires, time.time() + _MOST_SECONDS))) if isinstance(expires, int | float) else None
 
 

@@ -27,7 +27,7 @@ _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # Beginning of a reference. A separate search finds the closing brackets, which is fast even if many are missing.
 _REFERENCE = re.compile(r"\$\{(env|file):")
-# A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
+# A key ends at the first separator without a backslash before it. Blanks after it may be followed by "=" or ":".
 _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f]++)*+)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
 
 

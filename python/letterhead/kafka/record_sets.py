@@ -78,7 +78,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> int:
-        """The number of the compression codec; 0 means uncompressed."""
+        """Number of the compression codec; 0 is uncompressed."""
         return self.attributes & CODEC_BITS
 
     @property

@@ -136,7 +136,7 @@ def check_names(names: Iterable[str], prefix: str = "") -> None:
 def reader_file(path: str | os.PathLike[str], read: FileReader = read_properties) -> tuple[dict[str, str], list[str]]:
     """Return a file's settings for a reader, and its unknown names, which other clients may use.
 
-    Settings only for other clients' consumers are dropped. Unknown names that resemble a known one are errors later.
+    Settings of other clients' consumers are dropped. Unknown names that resemble a known name raise an error later.
     """
     values = {name: value for name, value in read(path).items() if name not in IGNORED_IN_FILES}
     known = {*READER_NAMES, *REJECTED}

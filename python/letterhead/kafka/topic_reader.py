@@ -111,7 +111,7 @@ def _with_marks(
 ) -> Iterator[pa.RecordBatch]:
     """Read records and control records, and mark those of aborted transactions.
 
-    Brokers list aborted transactions only before the first open one. Later records are read, too, but are not marked.
+    Brokers list aborted transactions only up to the first open one. Later records are also read, but not marked.
     """
     committed = KafkaPartitions(log.client, rows, "read_committed")
     stable = committed.end_offsets([part.partition for part in requested])
@@ -129,7 +129,7 @@ class CommittingReader(Reader):
     """Stream of records whose offsets are committed to a consumer group.
 
     A batch counts as used once the next one is requested. Closing the stream early commits the offsets of used batches;
-    :meth:`close_after` also commits those of the first rows of the last batch.
+    :meth:`close_after` also commits the offsets of the first rows of the last batch.
     """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], progress: Progress) -> None:

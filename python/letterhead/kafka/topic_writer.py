@@ -209,7 +209,7 @@ class TopicWriter(Closing):
         self._producer.close()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, and send the buffered ones if there are many."""
+        """Add rows, and send the buffered rows if there are many."""
         for rows in _chunks(batch):
             self._held.append(_records(rows, self._partition, self._types, self.rows))
             self.rows += len(rows)

@@ -35,7 +35,7 @@ _MAX_AUTHENTICATION_FRAME_LEN = 1 << 20
 """Size limit of a response before authentication."""
 
 _READ_BYTES = 64 << 10
-"""Bytes per read of a socket. kafka-python reads 4096, which takes 25 % longer for a whole topic."""
+"""Bytes per read of a socket. kafka-python reads 4096 bytes, with which reading a whole topic takes 25 % longer."""
 
 
 class _WithoutResponses(logging.Filter):
@@ -116,7 +116,7 @@ class SuppliedTokens(AbstractTokenProvider):  # type: ignore[misc]
 
 
 class IamMechanism(SaslMechanism):  # type: ignore[misc]
-    """Authentication by ``AWS_MSK_IAM``; kafka-python's version supports no role, and only the environment's region."""
+    """Authentication by ``AWS_MSK_IAM``; kafka-python's version lacks roles, and reads the region only from the environment."""
 
     def __init__(self, identity: IamIdentity, host: str) -> None:
         self._identity, self._host = identity, host

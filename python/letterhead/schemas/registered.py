@@ -37,9 +37,9 @@ class SchemaVersion(NamedTuple):
     schema : RegisteredSchema
         The schema.
     id : int
-        Its id in the registry.
+        Id of the schema in the registry.
     guid : str or None
-        Its GUID, if the registry has one.
+        GUID of the schema, if the registry has one.
     """
 
     schema: RegisteredSchema

@@ -178,7 +178,7 @@ class Registry:
         schema : str, optional
             Text of the schema.
         schema_type : str, default "AVRO"
-            Its type.
+            Type of the schema.
         register : bool, default False
             Register the schema if the subject does not have it.
 

@@ -24,7 +24,7 @@ __all__ = ["RowSelection"]
 class RowSelection:
     """Selects the rows for which a condition on columns, on fields of their structs, and on headers is true.
 
-    Rows whose errors, in ``error_column``, leave the condition undecided are returned, too.
+    Rows for which errors in ``error_column`` leave the condition undecided are also returned.
     """
 
     def __init__(

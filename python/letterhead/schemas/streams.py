@@ -275,7 +275,7 @@ def _join_errors(own: Sequence[pa.Array], headers: pa.Array | None, of_values: p
         return of_values
     [errors] = own
     if headers is not None:
-        # Without headers, the error of the row is also that of the value.
+        # If a row has no headers, its error is also the error of the value.
         of_values = pc.if_else(pc.and_(errors.is_valid(), headers.is_null()), None, of_values)
     if not pc.any(pc.and_(errors.is_valid(), of_values.is_valid())).as_py():
         return pc.coalesce(errors, of_values)

@@ -64,7 +64,7 @@ def iggy(
     where : Condition or str, optional
         Condition that selects the messages: on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
-        limit what is polled.
+        limit the polled messages.
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Where to start and where to stop, as in :func:`letterhead.read.topic`.
     errors : {"raise", "null", "column"}, default "raise"

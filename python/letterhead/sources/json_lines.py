@@ -59,7 +59,7 @@ class _Row(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """Column with its type, the type of values that pyarrow converts directly, and the conversion of all others."""
+    """Column with its type, the type of values that pyarrow converts directly, and a conversion for all other values."""
 
     type: pa.DataType
     plain: frozenset[type]
@@ -332,7 +332,7 @@ def _lambda_headers(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | N
 
 
 def _text_headers(values: Sequence[Any]) -> pa.Array | None:
-    """Return headers with keys and values in the most common JSON form; None if there are others."""
+    """Return headers whose keys and values have the most common JSON form; None if any has another form."""
     import pyarrow as pa
 
     keys, contents, offsets = [], [], [0]

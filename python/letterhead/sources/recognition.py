@@ -29,7 +29,7 @@ _TOPIC = re.compile(r"[\w-]+")
 
 
 SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream
-"""A source as callers pass it: its name, or an Arrow table or stream."""
+"""A source in the form that callers pass: a name, or an Arrow table or stream."""
 
 
 def open_sources(arguments: Sequence[SourceLike], logins: Logins | None = None) -> list[Source]:

@@ -53,7 +53,7 @@ def state(
         * ``key``, without the times that a stored key contains;
         * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; for sessions
           ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
-        * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
+        * ``timestamp``, if values have one; all of these times are ``timestamp[ms, UTC]``;
         * ``value``, the payload; null for a version that deletes the key;
         * ``headers``, if the store keeps them, and the argument ``headers`` is not given.
     headers : mapping of str to str or Field, or a schema, optional

@@ -1,6 +1,6 @@
 """Read, write and edit message headers in Spark: functions of a DataFrame, and one header as a column.
 
-The functions take the DataFrame first, and can be chained: ``df.transform(lhs.edit_headers, drop=["debug"])``.
+Each function takes the DataFrame first, so calls can be chained: ``df.transform(lhs.edit_headers, drop=["debug"])``.
 
 Examples
 --------

@@ -35,7 +35,7 @@ def changelog_table(
 ) -> DataFrame:
     """Turn the changelog topic of a store with headers into the table of the store's current values.
 
-    A key has the value of its last record in its partition, and no row if that is a tombstone.
+    A key has the value of its last record in its partition; there is no row if this record is a tombstone.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ _SUPPRESSED_ARROW = pa.schema(
     ]
 )
 
-# Kafka rejects such a record, which would otherwise count as a row without a key.
+# Kafka rejects a record without a key, which would otherwise become a row.
 _KEY = (
     "case when key is not null then key else cast(raise_error(concat('the record at offset ', offset, ' of partition ', "
     "partition, ' has no key: is the topic a changelog? if so, leave such records out: "

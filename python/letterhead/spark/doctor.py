@@ -49,7 +49,7 @@ HOLD = 0.3
 def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     """Check the installation on the driver and on every executor, and report errors with their remedies.
 
-    A job of many short tasks runs on the executors. Its plain Python needs neither letterhead nor pyarrow there.
+    A job of many short tasks runs on the executors. It is plain Python and needs neither letterhead nor pyarrow there.
 
     Parameters
     ----------

@@ -411,7 +411,7 @@ def _missing(headers: Column, key: str, value: Column) -> Column:
 
 
 def _check_function(df: DataFrame, key: str, function: Function) -> None:
-    """Reject a function that does not return strings or bytes; the query is only analyzed."""
+    """Reject a function that does not return strings or bytes; the query is analyzed, but not run."""
     values = F.array(F.lit(b"").cast("binary"))
     changed = F.transform(values, lambda value: _check_column("replace", function.function(value)))
     try:

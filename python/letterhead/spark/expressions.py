@@ -261,7 +261,7 @@ def java_charset(charset: str) -> str:
 
 
 def _charset(charset: str, data: Sql) -> Checked:
-    """Parse text in another character set. Its digits are validated: decoding invalid text may fail the query."""
+    """Parse text in another character set. Its hex digits are validated first: decoding invalid text may fail the query."""
     text = F.decode(data, java_charset(charset))
     if charset not in _UNIT:
         return Checked([], text)

@@ -71,7 +71,7 @@ def header_columns(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid, or names what the engine does not read.
+        If an argument is not valid, or the engine does not support it.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def output_schema(operation: ColumnOperation) -> Declared:
 def header_lists(format: str) -> tuple[str, ...]:
     """Return the accepted types for a column of a format's headers, as :func:`ddl` writes them.
 
-    The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no
+    The first type is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no
     types, and absent where the operation adds types.
     """
     has_types = "type" in _header_type(format, text_keys=False).names

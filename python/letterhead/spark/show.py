@@ -39,7 +39,7 @@ def show_headers(
     """Print the headers of the first messages, one line per header.
 
     A value of printable UTF-8 is printed as text in quotes, and any other as hex; null is ``null`` without quotes. This
-    does not tell its type: the four bytes of an int32 can spell a word. Only the printed messages leave Spark.
+    does not determine its type: the four bytes of an int32 can spell a word. Only the printed messages leave Spark.
 
     Parameters
     ----------

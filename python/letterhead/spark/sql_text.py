@@ -1,11 +1,11 @@
 """Expressions of Spark SQL: :class:`Sql` with Column's operators, the functions :data:`F`, and :func:`projections`.
 
-An expression is a graph: :func:`bound` marks one that is used several times, so that it is written once.
+An expression is a graph: :func:`bound` marks an expression that is used several times, but written once.
 :func:`projections` writes the graph as lists of columns, each of which reads the previous one, so the text grows with
 the graph; a tree, such as a single Column, grows with the product of all uses. Spark parses text in one step, but a
 Column takes a call of the JVM for each node.
 
-Strings with a backslash or a quote are written as bytes, because a setting of Spark decides what a backslash means.
+Strings with a backslash or a quote are written as bytes, because a setting of Spark determines what a backslash means.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _float(name: str, number: Sql) -> Sql:
     exponent = F.when(subnormal, 0).otherwise(guess + step + F.lit(bias))
     special = F.isnan(number) | (size == F.lit(float("inf")))
     quiet = F.lit(1 << (mantissa_bits - 1))
-    # Negative zero differs from zero only as text.
+    # Negative zero can be distinguished from zero only as text.
     negative = ((number < 0) | ((number == 0) & number.cast("string").startswith("-"))) & ~F.isnan(number)
     sign = F.when(negative, 2 * bias + 2).otherwise(0)
     head = F.when(special, 2 * bias + 1).otherwise(exponent) + sign

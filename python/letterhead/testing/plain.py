@@ -112,7 +112,7 @@ def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
 
 
 def _key(type: str, bits: bytes) -> Any:
-    """Return a typed key; a UTF-8 string becomes text, the only form of such a key."""
+    """Return a typed key; a UTF-8 string becomes text, which is the only form of such keys."""
     try:
         return bits.decode() if type == "string" else (type, bits)
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for headers, and for messages of a format.
 
-Examples can be encoded in their format without losses, and are equal when decoded. All functions take the name of a headers
-format or a message format, and raise ValueError if it is unknown, a batch format, or cannot be written.
+Examples can be encoded in their format without losses, and are equal when decoded. All functions accept a headers
+format or a message format by name, and raise ValueError for an unknown name, a batch format, or a read-only format.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
                 end=end,
                 force=True,  # the topic comes from the store itself
             )
-        except ValueError as error:  # such as a topic that does not exist
+        except ValueError as error:  # for example, the topic does not exist
             return replace(outcome, trial_result=f"refused, and not restored: {as_options(str(error))}", failed=True)
         if not done.directories:
             return replace(outcome, trial_result="refused, and not restored: the changelog has no records", failed=True)

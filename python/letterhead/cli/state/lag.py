@@ -45,6 +45,6 @@ def _read_broker_lag(requested: set[str], brokers: BrokerSettings) -> dict[str, 
         with KafkaClient(reader_settings(None, brokers)) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
             ends = client.offsets(dict.fromkeys(partitions, LATEST_TIME), "read_committed")
-    except RuntimeError as error:  # an invalid response, or one that rejects the request
+    except RuntimeError as error:  # a response is invalid or rejects the request
         raise Failure(str(error)) from error
     return {str(partition): end for partition, end in ends.items()}

@@ -98,7 +98,7 @@ def present_rows(values: pa.Array) -> Bools:
 
 
 def _read_array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
-    # Intermediate arrays of small blocks fit in the processor's caches, which is twice as fast.
+    # Intermediate arrays of small blocks fit in the processor's caches, which doubles the speed.
     blocks = [
         _read_block(values.slice(start, _BLOCK_ROWS), reader, errors, row + start)
         for start in range(0, max(len(values), 1), _BLOCK_ROWS)

@@ -111,7 +111,7 @@ def wrong_id(prefix: bytes) -> ErrorDetail | None:
 
 
 def _indexes(data: bytes) -> list[int] | ErrorDetail:
-    """Read a count and as many indexes; a count of 0 means the first message type."""
+    """Read a count and that number of indexes; a count of 0 stands for the first message type."""
     numbers, at = [], 0
     while at < len(data):
         begin, number, shift = at, 0, 0

@@ -32,7 +32,7 @@ def register(spark: SparkSession) -> None:
     spark : SparkSession
         Classic or Connect. Afterwards ``spark.read.format("letterhead").load(source)`` reads a topic, log segments or state
         stores, and ``"letterhead-kafka"``, ``"letterhead-iggy"``, ``"letterhead-segments"`` and ``"letterhead-state"`` are
-        formats of one kind each.
+        formats for one type of source each.
 
     Raises
     ------

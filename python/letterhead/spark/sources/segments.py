@@ -174,7 +174,7 @@ def _parts(segment: LogSegment, requested: OffsetRange, transactions: Transactio
     for first, end in pairwise([segment.base_offset, *offsets_every(segment, _SPLIT_LEN), after]):
         start, end = max(first, requested.start), min(end, requested.end)
         if start < end:
-            # Reading stops at an open transaction, even one that began in an earlier part.
+            # Reading stops at an open transaction, even if it began in an earlier part.
             aborted = [
                 transaction
                 for transaction in transactions.aborted

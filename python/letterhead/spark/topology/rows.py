@@ -156,7 +156,7 @@ class PagedRows(_WritableRows):
         return self._rows_of(pages, first, last, backward)
 
     def estimate(self) -> int:
-        """Estimate the number of rows; pages that were not read count as half full."""
+        """Estimate the number of rows; pages that were not read are assumed to be half full."""
         unread = len(self.firsts) - len(self._pages)
         return sum(map(len, self._pages.values())) + unread * PAGE_ROWS // 2
 

@@ -145,7 +145,7 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
     """Return the unopened store of a supplier, with its rows in Spark's state.
 
     ``format`` is the format of its values, unless the supplier sets one. Raises ``TopologyError`` if the store keeps
-    duplicates, which are numbered across groups.
+    duplicates, because these are numbered across groups.
     """
     # The model is never opened; only its type and its retention are used.
     model = supplier.get(format)
