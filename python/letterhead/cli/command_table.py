@@ -89,7 +89,7 @@ COMMANDS = {
 """Commands by name, in the order of the help."""
 
 GROUPS = ("group", "state")
-"""Commands that are groups of others."""
+"""Commands that are groups of other commands."""
 
 
 def print_help() -> int:

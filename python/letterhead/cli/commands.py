@@ -18,7 +18,7 @@ __all__ = ["app_for"]
 
 
 def app_for(words: Collection[str] | None) -> typer.Typer:
-    """Return the app with the listed commands, and only the names of the others. None means all commands."""
+    """Return the app with the listed commands (None for all), and with placeholders for the names of all others."""
     app = typer.Typer(
         name="letterhead",
         help=f"{DESCRIPTION}\n\n\b\nExamples:\n{EXAMPLES}",

@@ -48,7 +48,7 @@ def restore_settings() -> Iterator[None]:
 
 
 def _flowing(text: str) -> str:
-    """Join the lines of paragraphs in help, so that each terminal wraps them at its width.
+    """Join the lines of paragraphs in help, because each terminal wraps them at its own width.
 
     Paragraphs that begin with a backspace are unchanged.
     """

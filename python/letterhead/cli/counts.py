@@ -95,7 +95,7 @@ class Counts:
         self.request = replace(request, columns=tuple(dict.fromkeys(columns)), headers=typed or None)
         """Request for the counted columns. Typed headers are kept, because a condition may name them."""
         self._nested: dict[str, list[pa.Table]] = {}
-        """Values that pyarrow cannot group by, with their text."""
+        """Values by which pyarrow cannot group rows, with their text."""
 
         self._parts: list[pa.Table] = []
         self._part_rows = 0

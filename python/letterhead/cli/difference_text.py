@@ -45,7 +45,7 @@ def header_difference_text(key: HeaderKey, value: Any, other_value: Any, limit: 
 
 
 def excerpt_text(value: bytes | None, other_value: Any, limit: int | None) -> Text:
-    """Return a value as text, without its beginning if that would hide the difference from the other value."""
+    """Return a value as text; if the difference from the other value is far in, text before it is omitted."""
     if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
     pairs = enumerate(zip(value, other_value, strict=False))

@@ -115,7 +115,7 @@ def is_time(name: str) -> bool:
 
 
 def other_json(value: Any) -> Any:
-    """Return any other value as JSON: bytes as text or base64, types that JSON lacks as text."""
+    """Return any other value as JSON: bytes as text or base64, values without a JSON type as text."""
     if isinstance(value, bytes):
         return bytes_json(value)
     if isinstance(value, Mapping):
@@ -238,5 +238,5 @@ def _time(document: Any, label: str, *, microseconds: bool) -> int:
     milliseconds = decimal.Decimal(document)
     if not microseconds and milliseconds != milliseconds.to_integral_value():
         raise Failure(f"{label} has more digits than the milliseconds that the format keeps")
-    # A reader with doubles may have changed a digit beyond the microseconds.
+    # A JSON reader that uses doubles may have changed a digit after the microseconds.
     return integer(round(milliseconds.scaleb(3) if microseconds else milliseconds), label, -(1 << 63), 1 << 63)

@@ -156,7 +156,7 @@ def edit_rows(batch: pa.RecordBatch, edit: ReportedEdit, errors: pa.Array | None
 
 
 def null_where_unreadable(result: pa.Array, values: pa.Array, errors: pa.Array | None) -> pa.Array:
-    """Return null for values that are null because of an error; other nulls are messages without headers."""
+    """Restore null for values that could not be read; other null values are messages without headers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

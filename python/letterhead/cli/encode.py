@@ -167,7 +167,7 @@ def _divide(messages: Iterable[JsonRecord]) -> Iterator[list[lh.Message]]:
 
 
 def _set_offset(message: lh.Message, next_offset: int, format: str) -> lh.Message:
-    """Return the first message of a later batch with its offset."""
+    """Return the first message of a later batch, with the next offset if it has none."""
     fields = message._asdict()
     offset = fields.get("offset")
     if offset is not None and offset < next_offset:

@@ -35,7 +35,7 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
     if written is not None:
         try:
             left = header_count(lh.decode(written, target))
-        except lh.errors.HeaderError:  # too large to read again here, so it still has headers
+        except lh.errors.HeaderError:  # the message is too large to read again here, so it still has headers
             return
     if count and not left:
         warn(f"{target}: all headers were left out ({count} of {count}): {KEEP_HINT}")
@@ -60,7 +60,7 @@ class LossSummary:
 
     def __init__(self) -> None:
         self.rows = 0
-        # First row of each loss, the loss, and its number of occurrences.
+        # For each loss: its first row, the loss itself, and its number of occurrences.
         self.groups: dict[tuple[Any, ...], tuple[int, Mapping[str, Any], int]] = {}
         self.types: dict[str, set[str]] = {}
 
@@ -68,7 +68,7 @@ class LossSummary:
         """Count the losses of one row."""
         self.rows += 1
         for loss in losses:
-            # Messages that differ only in numbers are the same loss.
+            # Losses whose messages differ only in numbers are counted together.
             message = re.sub(r"\d+", "", loss["message"])
             group = (loss["code"], loss["key"], loss["written"], message)
             first, example, times = self.groups.get(group, (row, loss, 0))

@@ -129,7 +129,7 @@ def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = Tr
 
 
 def _standard_input() -> TextIO:
-    # Python sets it to None if the parent process closed it.
+    # Python sets `sys.stdin` to None if the parent process closed it.
     if sys.stdin is None:
         raise Failure("standard input is closed: give a FILE, --hex or --base64")
     return sys.stdin

@@ -1,4 +1,4 @@
-"""Rows that --errors prints, and the last of them: :func:`mask_printed` and :func:`open_last_printed`."""
+"""Rows that --errors prints, and the last rows among them: :func:`mask_printed` and :func:`open_last_printed`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ TIME_WIDTH = 9
 MIN_DESCRIPTION = 16
 WIDE_ENOUGH_FOR_BAR = 110
 PIPE_DELAY = 1.0
-"""Delay of the bar in seconds, where standard output is a pipe."""
+"""Delay of the bar in seconds if standard output is a pipe."""
 
 
 @contextmanager

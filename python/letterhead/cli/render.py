@@ -25,7 +25,7 @@ MAX_LIKELY = 1 << 53
 
 # Default number of rows on a terminal, without --limit and --all.
 ROWS_ON_SCREEN = 20
-# Number of rows in one table, because all rows may not fit in memory.
+# Maximum number of rows in one table, because all rows may not fit in memory.
 ROWS_IN_TABLE = 1000
 
 
@@ -70,7 +70,7 @@ def note(message: str) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """Replace users and passwords in addresses, even one passed as a file name, and remove their options."""
+    """Replace users and passwords in addresses, even in an address passed as a file name, and remove their options."""
     return _ADDRESS.sub(r"\1***@\2", text)
 
 
@@ -101,7 +101,7 @@ def zoned_time(time: int, *, microseconds: bool = False) -> str:
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that is safe on a terminal and keeps printable non-ASCII text."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # json leaves these characters, except line ends, only in strings, where \u may replace them.
+    # Except for line ends, these characters occur only in JSON strings, where \u may replace them.
     return re.sub(r"[^\n -~]", lambda match: _json_char(match.group()), text)
 
 

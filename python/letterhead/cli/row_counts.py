@@ -52,7 +52,7 @@ class RowCounts:
         self.codes.update(pa.table(found).group_by([*found]).aggregate([])["code"].to_pylist())
 
     def summary(self, total: int | None) -> str:
-        """Return the number of rows read, and that of the source if known, as text."""
+        """Return the number of rows read, and the number of rows of the source if known, as text."""
         if total is None:
             unreadable = f" and {count_text(self.unreadable, 'unreadable batch', 'unreadable batches')}"
             more = ", and there are more" if self.more else ""

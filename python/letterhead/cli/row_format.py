@@ -24,7 +24,7 @@ ENDINGS = {**{ending: Form(form) for ending, form in FORMS.items()}, ".csv": For
 
 
 class RowFormat(NamedTuple):
-    """Format of written rows; without a form, it follows from the file extension, or is a table."""
+    """Format of written rows; the default form follows from the file extension, or is a table."""
 
     form: Form | None = None
     target: Path | None = None

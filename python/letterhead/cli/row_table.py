@@ -95,7 +95,7 @@ class RowTable(RowWriter):
         sys.stdout.flush()
 
     def close(self) -> None:
-        """Print the column names if there was no row, and mention cut values."""
+        """Print the column names if there were no rows, and mention truncated values."""
         if not self._rows and not self._as_lists:
             self._print_rows([])
         if self._cut:

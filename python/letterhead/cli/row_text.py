@@ -86,6 +86,6 @@ def csv_column(column: pa.Array, *, epoch_ms: bool) -> pa.Array:
 
 
 def csv_bytes(data: bytes | None) -> str | None:
-    """Return bytes as text, or as the JSON object of bytes that are not UTF-8."""
+    """Return bytes as text, or as a JSON object if they are not UTF-8."""
     value = None if data is None else bytes_json(data)
     return value if value is None or isinstance(value, str) else f'{{"base64":"{value["base64"]}"}}'

@@ -38,7 +38,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             code = command.main(args=args, prog_name="letterhead", standalone_mode=False)
             sys.stdout.flush()
         if code == INTERRUPTED:
-            return _fail("interrupted", INTERRUPTED)  # typer returns the code of an interrupt
+            return _fail("interrupted", INTERRUPTED)  # typer returns an exit code for an interrupt
         return code if isinstance(code, int) else OK
     except Failure as failure:
         return _fail(str(failure), failure.exit_code)

@@ -28,7 +28,7 @@ AUTO = "auto"
 CHECKSUM, STRUCTURE, ANYTHING = 2, 1, 0
 # Formats for which messages without headers begin with a few common bytes, followed by payload.
 _WEAK = ("kafka", "streams", "streams-timestamped", "kip82-wrapper")
-# Minimum size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which prove nothing.
+# Minimum size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which are no evidence.
 _IGGY_BATCH_LEN = 256
 
 

@@ -61,7 +61,7 @@ def _profile(name: str, title: str, source: str, *headers: _Row) -> Profile:
 
 
 def _origin(prefix: str, suffix: str = "") -> tuple[_Row, ...]:
-    """Return the headers that identify the failed record; the suffix is the encoding of numbers."""
+    """Return the headers that identify the failed record; ``suffix`` is the type suffix of their numbers."""
     return (
         ("original_topic", f"{prefix}topic", "string", "topic of the record"),
         ("original_partition", f"{prefix}partition", f"int32{suffix}", "its partition"),

@@ -170,7 +170,7 @@ def find_parent_error(match: re.Match[bytes]) -> tuple[str, int] | None:
 
 
 def parse_state(data: bytes | None) -> str | None:
-    """Return the members of ``tracestate`` without white space and empty members; None if there are none."""
+    """Return the non-empty members of ``tracestate`` without white space around them; None if there are none."""
     members: dict[bytes, bytes] = {}
     count = 0
     for part in (data or b"").split(b","):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchEdit", "Copied", "CopyTask", "Copying", "TargetOptions"]
 
 _FILE_SECONDS = 30.0
-"""Seconds between two rounds of a copy that follows a topic."""
+"""Interval in seconds between rounds of a copy that follows a topic."""
 
 _FILES = {*FORMS, *COMPRESSION, ".csv"}
 """File extensions of targets that are files rather than directories."""
@@ -100,7 +100,7 @@ class CopyTask(NamedTuple):
 
 
 class Copying:
-    """Copy of the rows of a source that a request selects.
+    """Copy of the rows that a request selects from a source.
 
     ``target`` is a directory or the address of a topic. With ``append``, records follow existing ones of a topic.
     ``target_options`` apply to topics as targets. ``offsets`` is a file that maps offsets of the
@@ -267,7 +267,7 @@ class Copying:
         if offset_map is not None:
             _check_map(offset_map, last, target.name)
             if isinstance(self._source, LogSource) and offset_map.runs:
-                # The last noted record is read again and compared.
+                # The last record in the offset map is read again and compared.
                 first = {number: offset_map.target_end(number) - 1 for number in offset_map.runs}
                 starts = {number: own[-1].end - 1 for number, own in offset_map.runs.items()}
                 request = replace(request, start=self._start(self._source, starts))

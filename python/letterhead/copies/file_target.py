@@ -46,7 +46,7 @@ class FileTarget:
         self._check_new()
         with self._open() as file, ExitStack() as files:
             out = file
-            if self._codec is not None:  # a compressor closes its file
+            if self._codec is not None:  # closing a compressor also closes its file
                 out = pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), self._codec)
                 files.enter_context(closing(out))
             with Background[None]() as background:

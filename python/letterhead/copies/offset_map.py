@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
 
 def read_runs(path: Path) -> dict[int, list[Run]]:
-    """Return the runs of each partition, without an incomplete last line of a killed copy.
+    """Return the runs of each partition; an incomplete last line, left by a killed copy, is ignored.
 
     Raises
     ------

@@ -220,7 +220,7 @@ class PartDirectory(Closing):
             return False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add records that follow the earlier ones of their partitions."""
+        """Add records, which must follow the previous records of their partitions."""
         self.rows += len(batch)
         for number, rows in rows_by_partition(_checked(batch)):
             writer = self._writers.get(number)

@@ -66,7 +66,7 @@ class CopyTarget(ABC, Generic[SourceT]):
         return self._source.reader(replace(self._request, columns=self._compared))
 
     def last_records(self) -> dict[int, dict[str, Any]]:
-        """Return the last record of each partition with records."""
+        """Return the last record of each non-empty partition."""
         with self._source.reader(replace(self._request, columns=self._compared, last=1)) as reader:
             return {record["partition"]: record for record in reader.read_all().to_pylist()}
 

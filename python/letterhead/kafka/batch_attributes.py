@@ -15,7 +15,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def codec_name(code: int) -> str:
-    """Return the name of a codec by its number."""
+    """Return the name of the codec with a number."""
     return CODECS[code] if code < len(CODECS) else f"unknown ({code})"
 
 

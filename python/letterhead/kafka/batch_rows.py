@@ -50,7 +50,7 @@ BATCH_COLUMNS: dict[str, pa.DataType] = {
 """Default columns and their types. A field that formats before magic 2 lack is null."""
 
 DATA = "data"
-"""Column with the bytes of batches, returned only on request."""
+"""Name of the column with the bytes of batches, which is returned only on request."""
 
 # Fields after the last offset: first and largest timestamp, producer, its epoch and the first sequence number.
 _HEADER = struct.Struct(">27xqqqhi")

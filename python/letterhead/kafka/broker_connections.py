@@ -238,7 +238,7 @@ class BrokerConnections(Closing):
         """Note why a broker did not answer; return a more specific error to raise instead, if there is one."""
         is_accepted = connection.init_future.succeeded()
         if isinstance(error, kafka_errors.KafkaTimeoutError):
-            connection.close(error)  # a late response would belong to an earlier request
+            connection.close(error)  # otherwise a late response could be taken for the next one
             silent: Exception = kafka_errors.KafkaTimeoutError(f"{endpoint} does not respond")
             return silent
         if isinstance(error, kafka_errors.KafkaProtocolError):
@@ -255,7 +255,7 @@ class BrokerConnections(Closing):
                 reason = "it ended the TLS handshake, so its port may expect another security.protocol"
                 self._reachability.note_failure(endpoint, reason)
             return None
-        # Errors of Kerberos, or of authentication responses that kafka-python does not check.
+        # The error comes from Kerberos, or from an authentication response that kafka-python did not validate.
         connection.close()
         if type(error).__module__.partition(".")[0] == "gssapi":
             remedy = authentication_remedy("GSSAPI", "")

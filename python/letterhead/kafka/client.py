@@ -80,7 +80,7 @@ class KafkaClient(BrokerConnections):
         self._leaders: dict[TopicPartition, int] = {}
         self._epochs: dict[TopicPartition, int] = {}  # newest known epochs, including partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
-        self._replicas: dict[TopicPartition, int] = {}  # last broker read from, if not the leader
+        self._replicas: dict[TopicPartition, int] = {}  # broker of the last fetch, if it was not the leader
         self._leader_only: dict[
             TopicPartition, float
         ] = {}  # times until which only the leader is read, because a replica failed
@@ -129,7 +129,7 @@ class KafkaClient(BrokerConnections):
         return self.call(partial(self._metadata, topics))
 
     async def _metadata(self, topics: list[str] | None, deadline: float) -> Any:
-        """Request metadata of topics, or of all; store the brokers, leaders and epochs."""
+        """Request the metadata of some or all topics, and store the brokers, leaders and epochs."""
         request = MetadataRequest(
             topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=self._creates_topics,
@@ -183,7 +183,7 @@ class KafkaClient(BrokerConnections):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
-        """Return, by partition, the offset of the first record at or after a time, or -1 if all are older.
+        """Return, for each partition, the offset of the first record at or after a time, or -1 if all are older.
 
         The result has the order of ``times``. A time is in milliseconds since 1970, :data:`EARLIEST_TIME` or
         :data:`LATEST_TIME`; with ``"read_committed"`` the latest is the first offset of the oldest open transaction.

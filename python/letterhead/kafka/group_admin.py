@@ -139,7 +139,7 @@ async def _describe_group(offsets: GroupOffsets, deadline: float) -> Any:
     request = DescribeGroupsRequest(groups=[name], include_authorized_operations=False, min_version=0, max_version=6)
     response = await offsets.send_to_coordinator(request, deadline, partial(_find_group_mismatch, name))
     [group] = response.groups
-    # Groups of the protocol of KIP-848 are not found either; the list contains their state.
+    # Groups with the protocol of KIP-848 cause the same error, but are listed with their state.
     if group.error_code != kafka_errors.GroupIdNotFoundError.errno:
         check_code(group.error_code, f"group {name!r}")
     return group
@@ -213,7 +213,7 @@ def _resolve_offsets(
     first: Mapping[TopicPartition, int],
     end: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the offset for a position in each partition."""
+    """Return the offset that a point stands for in each partition."""
     other = group_of("to=", spec)
     if other is not None:
         points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)

@@ -132,13 +132,13 @@ class IamIdentity:
             return self._credentials
 
     def payload(self, host: str) -> bytes:
-        """Return the message of ``AWS_MSK_IAM`` to a broker."""
+        """Return the authentication message of ``AWS_MSK_IAM`` for a broker."""
         signed = sign_request(host, self._region(host), self.current())
         message = {"version": "2020_10_22", "host": host, "user-agent": _USER_AGENT}
         return json.dumps(message | {name.lower(): value for name, value in signed.items()}).encode()
 
     def oauth_token(self) -> str:
-        """Return a token of ``OAUTHBEARER`` with a signed request."""
+        """Return a token for ``OAUTHBEARER`` that contains a signed request."""
         credentials = self.current()
         region = self._region(self._named_host())
         host = f"kafka.{region}.amazonaws.com"

@@ -30,7 +30,7 @@ from letterhead.offsets.file_window import open_regular
 __all__ = ["index_entries", "offsets_every", "position_before"]
 
 _MAX_BYTES = 16 << 20
-"""Maximum number of bytes read of an index. By default, brokers limit an index to 10 MiB."""
+"""Maximum number of bytes to read of an index. By default, brokers limit an index to 10 MiB."""
 
 
 def position_before(segment: LogSegment, offset: int) -> int:
@@ -73,7 +73,7 @@ def _offset_entries(segment: LogSegment) -> tuple[array[int], array[int]]:
 
 
 def _rising(*columns: array[int]) -> int:
-    """Count the entries before a column stops increasing, which is where zeros or damaged entries begin."""
+    """Count the entries up to which all columns increase; zeros or damaged entries follow."""
     if not columns[0] or columns[0][0] <= 0:
         return 0
     falls = (next(compress(count(1), map(ge, column, column[1:])), len(column)) for column in columns)

@@ -21,7 +21,7 @@ _CONSTRUCTED = 0x20
 _LONG_TAG = 0x1F
 _TAG_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
 _MOST_NESTED = 30
-"""Maximum nesting of elements that OpenSSL reads."""
+"""Maximum nesting depth of elements that OpenSSL accepts."""
 
 # OpenSSL ends the text at any hyphen.
 _PEM = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)")

@@ -59,14 +59,14 @@ class FieldReader:
         return None if length < 0 else self._take(length).decode()
 
     def data(self) -> bytes:
-        """Read bytes; null becomes empty."""
+        """Read bytes; null becomes empty bytes."""
         length = self._varint() - 1 if self.flexible else self.int32()
         return b"" if length < 0 else self._take(length)
 
     def array(self, element: Callable[[], T]) -> list[T]:
         """Read an array; null becomes an empty list."""
         count = self._varint() - 1 if self.flexible else self.int32()
-        # Each element has at least one byte, so a wrong count fails at the end of the message.
+        # Each element takes at least one byte, so with a wrong count, reading fails at the end of the message.
         return [element() for _ in range(count)]
 
     def tags(self) -> None:

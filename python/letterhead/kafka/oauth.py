@@ -174,7 +174,7 @@ class Tokens:
 def _check_token(text: object, source: str, expires: float | None = None) -> Token:
     if not isinstance(text, str):
         raise TypeError(f"{source} must return the token as str, not {type(text).__name__}")
-    # Characters of a bearer token, RFC 6750. Others could end the authentication message early.
+    # Characters of a bearer token, RFC 6750. Other characters could end the authentication message early.
     if not text or not text.isascii() or not all(33 <= ord(character) < 127 for character in text):
         raise ValueError(f"the token of {source} is empty, or has blanks or characters other than ASCII")
     now = time.time()

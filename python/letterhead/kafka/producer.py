@@ -27,7 +27,7 @@ from letterhead.kafka.responses import check_code, find_produce_mismatch, find_p
 __all__ = ["KafkaProducer", "OutgoingBatch", "Rejection"]
 
 _UNKNOWN_TOPIC_SECONDS = 5.0
-"""Time for which a topic may be unknown: after creation on demand, all brokers learn of it within seconds."""
+"""Time for which a topic may be unknown: after its creation on demand, it takes seconds to reach all brokers."""
 
 _WAIT_SECONDS = 0.1
 
@@ -47,7 +47,7 @@ _MAX_SEQUENCE = (1 << 31) - 1
 
 _DUPLICATE = kafka_errors.DuplicateSequenceNumberError.errno
 _LOST_STATE = (kafka_errors.OutOfOrderSequenceNumberError.errno, kafka_errors.UnknownProducerIdError.errno)
-_CORRUPT = kafka_errors.CorruptRecordError.errno  # corrupted in transit; a broker verifies the checksum
+_CORRUPT = kafka_errors.CorruptRecordError.errno  # the batch was corrupted in transit
 _APPENDED = (kafka_errors.RequestTimedOutError.errno, kafka_errors.NotEnoughReplicasAfterAppendError.errno)
 """Errors after which the leader may have the batch, but not all replicas do."""
 

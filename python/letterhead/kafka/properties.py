@@ -54,7 +54,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     try:
         text = Path(path).read_bytes().decode("iso-8859-1")
-    except (OSError, ValueError) as error:  # a file name with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: the file name contains a zero byte
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {reason}") from None
     properties = {}
@@ -118,7 +118,7 @@ def expand(name: str, value: str) -> str:
     parts, position, end = [], 0, -1
     for match in _REFERENCE.finditer(value):
         if match.start() < position:
-            continue  # inside the previous reference
+            continue  # the match lies inside the previous reference
         if end < match.end():
             end = value.find("}", match.end())
         if end < 0:

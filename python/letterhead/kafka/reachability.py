@@ -9,10 +9,10 @@ from dataclasses import dataclass
 __all__ = ["Reachability"]
 
 _TRIES = 5
-"""Attempts for each broker if none has answered, and names are unknown or ports closed."""
+"""Attempts per broker while none has answered, and host names are unknown or ports are closed."""
 
 _UNKNOWN_SECONDS = 15.0
-"""Time for which DNS may fail for an advertised broker. A cluster needs up to 9 s to replace a broker."""
+"""Time for which an advertised broker may be missing in DNS. A cluster needs up to 9 s to replace a broker."""
 
 
 @dataclass

@@ -61,7 +61,7 @@ _EPOCH_POSITION = 12
 class BatchHeader(NamedTuple):
     """The header of a record batch."""
 
-    position: int  # first byte in the record set
+    position: int  # index of the first byte in the record set
     size: int  # in bytes
     base_offset: int
     last_offset: int  # compaction may leave gaps in the range
@@ -162,7 +162,7 @@ class KafkaRowReader(RowReader):
         end: int = LAST_OFFSET,
         partition_values: Mapping[str, Any],
     ) -> HeaderError:
-        """Return an error of a call with these arguments, extended by topic, partition and offset of its record."""
+        """Return an error raised for these arguments, with the topic, partition and offset of its record added."""
         if error.row is None:
             return copy_error(error, **partition_values)
         offset = error.offset
@@ -221,7 +221,7 @@ def find_aborted_batches(batches: Iterable[BatchHeader], aborted: Iterable[Abort
             producers.add(waiting.pop().producer_id)
         if batch.producer_id not in producers or not batch.transactional:
             continue
-        if batch.control:  # the transaction ends here; the producer's next one is separate
+        if batch.control:  # the transaction ends here; the producer's next transaction is separate
             producers.discard(batch.producer_id)
         else:
             yield batch.base_offset

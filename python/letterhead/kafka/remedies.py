@@ -30,7 +30,7 @@ def demands_certificate(reason: str) -> bool:
 
 
 def tls_error(broker: str, reason: str) -> ConnectionError:
-    """Return the error for a connection that TLS rejects."""
+    """Return the error for a connection that fails in TLS."""
     if demands_certificate(reason):
         return ConnectionError(
             f"{broker} rejected the client's certificate, or needs one: {reason}; set ssl.keystore.location to a "

@@ -39,7 +39,7 @@ MAX_OFFSETS = (1 << 31) - 1
 """Maximum number of offsets in a segment, whose index stores them as int32."""
 
 MAX_BATCH_BYTES = (1 << 31) - 1
-"""Maximum batch size in bytes, by the size field of its header."""
+"""Maximum batch size in bytes that fits the size field of a header."""
 
 _BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
 """Codes of errors of a whole batch; other errors concern one record."""

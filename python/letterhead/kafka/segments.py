@@ -81,7 +81,7 @@ class KafkaSegments(SegmentLog[LogSegment, BatchHeader]):
         return TopicPartition(segment.topic, segment.partition)  # type: ignore[arg-type]
 
     def end_offset(self, segments: Sequence[LogSegment]) -> int:
-        """Return the offset after the last record, or of the first open transaction."""
+        """Return the offset after the last record, or the offset of the first open transaction."""
         unfinished = self.transactions(segments).open if self._committed else []
         return min([self.end_of(segments[-1]).offset, *(transaction.first_offset for transaction in unfinished)])
 

@@ -115,7 +115,7 @@ JAVA = (
     "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
     "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
 )  # fmt: skip
-"""Settings that only tune Java's clients, or whose only supported value is the default."""
+"""Settings that only tune Java's clients, or that support only the default value."""
 
 NAMES_BY_USE: dict[str, tuple[str, ...]] = {
     "Connection and authentication": tuple(name for name in CONNECTION if name not in ALIASES),
@@ -151,7 +151,7 @@ IGNORED_IN_FILES = (
     "auto.offset.reset", "enable.auto.commit", "interceptor.classes", "key.deserializer", "key.serializer",
     "value.deserializer", "value.serializer",
 )  # fmt: skip
-"""Settings of other clients, allowed in property files. In code, they are errors, because they would have no effect."""
+"""Settings of other clients, allowed in property files. In code, they raise an error, because they have no effect."""
 
 HANDLERS = {
     "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),

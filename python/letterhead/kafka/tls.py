@@ -110,7 +110,7 @@ def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
     if own is None and tls.own_certificates_pem is not None:
         own = _PemCertificates(tls.own_certificates_pem, tls.own_key_pem or "", password)
     if own is not None:
-        # OpenSSL loads keys only from files: use a temporary one that only the owner can read.
+        # OpenSSL loads keys only from files: use a temporary file that only the owner can read.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
             pem.write(f"{own.key}\n{own.certificates}")
             pem.flush()

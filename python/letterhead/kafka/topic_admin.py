@@ -39,7 +39,7 @@ class TopicAdmin(KafkaClient):
         return {name: value for name, (value, source) in self._described(topic).items() if source == _OWN}
 
     def create(self, topic: str, partitions: int, settings: Mapping[str, str]) -> None:
-        """Create a topic, and wait until a broker knows it."""
+        """Create a topic, and wait until a broker lists it."""
         self.call(partial(self._create, topic, partitions, settings))
         deadline = time.monotonic() + self.timeout
         while True:

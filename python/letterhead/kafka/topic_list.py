@@ -46,7 +46,7 @@ def read_topics(connection: Settings) -> pa.RecordBatch:
 
 
 def _sizes(client: KafkaClient, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the number of offsets of partitions."""
+    """Return the number of offsets in each partition."""
     first, end = (
         client.offsets(dict.fromkeys(partitions, time), "read_uncommitted") for time in (EARLIEST_TIME, LATEST_TIME)
     )

@@ -1,4 +1,4 @@
-"""Avro schemas with inlined references: :func:`inline_references`, and :func:`common_schema` of several."""
+"""Avro schemas: :func:`inline_references` resolves references, :func:`common_schema` merges several schemas."""
 
 from __future__ import annotations
 

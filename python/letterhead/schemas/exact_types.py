@@ -1,4 +1,4 @@
-"""Cast columns to the types that a format writes if every value stays the same: :func:`exact_array`."""
+"""Cast columns to the types that a format writes, if no value changes: :func:`exact_array`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 class _Location(NamedTuple):
-    """Location of an array in the rows and the schema, for errors."""
+    """Location of an array in the rows and in the schema, for error messages."""
 
     rows: pa.Array
     """Row of each element."""

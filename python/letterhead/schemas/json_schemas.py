@@ -73,7 +73,7 @@ def open_schema(schema: RegisteredSchema) -> OpenSchema:
     own = document.get("$id", document.get("id")) if isinstance(document, dict) else None
     address = own if isinstance(own, str) and ":" in own else BASE
     try:
-        # Only the registry supplies schemas: remote references are not fetched.
+        # Schemas come from the registry only: remote references are not fetched.
         resources = jsonschema_rs.Registry([*documents, (address, document)], retriever=_refuse_address)
         validator = jsonschema_rs.validator_for(document, registry=resources, base_uri=address, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
@@ -101,7 +101,7 @@ def validate(validator: Any, document: Any) -> None:
     try:
         validator.validate(document)
     except jsonschema_rs.ValidationError as error:
-        # Paths and messages of the instance may contain data.
+        # The instance path and the message of the error may contain data.
         rule = "/".join(map(str, error.schema_path))
         raise RefusedValue("wrong_type", f"the schema does not allow the value, by {rule}") from None
     except ValueError:

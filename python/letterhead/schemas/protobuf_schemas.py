@@ -266,7 +266,7 @@ def _compile(sources: dict[str, str]) -> list[descriptor_pb2.FileDescriptorProto
         out = Path(directory, "descriptors")
         command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{directory}", f"-I{included}", "--include_imports"]
         try:
-            # A separate process, because the compiler prints errors.
+            # The compiler runs in a separate process, because it prints errors.
             done = subprocess.run(
                 [*command, f"--descriptor_set_out={out}", _MAIN],
                 capture_output=True,

@@ -35,7 +35,7 @@ _MAX_DEPTH = 32
 
 _USE_ID = "apicurio.registry.use-id"
 _IDS = {"globalId": "globalIds", "contentId": "contentIds"}
-"""Ids that Apicurio's serializers write, with their resources."""
+"""Ids that Apicurio's serializers write, with the API's resources for them."""
 
 _APICURIO = "/apis/registry/v2"
 """End of the address of Apicurio's own API."""
@@ -265,7 +265,7 @@ class Registry:
         try:
             headers, tls = self._connection_options()
         except ValueError as error:
-            # An unreadable setting does not concern a single value, so errors= does not apply.
+            # An unreadable setting is not an error of a single value, so errors= does not apply.
             raise ConnectionError(f"{self.url} cannot be reached: {error}") from None
         reason = ""
         for attempt in range(_TRIES):
@@ -361,7 +361,7 @@ def _authorization(settings: Mapping[str, str]) -> dict[str, str]:
     token = settings.get("bearer.auth.token")
     if token is None:
         return {}
-    # Characters of a bearer token, RFC 6750. Others could begin another header.
+    # Characters of a bearer token, RFC 6750. Other characters could begin another HTTP header.
     if not token or not all(33 <= ord(character) < 127 for character in token):
         raise ValueError("bearer.auth.token is empty, or has blanks or characters other than ASCII")
     return {"Authorization": f"Bearer {token}"}

@@ -38,7 +38,7 @@ class RowSelection:
         limits: Limits | None,
     ) -> None:
         nested = {name: path for name, path in find_nested_columns(schema).items() if "." in name}
-        # A condition finds the headers of typed columns by their names.
+        # A condition finds the headers of typed columns by the names of the columns.
         others = {error_column, *columns_of(typed_headers or {})}
         fields = {
             field.name: field_type(field.type)

@@ -24,7 +24,7 @@ DECODERS: Mapping[str, Callable[..., ColumnsDecoder]] = {
 
 @dataclass(frozen=True)
 class SerializedValues:
-    """Options for decoding values or keys: a schema, or a subject with its latest schema, by default that of the topic."""
+    """Options for decoding values or keys: a schema, or a subject (by default of the topic) with its latest schema."""
 
     format: str
     registry: Registry

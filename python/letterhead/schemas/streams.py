@@ -180,7 +180,7 @@ class _ValueReader(Reader):
         self._kept: pa.Array | None = None
 
     def begin(self, source_rows: int, kept: pa.Array | None) -> None:
-        """Begin with a batch of the source: with all rows, or with some, whose indexes in the batch are in ``kept``."""
+        """Begin a batch of the source; ``kept`` contains the indexes of selected rows, or is None for all rows."""
         self._rows_before, self._source_rows, self._kept = 0, source_rows, kept
 
     def note_part(self, rows: int) -> None:

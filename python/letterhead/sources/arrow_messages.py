@@ -114,7 +114,7 @@ class CheckedMessages:
 def checked_file_batches(
     file: BinaryIO, label: str, limits: Limits | None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the schema and batches of a file, read by its footer, with the checks of a stream.
+    """Return the schema and batches of a file, located by its footer, with the same checks as for a stream.
 
     Files that Polars writes have their schema in the footer only.
     """
@@ -187,7 +187,7 @@ def _checked_sizes(metadata: bytes, label: str) -> tuple[int, list[tuple[int, in
 
 
 def _sizes(metadata: bytes) -> tuple[int, list[tuple[int, int]]]:
-    """Return the length of a message's body, and offset and length of its buffers if they are compressed."""
+    """Return the body length of a message, and the offset and length of each buffer if the body is compressed."""
     message = _Table(metadata, struct.unpack_from("<I", metadata)[0])
     body_length = message.number(_BODY_LENGTH, "<q")
     kind = message.number(_HEADER_TYPE, "<B")

@@ -97,7 +97,7 @@ class Source(ABC):
         return self.default_columns(request) if request.columns is None else request.columns
 
     def reader(self, request: RowRequest) -> Reader:
-        """Return a stream of the requested rows, which reports names of headers that no row has at its end."""
+        """Return a stream of the requested rows; at its end it reports names of headers that no row has."""
         reader = self.read_rows(request)
         if (request.headers or request.where is not None) and not request.follow:
             report = self.unseen_names.append if self.reports_findings else _warn_of_header
@@ -295,7 +295,7 @@ class LogSource(Source):
             with source.read_rows(replace(probed, where=all_of([*conditions, *read]))) as reader:
                 return any(len(batch) for batch in reader)
 
-        # Reading stops at the first record with a header. Without a type, a key with the name of a field would select the field.
+        # Reading stops at the first record with a header. An untyped key named like a field would select the field.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruncatedTailWarning)
             unseen = [

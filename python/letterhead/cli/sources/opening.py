@@ -53,7 +53,7 @@ def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
         sources = recognition.open_sources(names, AskedLogins())
     for source in sources:
         source.reports_findings = True
-        # Messages name the brokers of --bootstrap-server.
+        # Messages show the name of a source, which should contain the brokers of --bootstrap-server.
         if request.servers is not None and source.name.startswith(f"{SCHEME}/"):
             source.name = f"{SCHEME}{request.servers}{source.name.removeprefix(SCHEME)}"
     if any(isinstance(source, IggyTopicSource) and source.has_password for source in sources):
@@ -107,7 +107,7 @@ def report_findings(source: Source) -> int:
     findings = source.findings()
     for remark in (*findings.remarks, *map(as_options, source.unseen_names)):
         warn(remark)
-    source.unseen_names.clear()  # a copy is reported on before and after it is verified
+    source.unseen_names.clear()  # findings about a copy are reported twice: before and after verification
     return BAD_DATA if findings.has_errors else OK
 
 

@@ -70,7 +70,7 @@ class Outcome:
 def predict_outcome(stored: DetectedType, layout: str) -> str:
     """Return the outcome when Kafka Streams opens a store with a layout: kept, converted, damaged or refused."""
     if stored.key_format == "versioned" and "headers" in (stored.layout_name, layout):
-        return REFUSED  # such a store does not exist
+        return REFUSED  # there is no such store in Kafka Streams
     if LAYOUTS[stored.name, layout].family == stored.layout.family:
         return KEPT
     if FORMATS.index(layout) < FORMATS.index(stored.layout_name):

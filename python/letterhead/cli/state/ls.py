@@ -129,7 +129,7 @@ def _examine(files: StoreFiles, selection: Selection, quick: bool) -> StoreListi
     try:
         listing.store = store = open_selected(files, selection)
         listing.families = sorted(set().union(*store.families_of_databases))
-        # A process that has just opened the store may not have marked it as open yet.
+        # A process that opened the store a moment ago may not have marked it as open yet.
         listing.open_or_not_closed = store.process is not None
         for segment, families in store.databases():
             listing.open_or_not_closed |= families.dirty

@@ -200,7 +200,7 @@ def _ids_of(keys: pa.BinaryArray, *, has_long: bool) -> list[tuple[int | str, li
 def _decode_group(
     group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, row_errors: Errors
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
-    """Yield decoded rows and their indexes; add the errors of other rows to ``row_errors``."""
+    """Yield decoded rows and their indexes; add the errors of rows that cannot be decoded to ``row_errors``."""
     waiting = [group]
     while waiting:
         part = waiting.pop()
