@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "OnLoss", "as_header_lists",
+    "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
     "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "package_of", "read_table", "to_pyarrow", "typed_headers",
 ]  # fmt: skip
 
@@ -34,7 +34,6 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 """A column and the result of a function on it. Type checkers choose the first type that fits, so pyarrow's come first."""
 
 OnError: TypeAlias = Literal["raise", "null", "column"]
-OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 
 UNUSED_NAME = "letterhead: errors"
 """Column name for errors that does not collide with a caller's columns."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
-
-from letterhead._arrow_types import OnError
-from letterhead._names import unknown_argument
-from letterhead.operations import DecodeOptions
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from letterhead.limits import Limits
 
-__all__ = ["ParseOptions", "decode_options"]
+__all__ = ["ParseOptions"]
 
 
 class ParseOptions(TypedDict, total=False):
@@ -47,13 +42,3 @@ class ParseOptions(TypedDict, total=False):
     strict_types: bool
     limits: Limits | None
     error_column: str
-
-
-def decode_options(
-    function: Callable[..., Any], options: ParseOptions, *, errors: OnError, text_keys: bool = False
-) -> DecodeOptions:
-    """Return the options of an operation; raise TypeError for a name that the called function does not have."""
-    for name in options:
-        if name not in ParseOptions.__annotations__:
-            raise unknown_argument(name, ParseOptions.__annotations__, function.__annotations__)
-    return DecodeOptions(errors=errors, text_keys=text_keys, **options)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
-from letterhead._arrow_types import ColumnT, OnLoss
+from letterhead._arrow_types import ColumnT
 from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._parse_options import ParseOptions as ParseOptions
-from letterhead._parse_options import decode_options
 from letterhead._table_batches import with_header_types
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
@@ -41,7 +40,8 @@ from letterhead.operations import (
     Validate,
     WriteOptions,
 )
-from letterhead.results import Types
+from letterhead.operations.options import decode_options
+from letterhead.results import OnLoss, Types
 from letterhead.where.conditions import Where
 
 if TYPE_CHECKING:

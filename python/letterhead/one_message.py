@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from letterhead._arrow_types import OnLoss
 from letterhead._names import check_name
 from letterhead._read_once import ReadOnce
 from letterhead.errors import DecodeError, ErrorDetail, as_error
@@ -14,7 +13,7 @@ from letterhead.fields import Columns, NativeKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
-from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, to_native_types
+from letterhead.results import Converted, Inspection, Label, Loss, Losses, OnLoss, Types, to_native_types
 from letterhead.types import HeadersFormat, MessageFormat
 from letterhead.values import value_from_message
 

@@ -10,8 +10,9 @@ from letterhead.fields import NativeKey, check_key, native_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
 
-__all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "to_native_types"]
+__all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "OnLoss", "Types", "to_native_types"]
 
+OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 TypesOfKey: TypeAlias = ValueType | Sequence[ValueType]
 Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, TypesOfKey]
 

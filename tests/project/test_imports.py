@@ -46,10 +46,10 @@ LAYERS = (
     ("results",),
     ("one_message",),
     ("_value_text",),
-    ("where",),
+    ("where", "_parse_options"),
     ("operations",),
     ("conventions",),
-    ("_parse_options", "_read_options"),
+    ("_read_options",),
     ("",),  # letterhead itself
     ("scan", "kip82"),
     ("arrow",),

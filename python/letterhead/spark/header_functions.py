@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from letterhead import operations
-from letterhead._arrow_types import OnError, OnLoss
+from letterhead._arrow_types import OnError
 from letterhead._formats import format_table
 from letterhead._invariants import require
 from letterhead._names import check_name
-from letterhead._parse_options import ParseOptions, decode_options
+from letterhead._parse_options import ParseOptions
 from letterhead.fields import Columns, ColumnSpec, normalise
 from letterhead.operations import (
     ColumnOperation,
@@ -25,7 +25,8 @@ from letterhead.operations import (
     Select,
     WriteOptions,
 )
-from letterhead.results import Types, to_native_types
+from letterhead.operations.options import decode_options
+from letterhead.results import OnLoss, Types, to_native_types
 from letterhead.spark.engine import Engine, NotReadBySparkError, check_engine
 from letterhead.spark.frame import Input, check_column, check_frame, check_names, check_str, name_of_result
 from letterhead.spark.schemas import ddl, header_lists, message_fields, output_schema, spark_type

@@ -10,10 +10,11 @@ from pyspark.sql.types import StructType
 
 from letterhead._arrow_types import OnError
 from letterhead._names import check_name
-from letterhead._parse_options import ParseOptions, decode_options
+from letterhead._parse_options import ParseOptions
 from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normalise
 from letterhead.operations import DecodeOptions, Pack, Select
+from letterhead.operations.options import decode_options
 from letterhead.spark.checks import raise_expression, value_unless_failed
 from letterhead.spark.engine import Engine, check_engine, check_engine_on_sail, check_plain_options
 from letterhead.spark.frame import check_column, check_str
