@@ -36,13 +36,13 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 UNUSED_NAME = "letterhead: errors"
-"""Column name for errors that does not collide with a caller's columns."""
+"""Name of an error column that does not collide with a caller's columns."""
 
 HEADER_FIELDS = (("key", "value"), ("name", "value"), ("k", "v"))
 """Field names of keys and values in header structs, in the order in which the core tries them."""
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
-"""Types of header and time columns: Arrow's usual ones, or those of Spark."""
+"""Types of header and time columns: Arrow's usual types, or the types for Spark."""
 
 
 def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
@@ -83,7 +83,7 @@ def check_column(column: object) -> None:
 
 
 def no_column_error(column: object) -> TypeError:
-    """Return the error for an object without an interface of Arrow."""
+    """Return the error for an object that does not implement an Arrow interface."""
     # pyarrow can convert NumPy arrays, pandas Series and lists.
     has_values = hasattr(column, "__array__") or isinstance(column, list | tuple)
     hint = ": pyarrow.array(...) of it makes one" if has_values else ""
@@ -109,7 +109,7 @@ def read_table(table: Any) -> pa.RecordBatchReader:
         if hasattr(table, "__next__") and isinstance(schema, pa.Schema):
             # Errors of a reader of this package keep their class.
             return pa.RecordBatchReader.from_batches(schema, map(_validate, table))
-        # polars exports a column of nulls with a buffer, which Arrow's specification lacks and pyarrow ignores.
+        # polars exports a column of nulls with a buffer that Arrow's specification does not allow and pyarrow ignores.
         imported = table if is_pyarrow(table) or package_of(table) == "polars" else _native.checked(table)
         if isinstance(imported, _native.Column):
             imported = pa.Table.from_batches([pa.RecordBatch.from_struct_array(to_pyarrow(imported))])
@@ -180,7 +180,7 @@ def header_lists_type(type: pa.DataType, *, drops_fields: bool = False) -> pa.Da
 
 
 def has_headers(type: pa.DataType, *, drops_fields: bool = False) -> bool:
-    """Return whether a type is that of a header column, in any supported shape."""
+    """Return whether a type is the type of a header column, in any supported shape."""
     import pyarrow as pa
 
     lists: Any = header_lists_type(type, drops_fields=drops_fields)

@@ -14,7 +14,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Background(Closing, Generic[ResultT]):
-    """Runs one call at a time in a thread, so that at most one result waits in memory."""
+    """Runs one call at a time in a thread; at most one result waits in memory."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
@@ -26,7 +26,7 @@ class Background(Closing, Generic[ResultT]):
         self._pending = self._thread.submit(function, *arguments, **options)
 
     def wait(self) -> ResultT | None:
-        """Return the result of the last call or raise its error; return None if that was done before."""
+        """Return the result of the last call or raise its error; return None if the result was already returned."""
         pending, self._pending = self._pending, None
         return None if pending is None else pending.result()
 

@@ -1,4 +1,4 @@
-"""Convert columns to the types in which they are written, with errors that name the row and not the value."""
+"""Convert columns to the types that are written; errors name the row, but not the value."""
 
 from __future__ import annotations
 

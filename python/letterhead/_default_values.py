@@ -16,7 +16,7 @@ Default: TypeAlias = tuple[str, str]
 
 
 def default_of(type: str, value: object) -> Default:
-    """Return a value as text, with the type that parses it: for alternatives, the type that holds the values of all.
+    """Return a value as text, with the type that parses it: for alternatives, a type that holds the values of all.
 
     Examples
     --------

@@ -30,7 +30,7 @@ PACKAGES |= {"kafka-python": "kafka", "pysail": "sail", "jsonschema-rs": "json-s
 
 _MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka", "jsonschema-rs": "jsonschema_rs"}
 _MODULES |= {"grpcio-tools": "grpc_tools"}
-"""Names of modules that differ from the names of their packages."""
+"""Module names by package name, where they differ."""
 
 SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#letterhead spark.executorEnv.PYTHONPATH=letterhead"
 

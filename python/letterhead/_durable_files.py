@@ -30,7 +30,7 @@ def make_directory(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Flush the file names of a directory to disk, where the system can open directories."""
+    """Flush the file names of a directory to disk, if the system can open directories."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 def quote(text: str) -> str:
     """Quote text to distinguish it from hex and null."""
-    # Text with double quotes is usually JSON, which single quotes keep readable.
+    # Text that contains double quotes is usually JSON, which stays readable in single quotes.
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 
@@ -47,7 +47,7 @@ def as_text(data: bytes) -> str | None:
         return None
     if text.isprintable():
         return text
-    # Bytes of only tabs and line breaks are more likely a number.
+    # Bytes that are all tabs and line breaks are more likely a number.
     return text if text.strip() and all(map(_is_in_text, set(text))) else None
 
 

@@ -164,7 +164,7 @@ NewValue: TypeAlias = Constant | Mask | Hmac | Function | ColumnValues
 
 @dataclass(frozen=True)
 class HeaderEdit:
-    """Changes of headers by key. Keys are those before the edit, except in ``append``.
+    """Changes of headers by key. Keys refer to the headers before the edit, except in ``append``.
 
     With ``ignore_case``, keys in ``only``, ``drop``, ``rename`` and ``replace`` are compared by :func:`fold_key`.
     """
@@ -209,7 +209,7 @@ class HeaderEdit:
         return edit
 
     def _folded(self) -> HeaderEdit:
-        """Return the edit with keys that are folded for comparison without regard to case."""
+        """Return the edit with folded keys, for comparisons that ignore case."""
         if self.set:
             raise ValueError("set= has exact keys: with ignore_case=True, pass the header in drop= and append= instead")
         for name in ("rename", "replace"):
@@ -360,7 +360,7 @@ def header_value(value: Any) -> HeaderValue:
 
 
 def _hint(value: Any) -> str:
-    """Return a hint how to pass a value of an unsupported type."""
+    """Return a hint on how to pass a value of an unsupported type."""
     if isinstance(value, date):
         return "a time is text, as value.isoformat() returns it"
     if isinstance(value, UUID):

@@ -61,5 +61,5 @@ def _as_typed(column: str) -> str | None:
 
 
 def columns_from_text(option: str, text: str) -> dict[str, str | Field]:
-    """Return the columns that text describes, as a value for ``headers=``."""
+    """Return the columns described by text, as a value for ``headers=``."""
     return {name: type if key == name else field(type, key=key) for name, key, type in parse_header_text(option, text)}

@@ -48,7 +48,7 @@ def names_of(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def unknown_name(noun: str, wrong: object, names: Iterable[str], suggested: Iterable[str] = ()) -> ValueError:
-    """Return the error for a misspelt name, with all ``names`` and the closest of them and of ``suggested``."""
+    """Return the error for a misspelt name, with all ``names``, and the closest match among ``names`` and ``suggested``."""
     names = list(names)
     hint = suggestion(wrong, [*names, *suggested])
     plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"

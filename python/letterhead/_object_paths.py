@@ -109,7 +109,7 @@ class ObjectPath:
         return hash(self.path)
 
     def iterdir(self) -> Iterator[ObjectPath]:
-        """Yield the entries of a directory; nothing if it does not exist."""
+        """Yield the entries of a directory; there are none if it does not exist."""
         from pyarrow import fs
 
         for info in self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True)):
@@ -123,7 +123,7 @@ class ObjectPath:
                 yield from path.glob(rest) if rest else [path]
 
     def _type(self) -> fs.FileType:
-        # The answer to one request serves all properties of a path.
+        # The response to one request is used for all properties of a path.
         if self._info is None:
             self._info = self.filesystem.get_file_info(self.path)
         return self._info.type

@@ -49,7 +49,7 @@ def pip_install(install: str) -> str:
     extras = _EXTRA.fullmatch(install)
     try:
         packages = _packages(extras[1].split(",")) if extras else [install]
-    except PackageNotFoundError:  # sources without metadata, as on the path of a worker
+    except PackageNotFoundError:  # the package has no metadata, for example on the path of a worker
         packages = [install]
     return "pip install " + " ".join(
         f"'{package}'" if re.search(r"[^\w.-]", package) else package for package in packages

@@ -36,7 +36,7 @@ __all__ = ["Table", "open_parquet", "parquet_rows", "parquet_table", "read_foote
 # Number of threads that read footers.
 THREADS = 8
 _TAIL_BYTES = 1 << 16
-"""Number of bytes read at once from the end of a Parquet file; most footers fit."""
+"""Number of bytes read at once from the end of a Parquet file; most footers are smaller."""
 # Table formats whose log lists their files: other files in the directory are not part of the table.
 LOGS = {"Delta": "_delta_log", "Iceberg": "metadata/*.metadata.json"}
 COMMITTED = "_spark_metadata"

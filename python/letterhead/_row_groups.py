@@ -92,12 +92,12 @@ class RowGroups:
 
 
 class UnwritableColumnError(ValueError):
-    """A column has a type, or a value, that a form of files does not store."""
+    """A column has a type or a value that a file format cannot store."""
 
 
 @contextmanager
 def _naming_column(form: str, rows: pa.Table) -> Iterator[None]:
-    """Name the column in errors of pyarrow's writers, which quote values and name no column."""
+    """Name the column in errors of pyarrow's writers, whose own messages quote values and do not name the column."""
     import pyarrow as pa
 
     try:

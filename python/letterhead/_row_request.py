@@ -70,7 +70,7 @@ class RowRequest:
     batch_bytes: int | None = None
     token_provider: TokenProvider | None = None
     mapping: str | None = None  # how Iggy messages become Kafka records
-    servers: str | None = None  # brokers of a Kafka topic whose address names none
+    servers: str | None = None  # brokers of a Kafka topic, if its address contains none
     settings: Mapping[str, Any] | None = None
     stores: StoreOptions | None = None
     view: Literal["records", "batches", "control"] = "records"
@@ -190,7 +190,7 @@ def _partition_numbers(partitions: Iterable[int] | None) -> frozenset[int] | Non
 
 
 def is_committed(isolation_level: str | None) -> bool | None:
-    """Return whether only committed records are read; None if Kafka's settings decide."""
+    """Return whether only committed records are read; None if Kafka's settings determine this."""
     if isolation_level is None:
         return None
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))

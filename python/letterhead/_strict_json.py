@@ -22,7 +22,7 @@ _MOST_DIGITS = 400
 
 
 class JsonError(ValueError):
-    """Error for invalid JSON, or for a value in it that is not accepted. The message quotes nothing of the document.
+    """Error for invalid JSON, or for a value in it that is not accepted. The message does not quote the document.
 
     ``code`` is the error code of a value with this text; ``line`` and ``column`` count from 1, ``byte`` from 0.
     """

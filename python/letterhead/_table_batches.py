@@ -30,7 +30,7 @@ BATCH_ROWS = 10_000
 
 @contextmanager
 def damage(label: str) -> Iterator[None]:
-    """Convert damage of a file into an error that names it, and errors of an object store (``s3://``) into OSError."""
+    """Convert errors from damaged data to an error that names the file, and errors of an object store to OSError."""
     import pyarrow as pa
 
     try:
@@ -307,7 +307,7 @@ def _has_varying_size(type: pa.DataType) -> bool:
 
 
 def _value_bytes(values: pa.Array, count: int) -> int:
-    """Return an upper bound of the bytes of ``count`` values taken from these."""
+    """Return an upper bound of the size in bytes of ``count`` elements taken from ``values``."""
     import pyarrow.compute as pc
 
     if _has_varying_size(values.type):
@@ -327,7 +327,7 @@ def rows_by_partition(batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBat
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows, of any types."""
+    """Return a batch without rows; the schema may have any types."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([pa.nulls(0, type) for type in schema.types], schema=schema)

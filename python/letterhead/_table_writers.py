@@ -26,14 +26,14 @@ FORMS = {
     ".ndjson": "json",
     ".json": "json",
 }
-"""File extensions, and the forms that they stand for."""
+"""Output forms by file extension."""
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 """File extensions of compressed text, and the names of their codecs in pyarrow."""
 
 _ROWS_AS_TEXT = 2048
 _BYTES_AS_TEXT = 4 << 20
-"""Limits of rows and bytes that are formatted as text at once."""
+"""Maximum numbers of rows and of bytes that are formatted as text at a time."""
 
 
 class TableWriter(Protocol):

@@ -576,7 +576,7 @@ class StoreChoiceError(StateStoreError, ValueError):
 
 
 def copy_error(error: _Error, message: str | None = None, **position: Any) -> _Error:
-    """Return a copy of an error with another message or position, for example in the whole instead of a part."""
+    """Return a copy of an error with another message or position, such as the position in a whole instead of a part."""
     text = error.message if message is None else message
     copy = type(error)(text, **{name: getattr(error, name) for name in _POSITION} | position)
     for note in getattr(error, "__notes__", ()):
@@ -590,7 +590,7 @@ def after_rows(error: _Error, rows: int) -> _Error:
 
 
 def without_message_number(message: str) -> str:
-    """Return the text of an error without the number of the message, which depends on how much is read at once."""
+    """Return the text of an error without the message number, because that depends on how much is read at a time."""
     return _MESSAGE_NUMBER.sub("", message)
 
 

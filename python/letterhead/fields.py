@@ -261,7 +261,7 @@ def _type_of_hint(name: str, hint: Any) -> object:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        # Text in addition to a field or a type is probably an annotation of another library.
+        # If the annotation has a field or a type, additional text probably belongs to another library.
         types = [extra for extra in arguments[1:] if isinstance(extra, Field) or _is_type_object(extra)]
         types = types or [extra for extra in arguments[1:] if isinstance(extra, str)]
         if len(types) > 1:

@@ -46,7 +46,7 @@ ARROW_BATCH_BYTES = 64 << 20
 
 
 class _Fields(NamedTuple):
-    """Fields of :class:`Limits`; a dataclass would take a third of the import time of the package."""
+    """Fields of :class:`Limits`; not a dataclass, which would take a third of the import time of the package."""
 
     message_bytes: int | None = None
     headers: int | None = None

@@ -136,5 +136,5 @@ def _type_names(key: GivenKey, types: Any, sql: bool) -> str | list[str]:
 
 
 def _name(type: Any, sql: bool) -> str:
-    # Only Iggy's values have types without a name, which the core checks.
+    # Types without a name occur only in Iggy's values; the core checks them.
     return type if isinstance(type, str) and type.startswith("type-") else type_name(type, sql=sql)

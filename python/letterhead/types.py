@@ -101,7 +101,7 @@ _ARROW_NAMES = {
     "binary_view": "binary",
     "timestamp[ms, tz=UTC]": "timestamp_ms",
 }
-"""``str`` of ``pyarrow`` types that differ from letterhead's and Spark's names."""
+"""Names that ``str`` returns for ``pyarrow`` types, if letterhead and Spark use other names."""
 
 _FOREIGN_NAMES = {
     **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
@@ -115,7 +115,7 @@ _NUMBER_WITH_ENCODING = re.compile(r"(u?int\d+|float\d+)[^a-z0-9]?(be|le|text|js
 """A name such as ``int32_le``, spelled ``int32:le`` in this package."""
 
 _MAX_NAME = 40
-"""Maximum length of a name for which a similar one is suggested."""
+"""Maximum length of a name for which a similar name is suggested."""
 
 MAX_ALTERNATIVES = 16
 """Maximum number of alternative types of a value."""
@@ -219,7 +219,7 @@ def parse(type: object, sql: bool) -> tuple[str, bool]:
 @lru_cache(maxsize=1024)
 def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[str, bool]:
     array = _ARRAY.fullmatch(text)
-    # In a choice of lists, the outer brackets belong to two types.
+    # In a choice of two lists, the first and the last bracket belong to different types.
     if array and not ("|" in text and ">" in array[1].partition("<")[0]):
         element, is_nested = _parse_text(array[1], dialect, is_object)
         if is_nested:
@@ -232,7 +232,7 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         return f"{_base_encoded(text, bytes_type, dialect)}:{base}", False
     written, colon, suffix = (text, "", "") if is_object else text.partition(":")
     if suffix == "text" and written.lower() == "timestamp":
-        # Text may be a date, or digits of any unit, and the result would not tell which.
+        # Text may be a date, or digits in any unit, and the result would not show which.
         raise ValueError(
             f"type '{text}' does not say which text: pass 'timestamp:s', ':ms', ':us' or ':ns' for digits since 1970, "
             "and 'timestamp:iso' for text such as '2026-01-31T08:30:00Z'"
@@ -379,7 +379,7 @@ def type_or_nearest(name: str) -> str | None:
 
 
 def _nearest(name: str) -> str | None:
-    """Return the name to suggest for an unknown one, but never a narrower type than may be meant."""
+    """Return the name to suggest for an unknown name, but never a narrower type than may be meant."""
     from difflib import SequenceMatcher  # only needed for errors
 
     number = _NUMBER_WITH_ENCODING.fullmatch(name)
@@ -389,7 +389,7 @@ def _nearest(name: str) -> str | None:
     # A suffix changes the meaning of a correct name: char(3) is not a char, and timestamp_ns is not in milliseconds.
     if foreign or "(" in name or name.startswith("timestamp"):
         return foreign
-    # Digits are seldom forgotten or added, nor is the first letter of an unsigned type.
+    # Digits are seldom missing or added; the same is true of the first letter of an unsigned type.
     digits = "".join(filter(str.isdigit, name))
     ratios = {
         candidate: SequenceMatcher(None, candidate, name).ratio()

@@ -188,7 +188,7 @@ class Value(metaclass=_ValueType):
         return value_from_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
-        """Return the bits after a check: bits from a message may not be a value of the type."""
+        """Return the bits after checking them, because bits from a message may not be a value of the type."""
         try:
             self._check(self._type, self._bits)
         except EncodeError as error:
@@ -209,7 +209,7 @@ class Value(metaclass=_ValueType):
 
     @classmethod
     def _check_bits(cls, bits: bytes) -> None:
-        """Raise if bits of the right size are not a value; most types accept all."""
+        """Raise if bits of the right size are not a value; most types accept all bits."""
 
 
 class Bool(Value, type="bool"):
@@ -235,7 +235,7 @@ class Bool(Value, type="bool"):
             _refuse("bad_bool", "a boolean is neither 0 nor 1")
 
 
-# Codes of `struct`, which has none for 128-bit integers.
+# Format codes of `struct`, which does not support 128-bit integers.
 _CODES = {
     "int8": "b",
     "int16": "h",
@@ -252,7 +252,7 @@ _CODES = {
 
 class _Number(Value):
     _pack: ClassVar[Callable[[Any], bytes]]
-    """Function that packs an instance of int or float itself, not of a subclass."""
+    """Function that packs an int or a float, but not an instance of a subclass."""
 
     def __init_subclass__(cls, type: str = "") -> None:
         super().__init_subclass__(type=type)

@@ -103,7 +103,7 @@ def changelog_table(
 
 @dataclass(frozen=True)
 class _ChangelogTable:
-    """The table of a store, by the arguments of :func:`changelog_table`, in milliseconds."""
+    """Table of a store, with the arguments of :func:`changelog_table`; durations are in milliseconds."""
 
     store_type: ChangelogType
     retention: int | None
@@ -237,7 +237,7 @@ _KEY_TIMES: dict[str, dict[str, int]] = {
     "versioned": {},
     "suppress": {},
 }
-"""Times in a stored key, with their distance from its end in bytes."""
+"""Times in a stored key, with the distance in bytes from the end of the key."""
 
 _STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": _PLAIN, "versioned": _PLAIN}
 

@@ -66,7 +66,7 @@ def case_when(
 
 
 def raise_expression(prefix: str, check: Check, suffix: str = "") -> Sql:
-    """Return the expression that fails the query with the error of a check, between a prefix and a suffix."""
+    """Return the expression that fails the query with the error of a check, enclosed in ``prefix`` and ``suffix``."""
     return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code}){suffix}")))
 
 
@@ -103,7 +103,7 @@ def either(condition: Sql, if_true: Checked, if_false: Checked) -> Checked:
 
 
 def first_valid(results: Sequence[Checked]) -> Checked:
-    """Return the first valid one of several results. If all are invalid, the error combines their distinct messages."""
+    """Return the first valid result. If all results are invalid, the error combines their distinct messages."""
     *before, last = results
     if not before:
         return last

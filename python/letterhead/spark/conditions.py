@@ -83,7 +83,7 @@ class HeaderCondition:
         """Return the condition as an expression that raises the first error, whose text ends with ``row``."""
 
         def fail(errors: Sql) -> Sql:
-            # Without checks, errors are an untyped null.
+            # If there are no checks, the errors are an untyped null.
             error = F.get(errors.cast(type), F.lit(0))
             column = F.when(error["column"].is_not_null(), "column where: ").otherwise("")
             header = F.coalesce(F.concat(F.lit(", header "), error["header"].cast("string")), F.lit(""))
@@ -197,7 +197,7 @@ def _float_holds(name: str, literals: Sequence[float], value: Sql) -> Sql:
     is_nan = F.isnan(value)
     numbers = [float(literal) for literal in literals if not math.isnan(literal)]
     if name == "in":
-        # Both zeros are equal, except in a set in Java.
+        # Positive and negative zero are equal, but not as elements of a Java set.
         signs = (0.0, -0.0) if 0.0 in numbers else ()
         return (
             value.isin(*(number for number in numbers if number), *signs)

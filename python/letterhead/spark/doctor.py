@@ -40,7 +40,7 @@ NEED_NOTHING = (
 )
 
 ROUNDS = 5
-"""Number of runs of the job while some executors have not responded."""
+"""Maximum number of times that the job runs until all executors have responded."""
 
 HOLD = 0.3
 """Seconds for which a task occupies its slot, to make the next task run on another executor."""
@@ -114,8 +114,8 @@ def _slots(spark: SparkSession) -> int:
 
 
 def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
-    """Run the job until all executors have responded; return the facts of each."""
-    # Not an Arrow UDF, because a worker may lack pyarrow. Spark 3.5 has the same argument.
+    """Run the job until all executors have responded; return the facts about each executor."""
+    # An Arrow UDF is not used, because a worker may lack pyarrow. `useArrow` exists since Spark 3.5.
     answer = F.udf(_answer_function(), "string", useArrow=False).asNondeterministic()
     tasks = 2 * _slots(spark)
     answers: dict[str, Facts] = {}
@@ -165,7 +165,7 @@ def _groups(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
     """Group executors that differ only by host."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, facts in answers.items():
-        # An archive is unpacked in another directory on every executor.
+        # An archive is unpacked in a different directory on each executor.
         groups[json.dumps({**facts, "host": "", "letterhead": {**facts["letterhead"], "location": ""}})].append(name)
     for names in groups.values():
         yield sorted(names), answers[names[0]]

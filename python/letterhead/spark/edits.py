@@ -153,7 +153,7 @@ def edit_headers(
     if not isinstance(truncate, bool):
         raise TypeError(f"truncate must be bool, not {truncate.__class__.__name__}")
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
-    # All edits share the rules for keys; a function of a Column has no keys to check.
+    # The rules for keys are the same for all edits; a function of a Column has no keys to check.
     has_function = any(map(callable, (only, drop, rename)))
     edit = HeaderEdit.of(
         only=None if callable(only) else only,
@@ -387,7 +387,7 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
         type = type_name(value[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
-    # The first of several alternatives is written.
+    # Values are written in the first of several alternative types.
     if is_only_read(type.partition(" | ")[0]):
         name, suffix, _ = split_type(type.partition(" | ")[0])
         raise ValueError(
@@ -400,7 +400,7 @@ def _added_header(key: str, value: Any) -> _AddedHeader:
 
 
 def _position(headers: Column, key: str) -> Column:
-    """Return the position of the first header with a key, counted from 1; 0 without one."""
+    """Return the position of the first header with a key, counted from 1; 0 if there is none."""
     return F.array_position(F.transform(headers, lambda header: header["key"]), F.lit(key))
 
 
@@ -493,7 +493,7 @@ def _replace(new: NewValue, value: Column, pads: _Pads | None) -> Column:
 
 def _rename(key: Column, name: Column, rename: Any) -> Column:
     if callable(rename):
-        # A header with a null key could not be written.
+        # Headers with a null key cannot be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_check_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
     return case_when([(name == old_key, F.lit(new_key)) for old_key, new_key in rename.items()], key, F.when)

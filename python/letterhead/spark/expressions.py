@@ -97,7 +97,7 @@ def _type_parser(type: str, has_types: bool, in_millis: bool) -> Callable[[Field
     fitting = _fitting_types(name, stored_type)
     accepted = [stored_type, *fitting]
     if suffix in CHARSETS:
-        # Text with a type is UTF-8; untyped bytes are in the requested character set.
+        # Text in typed headers is UTF-8; untyped bytes are in the requested character set.
         big_endian = parser(name)
         accepted.append("binary")
 
@@ -246,7 +246,7 @@ def _uuid(name: str, little: bool, data: Sql) -> Checked:
     digits = bound(F.lower(hex_digits(data, 16, little)))
     groups = [F.substring(digits, start, length) for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))]
     dash = F.lit("-")
-    # Not `concat_ws`, which skips nulls.
+    # `concat_ws` is not used, because it skips nulls.
     spelled = F.concat(*[part for group in groups for part in (group, dash)][:-1])
     return Checked([_wrong_size(name, data)], spelled)
 
@@ -325,7 +325,7 @@ def _float_text(name: str, data: Sql) -> Checked:
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     text = bound(F.regexp_extract(data.cast("string"), rf"\A(?:{number}|NaN|-?Infinity)\z", 0))
     value = bound(F.when(text != "", text).cast(_SPARK_TYPES[name]))
-    # Only the word is accepted as infinity: digits that round to it are out of range.
+    # Infinity must be written as a word: digits that round to infinity are out of range.
     outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
     return Checked(
         [_bad_text(name, text == ""), check(outside, "out_of_range", f"the number does not fit {name}")], value
@@ -369,7 +369,7 @@ RANGES = {
 }
 
 FLOATS = {"float32": (23, 127), "float64": (52, 1023)}
-"""Number of mantissa bits, and exponent bias."""
+"""Number of mantissa bits and exponent bias of each type."""
 
 _BYTES: dict[str, Callable[[str, bool, Sql], Checked]] = {
     "string": _string,
@@ -478,7 +478,7 @@ def is_utf8(data: Sql) -> Sql:
 
 
 def _utf8_of(unit: Sql) -> Sql:
-    """Return the character of a code point below 65536 that is not a surrogate."""
+    """Return the character of a code point below 65,536 other than a surrogate."""
 
     def tail(shift: int) -> Sql:
         return F.shiftright(unit, shift).bits_and(F.lit(0x3F)) + F.lit(0x80)

@@ -100,7 +100,7 @@ _NAMES_COLUMN = ': name its column, as in df.select(lhs.header("headers", key, t
 
 
 def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return a list of distinct column names as a tuple; raise ``TypeError`` or ``ValueError`` for anything else."""
+    """Return distinct column names as a tuple; raise ``TypeError`` or ``ValueError`` for other arguments."""
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence):
@@ -182,7 +182,7 @@ def choose_kept_names(
 
 
 def identifying_names(fields: Mapping[str, StructField], kept: Sequence[str], identify: Sequence[str]) -> list[str]:
-    """Return the columns for errors to quote: the record's position if kept, and columns that the caller names."""
+    """Return the columns that errors quote: the record's position if kept, and columns that the caller names."""
     for name in identify:
         if name not in fields:
             raise unknown_name("column", name, fields)
@@ -260,7 +260,7 @@ def headers_expression(name: str, type: DataType) -> str | None:
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -> None:
-    """Raise ``ValueError`` if Spark could not distinguish a new column from a kept one, or from another new one."""
+    """Raise ``ValueError`` if Spark could not distinguish a new column from a kept column or another new column."""
     # Spark ignores the case of names unless it is configured otherwise.
     kept = list(kept)
     taken = {name.lower(): name for name in kept}
@@ -282,7 +282,7 @@ def _is_case_sensitive(df: DataFrame) -> bool:
 
 
 def select_transferred(names: Iterable[str]) -> list[Column]:
-    """Return the columns to transfer to Python, whatever characters their names contain."""
+    """Return the columns to transfer to Python; their names may contain any characters."""
     columns = []
     for position, name in enumerate(names):
         column = quoted_column(name)
@@ -292,12 +292,12 @@ def select_transferred(names: Iterable[str]) -> list[Column]:
 
 
 def quoted_column(name: str) -> Column:
-    """Return a column by its whole name, whatever characters the name contains."""
+    """Return a column by its complete name, which may contain any characters."""
     return F.col(quote(name))
 
 
 def find_unused_name(name: str, fields: Iterable[str]) -> str:
-    """Return a name that no column has, in any case."""
+    """Return a name that no column has, ignoring case."""
     taken = {field.lower() for field in fields}
     while name in taken:
         name += "_"

@@ -236,7 +236,7 @@ class HeaderLists:
 
     @cached_property
     def size(self) -> Sql:
-        """Number of headers; if errors are raised, a null key raises.
+        """Number of headers; in strict mode, a null key raises an error.
 
         The condition is part of this expression and does not precede the value, because Spark evaluates a common
         expression a single time only if no condition precedes it.
@@ -274,7 +274,7 @@ class HeaderLists:
             text = F.concat(F.lit(column), check.message, F.lit(f" ({check.code}"), *header, F.lit(")"), *self.row)
             return F.raise_error(text)
 
-        # One combined error would be evaluated twice for each check without projections.
+        # Without projections, a single combined error would be evaluated twice for each check.
         return value_unless_failed(checked.checks, checked.value, fail)
 
     def _read(self, spec: ColumnSpec) -> tuple[Checked, _Found]:
@@ -294,7 +294,7 @@ class HeaderLists:
         parsed = parse(_bound_header(found.header, self.type))
         if spec.default is not None:
             type, default_text = spec.default
-            # The header of an absent key is null, and so are its checks.
+            # If the key is absent, the header is null, and so are its checks.
             default = parser(type, in_millis=in_millis)(F.lit(default_text.encode())).value
             parsed = Checked(parsed.checks, F.when(found.is_absent, default).otherwise(parsed.value))
         return Checked([*checks, *parsed.checks], parsed.value), found
@@ -307,7 +307,7 @@ class HeaderLists:
         return ~_find(self, spec).is_absent
 
     def reported(self, spec: ColumnSpec) -> tuple[Sql, Sql]:
-        """Return the errors of a column, null without any, and its value, null with errors."""
+        """Return the errors of a column, null if there are none, and its value, null if there are errors."""
         errors, value = self._reported(spec)
         return errors, F.when(errors.is_null(), value).otherwise(None)
 
@@ -427,7 +427,7 @@ def _elements(matching: Sql, separator: str, header_list: _HeaderList, others: S
 
 
 class _Found(NamedTuple):
-    """Headers of a key in a list: all, the selected one with its position from 0, and conditions on their number.
+    """Headers with a key in a list: all headers, the selected one, its position from 0, and conditions on their number.
 
     ``second`` is the position of the second header, if any.
     """

@@ -196,7 +196,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     Row(attempt=3)
     """
     check_name("nulls value", nulls, ("keep", "skip"))
-    # Raises for the same arguments as pack_headers.
+    # Pack raises errors for the same arguments as in pack_headers.
     Pack("kafka", columns, nulls)
     lists = []
     for name, type in columns_of(columns).items():
@@ -250,7 +250,7 @@ def select_items(column: str, columns: Columns, format: str, options: DecodeOpti
 
 
 def _texts(column: str, columns: Columns, format: str, options: DecodeOptions) -> dict[str, str]:
-    """Return the texts of columns, each of which rejects lists of another type."""
+    """Return the SQL text of each column; it raises for a list of another type."""
     result = output_schema(Select(format, columns, options, dialect="spark")).spark
     values = header_values(column, format, columns, options.errors, result, "select_headers reads it in Python")
     type = header_lists(format)[0]

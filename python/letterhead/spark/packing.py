@@ -92,7 +92,7 @@ def pack_headers(
 
 @dataclass(frozen=True)
 class _PackStep:
-    """Step that packs columns, whose types are resolved by the DataFrame."""
+    """Step that packs columns; the DataFrame determines their types."""
 
     pack: Pack
     into: str

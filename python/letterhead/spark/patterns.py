@@ -13,7 +13,7 @@ __all__ = ["java_pattern"]
 _FLAGS = re.compile(r"(?:\(\?[is]+\))*")
 
 _CLASS = r"\[\^?-?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_ .,:;/@#%=+*!?$])+-?\]"
-"""Classes of ASCII characters and ranges, which have no operators."""
+"""Character classes of ASCII characters and ranges, without class operators."""
 
 _ATOM = re.compile(
     rf"""
@@ -85,7 +85,7 @@ def _translate(atom: re.Match[str], ignores_case: bool, any_is_all: bool) -> str
 
 
 def _class(text: str, ignores_case: bool) -> str | None:
-    """Return a class, with letters of the other case added if case is ignored."""
+    """Return a character class, with letters of the other case added if case is ignored."""
     start = "[^" if text.startswith("[^") else "["
     body = text[len(start) : -1]
     members: list[str] = []

@@ -56,7 +56,7 @@ def not_on_sail(spark: Any, feature: str, remedy: str) -> None:
 
 
 def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:
-    """Return a data source for Sail, whose columns are declared in Arrow's types, which times with a zone require."""
+    """Return a data source for Sail. It declares its columns in Arrow's types, as times with a zone require."""
 
     class ArrowSchemaSource(source):  # type: ignore[misc]
         def schema(self) -> pa.Schema:

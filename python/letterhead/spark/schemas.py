@@ -104,7 +104,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the schema of the batches that Spark passes to a function; times are UTC, whatever the session's zone."""
+    """Return the schema of the batches that Spark passes to a function; times are always UTC."""
     # Spark 4 requires a zone for times; Spark 3.5 has no such parameter.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
@@ -128,7 +128,7 @@ def same_but_for_case(name: str, later: str) -> ValueError:
 
 
 def check_schema(source: str, schema: pa.Schema, requested: StructType | pa.Schema) -> None:
-    """Raise ``ValueError`` if a user requests a schema other than the data source's, which does not cast."""
+    """Raise ``ValueError`` if the requested schema is not that of the data source, because columns are not cast."""
     own = spark_schema(schema)
     if isinstance(requested, pa.Schema):  # on Sail
         requested = spark_schema(requested)

@@ -92,7 +92,7 @@ def show_headers(
         fields, [name for name in ("topic", "partition", "offset") if name in fields] if keep is None else keep
     )
     selected = [*(quoted_column(name).cast("string") for name in keep), _as_bytes(headers.name, parts)]
-    # Uses positions, because two kept columns may have the same name.
+    # Columns are named by position, because two kept columns may have the same name.
     rows = (
         df.select(*(value.alias(f"column_{position}") for position, value in enumerate(selected)))
         .limit(n + 1)

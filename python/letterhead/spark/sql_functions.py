@@ -49,7 +49,7 @@ def register_functions(spark: SparkSession) -> None:
 
 @dataclass(frozen=True)
 class _ReadHeader:
-    """Reads the header that a key names in each row, with the core."""
+    """Reads the header with a key in each row, by the core."""
 
     name: str
     result: str

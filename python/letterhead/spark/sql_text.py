@@ -59,12 +59,12 @@ class Sql:
 
     @property
     def operands(self) -> Iterable[Sql]:
-        """Operands, each as often as the expression uses it."""
+        """Operands of the expression; an operand that is used several times is repeated."""
         return (part for part in self.parts if isinstance(part, Sql))
 
     @cached_property
     def column(self) -> Column:
-        """Column of the expression, in which shared parts are repeated."""
+        """Column with the expression; it repeats shared parts."""
         return self._build()
 
     def __getitem__(self, field: str) -> Sql:
@@ -190,7 +190,7 @@ def bound(expression: Sql) -> Sql:
 
 
 def column_by_name(name: str) -> Sql:
-    """Return a column by its whole name, whatever characters the name contains."""
+    """Return a column by its complete name, which may contain any characters."""
     return Sql((quote(name),), lambda: spark_functions.col(quote(name)))
 
 
@@ -209,7 +209,7 @@ _NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 
 
 def as_subquery(expression: Sql) -> str:
-    """Return the complete text of an expression: as a query of :func:`projections` if it uses others several times.
+    """Return the complete text of an expression: a query of :func:`projections` if it uses some parts several times.
 
     When Spark plans the query, it inlines these expressions without a join.
     """

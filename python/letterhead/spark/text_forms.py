@@ -28,7 +28,7 @@ _BASE64 = "|".join(
 """Base64 in either alphabet, padded or not, with unused bits 0. Java repeats a group of fixed length in a loop."""
 
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Units of time, with their number in a second."""
+"""Units of time, with the number of units in a second."""
 
 _FIRST, _END = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999 in seconds since 1970."""
@@ -112,9 +112,9 @@ def significant_digits(text: Sql) -> Sql:
 
 
 def signed_digits(data: Sql, length: int) -> tuple[Sql, Sql, Sql]:
-    """Return whether text is a whole number, whether it has more digits than a length, and its value."""
+    """Return whether text is a whole number, whether it has more than ``length`` digits, and its value."""
     text = data.cast("string")
-    # Bytes that are not UTF-8 match no pattern of ASCII characters.
+    # Bytes that are not UTF-8 never match a pattern of ASCII characters.
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = bound(significant_digits(text))
     too_long = F.length(digits) > length

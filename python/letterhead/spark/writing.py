@@ -42,7 +42,7 @@ Writer: TypeAlias = Callable[[Sql], Checked]
 
 
 def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
-    """Return the function that writes a column as a type, or as the first of several, which must be valid.
+    """Return the function that writes a column as a type, or as the first of several types; the types must be valid.
 
     The column has one of the types that :func:`written_from` accepts; ``scale`` applies to columns of decimals.
 
@@ -83,7 +83,7 @@ def writer(type: str, *, scale: int = 0, truncate: bool = False) -> Writer:
 
 
 def written_from(type: str, column_type: T.DataType) -> str | None:
-    """Return ``None`` if a type can be written from a Spark column type, and otherwise the types that fit.
+    """Return ``None`` if a type can be written from a Spark column type, otherwise the column types that fit.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _float(name: str, number: Sql) -> Sql:
     rest = size / F.pow(F.lit(2.0), guess.cast("double"))
     step = F.when(rest >= 2, 1).when(rest < 1, -1).otherwise(0)
     mantissa = F.when(rest >= 2, rest / 2).when(rest < 1, rest * 2).otherwise(rest)
-    # For a subnormal number one factor would be too large for a double.
+    # A subnormal number is scaled in two steps, because a single factor would be too large for a double.
     whole = bias + mantissa_bits - 1
     subnormal = size < F.lit(2.0 ** (1 - bias))
     scaled = size * F.lit(2.0 ** (whole // 2)) * F.lit(2.0 ** (whole - whole // 2))
@@ -257,7 +257,7 @@ def _from_date(date: Sql) -> Checked:
 def _from_decimal(name: str, number: Sql, scale: int, truncate: bool) -> Checked:
     """Write a decimal with as many decimals as its type has, by digits, because arithmetic could round it."""
     precision, places = map(int, name[len("decimal(") : -1].split(","))
-    # Only this function writes a decimal without an exponent under every configuration.
+    # `format_number` is the only function that never writes a decimal with an exponent, whatever the configuration.
     text = F.translate(F.format_number(number, scale), ",", "")
     digits = F.translate(text, "-", "")
     whole = F.substring_index(digits, ".", 1)

@@ -198,7 +198,7 @@ class IggyQuery(OffsetQuery[IggyPartitions]):
         return {partition: offset_point(offset) for partition, offset in by_partition.items()}
 
     def topic_named(self, name: str) -> IggyTopic:
-        """Return the topic of the query; raise ValueError if the checkpoint has another one."""
+        """Return the topic of the query; raise ValueError if the checkpoint has another topic."""
         if name != str(self.topic):
             raise ValueError(f"the checkpoint is of topic {name}, not {self.topic}: use a new checkpointLocation")
         return self.topic

@@ -176,7 +176,7 @@ DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", 
 COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
 """Columns by Spark's names; :data:`letterhead.kafka.record_sets.FIELDS` has the same names in snake case."""
 
-# Conditions on timestampType remain with Spark, whose column has a number where the field is null.
+# Spark evaluates conditions on timestampType, because the column has a number where the field is null.
 _WHERE_FIELDS = {
     re.sub("_([a-z])", lambda match: match[1].upper(), name): field
     for name, field in WHERE_FIELDS.items()
@@ -202,7 +202,7 @@ class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
 class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     """Query of topics, with the settings of its connection."""
 
-    # Skipping also skips records of a recreated topic below the old offsets.
+    # With skipping, records of a recreated topic below the old offsets would also be skipped.
     remedies = (
         "check that kafka.bootstrap.servers names the cluster of the checkpoint; to read a recreated topic, start "
         "with a new checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the records that are gone"

@@ -148,7 +148,7 @@ class OffsetQuery(ABC, Generic[LogT]):
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the ranges of one task."""
-        if not isinstance(part, _RangePartition):  # without partitions, Spark creates one itself
+        if not isinstance(part, _RangePartition):  # if there are no partitions, Spark creates one itself
             return
         with self.open_log() as log:
             ranges = narrow_ranges(log, [part.offsets], self.reader().where)

@@ -200,7 +200,7 @@ def timestamp(name: str, value_text: str) -> int:
 
 
 def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -> Parser:
-    """Return a parser of a JSON list or object with elements of some types; ``expected`` describes it in errors."""
+    """Return a parser of a JSON list or object with elements of given types; ``expected`` describes it in errors."""
 
     def parse(name: str, value_text: str) -> Any:
         try:

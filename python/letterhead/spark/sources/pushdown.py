@@ -89,7 +89,7 @@ def _condition(spark_filter: Any, headers: Columns) -> Condition:
 def _operand(attribute: tuple[str, ...], headers: Columns) -> Operand:
     (column,) = attribute
     spec = columns_of(headers).get(column)
-    # In Spark, NaN equals itself; AMQP values contain their own types.
+    # Conditions on floats stay with Spark, where NaN equals itself. AMQP values contain their own types.
     type = getattr(spec, "type", spec)
     if isinstance(type, str) and type.startswith(("float", "double", "real")):
         raise ValueError("NaN")

@@ -1,4 +1,4 @@
-"""Run a task of a topology on a worker, one group of records after the other: :class:`TopologyProcessor`."""
+"""Run a task of a topology on a worker, one group of records at a time: :class:`TopologyProcessor`."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
         self._task: GroupTask | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Checked first on a worker: Spark itself would fail later without naming the missing package.
+        # This is checked first on a worker, because Spark would fail later without naming the missing package.
         check_protobuf()
         self.__dict__.update(state)
 
@@ -192,7 +192,7 @@ def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]
     for record in records:
         queues.setdefault((record[TOPIC], record[PARTITION]), []).append(record)
     by_offset = (sorted(queues[partition], key=itemgetter(OFFSET)) for partition in sorted(queues))
-    # Timestamps need not be in order: `merge` compares the next records only.
+    # Timestamps need not be sorted: `merge` compares only the next record of each partition.
     return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 
 

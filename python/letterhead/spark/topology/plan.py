@@ -122,7 +122,7 @@ class TopologyPlan:
         check_protobuf()
         _check_provider(df)
         records = records.withColumn("timestamp", F.unix_millis("timestamp"))
-        # Encoded, because each element of a list would become an object on the workers, used or not.
+        # Headers are encoded, because workers would create an object for each element of a list, even if unused.
         packed = encode_headers(records, "kafka").select(*KAFKA_COLUMNS)
         if not df.isStreaming:
             # Listing the queries starts Spark's state coordinator, which a batch query does not start.

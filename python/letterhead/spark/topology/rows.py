@@ -161,7 +161,7 @@ class PagedRows(_WritableRows):
         return sum(map(len, self._pages.values())) + unread * PAGE_ROWS // 2
 
     def changes(self) -> Iterator[tuple[bytes, Page | None]]:
-        """Return the changed pages by their first keys, ``None`` for a removed one, and update the first keys."""
+        """Return the changed pages by their first keys, ``None`` for a removed page, and update the first keys."""
         for first, page in self._pages.items():
             if not page.changed:
                 continue

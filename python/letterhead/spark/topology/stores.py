@@ -235,7 +235,7 @@ class OneKey(Layer):
         return self._checked_inner(key).fetch_session(key, start, end)
 
     def scan(self, query: StoreScan) -> StoreIterator[Any, bytes]:
-        """Return the rows of a scan, which must only cover the current key."""
+        """Return the rows of a scan, which must cover only the current key."""
         if not query.one_key:
             raise self._refusal(query.operation)
         rows: StoreIterator[Any, bytes] = self._checked_inner(query.key_from).scan(query)
