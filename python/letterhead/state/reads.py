@@ -1,4 +1,4 @@
-"""Reads of many rows, each a :class:`StoreScan`, so that a store or layer implements one method for all of them."""
+"""Methods that read many rows. Each builds a :class:`StoreScan`, so stores and layers implement only ``scan``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class StoreScan(NamedTuple):
-    """Rows to read, and their order.
+    """Specification of the rows to read, and of their order.
 
     Examples
     --------
@@ -25,30 +25,30 @@ class StoreScan(NamedTuple):
     operation: str
     """Name of the operation in the metrics of a store."""
     key_from: Any = None
-    """First key, included; ``None`` means no bound."""
+    """First key, inclusive; ``None`` means no bound."""
     key_to: Any = None
-    """Last key, included; ``None`` means no bound."""
+    """Last key, inclusive; ``None`` means no bound."""
     time_from: int = 0
-    """Earliest start of a window, or earliest end of a session, in milliseconds, included."""
+    """Earliest start of a window, or earliest end of a session, in milliseconds, inclusive."""
     time_to: int = MAX_TIME
-    """Latest start of a window or session (latest end of a session, if ``by_time``), in milliseconds, included."""
+    """Latest start of a window or session (latest end of a session if ``by_time``), in milliseconds, inclusive."""
     backward: bool = False
     """Whether the order is reversed."""
     by_time: bool = False
-    """Whether to read the rows of all keys, in order of time if the store has such an order."""
+    """Whether to read the rows of all keys, in order of time if the store supports it."""
     prefix: Any = None
-    """Prefix of the keys, instead of bounds; only for key-value stores."""
+    """Prefix of the keys, in place of bounds; for key-value stores only."""
 
     @classmethod
     def of_key(
         cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False
     ) -> StoreScan:
-        """Return the scan of one key, which must not be null."""
+        """Create a scan of one key, which must not be null."""
         return cls(operation, not_null(key), key, time_from, time_to, backward)
 
     @property
     def bounds(self) -> tuple[Any, Any, int, int]:
-        """The first and the last key, and the first and the last time."""
+        """First and last key, and first and last time."""
         return self.key_from, self.key_to, self.time_from, self.time_to
 
     @property
@@ -70,11 +70,11 @@ class KeyValueReads(Generic[K, V]):
         raise NotImplementedError
 
     def range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Return the rows from one key to another, both included; ``None`` means no bound."""
+        """Return the rows with keys in [``low``, ``high``]; ``None`` means no bound."""
         return self.scan(StoreScan("range", low, high))
 
     def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Return the rows from one key to another, in reverse order."""
+        """Return the rows with keys in [``low``, ``high``], in reverse order."""
         return self.scan(StoreScan("range", low, high, backward=True))
 
     def all(self) -> StoreIterator[K, V]:
@@ -91,7 +91,7 @@ class KeyValueReads(Generic[K, V]):
         Raises
         ------
         PrefixError
-            If the store is in memory or has a cache, and the prefix is empty or all ``ff``: use a range.
+            If the store is in memory or has a cache, and the prefix is empty or all ``ff``; use a range instead.
         """
         return self.scan(StoreScan("prefix_scan", prefix=not_null(prefix)))
 
@@ -108,29 +108,29 @@ class WindowReads(Generic[K, V]):
         raise NotImplementedError
 
     def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of a key that start between two times, both included."""
+        """Return the windows of a key that start in [``first``, ``last``]."""
         return self.scan(StoreScan.of_key("fetch", key, first, last))
 
     def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of a key that start between two times, in reverse order."""
+        """Return the windows of a key that start in [``first``, ``last``], in reverse order."""
         return self.scan(StoreScan.of_key("fetch", key, first, last, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows between two keys that start between two times, all included; ``None`` means no bound."""
+        """Return the windows with keys in [``low``, ``high``] that start in [``first``, ``last``]; ``None`` means no bound."""
         return self.scan(StoreScan("fetch", low, high, first, last))
 
     def backward_fetch_range(
         self, low: K | None, high: K | None, first: int, last: int
     ) -> StoreIterator[WindowedKey, V]:
-        """Return the windows between two keys that start between two times, in reverse order."""
+        """Return the windows of :meth:`fetch_range` in reverse order."""
         return self.scan(StoreScan("fetch", low, high, first, last, backward=True))
 
     def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of all keys that start between two times, both included."""
+        """Return the windows of all keys that start in [``first``, ``last``]."""
         return self.scan(StoreScan("fetch", time_from=first, time_to=last, by_time=True))
 
     def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of all keys that start between two times, in reverse order."""
+        """Return the windows of all keys that start in [``first``, ``last``], in reverse order."""
         return self.scan(StoreScan("fetch", time_from=first, time_to=last, backward=True, by_time=True))
 
     def all(self) -> StoreIterator[WindowedKey, V]:
@@ -154,7 +154,7 @@ class SessionReads(Generic[K, V]):
         raise NotImplementedError
 
     def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of a key that end at or after one time and start at or before another."""
+        """Return the sessions of a key that end at or after ``earliest_end``, and start at or before ``latest_start``."""
         return self.scan(StoreScan.of_key("find_sessions", key, earliest_end, latest_start))
 
     def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
@@ -164,7 +164,7 @@ class SessionReads(Generic[K, V]):
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` means no bound."""
+        """Return the sessions of keys in [``low``, ``high``], as :meth:`find_sessions` does; ``None`` means no bound."""
         return self.scan(StoreScan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
@@ -174,7 +174,7 @@ class SessionReads(Generic[K, V]):
         return self.scan(StoreScan("find_sessions", low, high, earliest_end, latest_start, backward=True))
 
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of all keys that end between two times, both included.
+        """Return the sessions of all keys that end in [``earliest_end``, ``latest_end``].
 
         Raises
         ------
@@ -192,11 +192,11 @@ class SessionReads(Generic[K, V]):
         return self.scan(StoreScan.of_key("fetch", key, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys, both included; ``None`` means no bound."""
+        """Return the sessions with keys in [``low``, ``high``]; ``None`` means no bound."""
         return self.scan(StoreScan("fetch", low, high))
 
     def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys, in reverse order."""
+        """Return the sessions with keys in [``low``, ``high``], in reverse order."""
         return self.scan(StoreScan("fetch", low, high, backward=True))
 
 

@@ -1,4 +1,4 @@
-"""Convert keys and values to bytes and back, with access to the headers."""
+"""Serializers and deserializers of keys and values, with access to the headers."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class Serde(Generic[T]):
 
 
 class _CheckedSerde(Serde[T]):
-    """Checks the type of objects; subclasses convert non-null objects."""
+    """Base class that checks the type of objects; subclasses convert non-null objects."""
 
     _types: ClassVar[type | tuple[type, ...]]
     _write: Callable[..., bytes]
     _read: Callable[..., T]
 
     def serialize(self, topic: str, headers: Headers, data: T | None) -> bytes | None:
-        """Return the bytes of an object; ``None`` for ``None``."""
+        """Serialize an object; ``None`` stays ``None``."""
         if data is None:
             return None
         if not isinstance(data, self._types) or (isinstance(data, bool) and self._types is not bool):
@@ -103,7 +103,7 @@ class _CheckedSerde(Serde[T]):
         return self._write(data)
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> T | None:
-        """Return the object of bytes; ``None`` for ``None``."""
+        """Deserialize bytes; ``None`` stays ``None``."""
         return None if data is None else self._read(data)
 
 
@@ -132,7 +132,7 @@ class StringSerde(_CheckedSerde[str]):
 
 
 class UuidSerde(_CheckedSerde[uuid.UUID]):
-    """A UUID as its text of 36 characters, as Kafka's serde writes it."""
+    """A UUID as text of 36 characters, as in Kafka's serde."""
 
     _types = uuid.UUID
 
@@ -197,7 +197,7 @@ class Float64Serde(_FixedSerde[float], format=">d", types=(float, int)):
 
 
 class ValueAndTimestampSerde(Serde[ValueAndTimestamp[V]], Generic[V]):
-    """A value with its timestamp, as stores without headers hold them: ``int64 timestamp ‖ payload``."""
+    """A value with its timestamp, in the format of stores without headers: ``int64 timestamp ‖ payload``."""
 
     def __init__(self, inner: Serde[V]) -> None:
         self.inner = inner
@@ -221,7 +221,7 @@ class ValueAndTimestampSerde(Serde[ValueAndTimestamp[V]], Generic[V]):
 class _WithHeadersSerde(Serde[T], Generic[T, V]):
     def __init__(self, inner: Serde[V], limits: Limits | None = None) -> None:
         self.inner = inner
-        self._is_bytes = type(inner) is BytesSerde  # then the serde need not be called
+        self._is_bytes = type(inner) is BytesSerde  # no serde call is needed
         self._limits = (limits or Limits()).filled()
         self._message_bytes = self._limits.message_bytes
 
@@ -248,9 +248,9 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
     Parameters
     ----------
     inner : Serde
-        Serde of the value. It receives the headers of the value; headers that it adds are stored.
+        Serde of the value. It receives the headers of the value; headers added by the serde are stored.
     limits : Limits, optional
-        Limits on values and headers that are read. Unset fields use the process-wide defaults.
+        Limits for reading values and headers. Unset fields use the process-wide defaults.
 
     Examples
     --------
@@ -281,10 +281,10 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
         return None if data is None else self._decode(topic, data)
 
     def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
-        """Return the value of a row, which the error for damaged headers names."""
+        """Decode the value of a row; ``origin`` identifies the row in errors for damaged headers."""
         payload, timestamp, start, end = split_value(data, True, self._message_bytes)
         if self._is_bytes:
-            # The headers are created on first access, and __init__ is skipped, because this runs for every row.
+            # Headers are created on first access, and __init__ is skipped, because this code runs for every row.
             lazy: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
             lazy._value, lazy._timestamp, lazy._headers = payload, timestamp, (data, start, end, origin, self._limits)
             return lazy
@@ -313,22 +313,22 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
         return None if data is None else self._decode(topic, data)
 
     def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
-        """Return the aggregation of a row, which the error for damaged headers names."""
+        """Decode the aggregation of a row; ``origin`` identifies the row in errors for damaged headers."""
         payload, _, start, end = split_value(data, False, self._message_bytes)
         own = LazyHeaders(data, start, end, origin, self._limits)
         return AggregationWithHeaders(self.inner.deserialize(topic, own, payload), own)
 
 
 class StateSerdes(Generic[K, V]):
-    """Serdes of a store, with the topic that is passed to them; the attribute ``serdes`` of a store.
+    """Serdes of a store with the topic to pass to them; available as the attribute ``serdes`` of a store.
 
-    The methods take the headers of the row. Without headers they warn and pass empty ones; Kafka Streams will remove
-    those variants.
+    The methods expect the headers of the row. Calls without headers emit a warning and use empty headers; Kafka Streams
+    will remove these variants.
 
     Parameters
     ----------
     topic : str
-        The topic of the store's changelog.
+        Changelog topic of the store.
     key_serde, value_serde : Serde
         The serdes.
 
@@ -371,7 +371,7 @@ class StateSerdes(Generic[K, V]):
 
 
 def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, part: str) -> bytes | None:
-    """Serialize a key or a value; errors contain ``part``: "key" or "value".
+    """Serialize a key or a value; ``part`` is "key" or "value", for errors.
 
     Raises
     ------

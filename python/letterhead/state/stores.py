@@ -1,6 +1,6 @@
-"""Suppliers and builders of stores, under the names of Kafka Streams in Python's spelling.
+"""Suppliers and builders of stores, with the names of Kafka Streams in Python style.
 
-A supplier creates a store of bytes; a builder puts the layers around it::
+A supplier creates a byte store, and a builder adds the layers around it::
 
     metered → caching, if enabled → change-logging, unless disabled → adapter, if the format is older → store of bytes
 """
@@ -28,7 +28,7 @@ __all__ = ["Builder", "Stores", "Supplier"]
 
 
 class Builder:
-    """Creates a store with its layers; :class:`Stores` returns builders.
+    """Builder of a store with its layers, returned by :class:`Stores`.
 
     Each method changes the builder and returns it, so that calls can be chained.
     """
@@ -53,7 +53,7 @@ class Builder:
         self._limits: Limits | None = None
 
     def with_caching_enabled(self) -> Self:
-        """Cache writes until the next commit. A store that keeps duplicates is not cached, and a versioned one cannot be."""
+        """Cache writes until the next commit. This has no effect for stores with duplicates, and fails for versioned stores."""
         if self.supplier.store_type == "versioned":
             raise TopologyError(f"store {self.name} keeps versions, and cannot be cached")
         self.cached = True
@@ -65,19 +65,19 @@ class Builder:
         return self
 
     def with_logging_enabled(self, config: Mapping[str, str] | None = None) -> Self:
-        """Write every change to a changelog; ``config`` has settings for creating its topic."""
+        """Write every change to a changelog; ``config`` contains settings for its topic."""
         self.logged = True
         self.changelog_config = dict(config or {})
         return self
 
     def with_logging_disabled(self) -> Self:
-        """Write no changelog: a lost store cannot be restored."""
+        """Write no changelog, so that a lost store cannot be restored."""
         self.logged = False
         self.changelog_config = {}
         return self
 
     def with_errors(self, errors: ScanErrors) -> Self:
-        """Set the policy of scans for rows that cannot be read.
+        """Set what scans do with rows that cannot be read.
 
         Parameters
         ----------
@@ -89,12 +89,12 @@ class Builder:
         return self
 
     def with_limits(self, limits: Limits) -> Self:
-        """Limit the size of values and headers that are read; writes are not limited.
+        """Limit the size of values and headers on reading; writes are not limited.
 
         Parameters
         ----------
         limits : Limits
-            The limits. Unset fields use the process-wide defaults. A row over a limit is a damaged row.
+            The limits. Unset fields use the process-wide defaults. A row over a limit counts as damaged.
         """
         if not isinstance(limits, Limits):
             raise TypeError(f"limits must be letterhead.Limits, not {type(limits).__name__}")
@@ -102,13 +102,13 @@ class Builder:
         return self
 
     def build(self, make: Callable[[Supplier, ValueFormat], Any] | None = None) -> Any:
-        """Create the store, not yet open.
+        """Create the store without opening it.
 
         Parameters
         ----------
         make : callable, optional
-            Creates the store of bytes below the layers from the supplier and the format of the values, for an engine
-            that keeps rows elsewhere. By default the supplier creates it.
+            Creates the byte store below the layers, given the supplier and the value format, for an engine that keeps
+            rows elsewhere. By default the supplier creates the byte store.
         """
         bottom = make(self.supplier, self._format) if make else self.supplier.get(self._format)
         store = adapt(bottom, self.supplier.store_type, self._format)
@@ -150,7 +150,7 @@ def _builder(
     key_serde: Serde[Any] | None,
     value_serde: Serde[Any] | None,
 ) -> Builder:
-    """Return a builder of a class of stores with a value format."""
+    """Return a builder for a store class and a value format."""
     if supplier is None:
         raise TypeError("supplier cannot be null")
     if supplier.store_type != store._store_type:
@@ -163,13 +163,13 @@ def _builder(
 
 
 class Stores:
-    """Makes suppliers, which create stores of bytes, and builders, which put layers around them.
+    """Functions that create suppliers of byte stores, and builders that add layers around them.
 
-    ``persistent_`` functions return suppliers of stores in RocksDB, ``in_memory_`` functions suppliers of stores in memory,
-    which are restored from the changelog and have the format of values that the builder needs. ``_builder`` functions
-    return a :class:`Builder`. The names contain the format of values: ``timestamped``, ``with_headers``, or neither.
+    ``persistent_`` functions return suppliers of stores in RocksDB. ``in_memory_`` functions return suppliers of stores in
+    memory, which are restored from the changelog and use the value format of the builder. ``_builder`` functions return a
+    :class:`Builder`. The names contain the value format: ``timestamped``, ``with_headers``, or neither.
 
-    Each function has the parameters that its type of store needs. Durations are milliseconds or
+    Each function has the parameters needed for its type of store. Durations are milliseconds or
     :class:`~datetime.timedelta`, and refer to the timestamps of records.
 
     Parameters
@@ -177,22 +177,22 @@ class Stores:
     name : str
         Name of the store.
     retention_period : int or timedelta
-        Milliseconds for which windows and sessions are kept; for windows at least ``window_size``.
+        Retention of windows and sessions; for windows, at least ``window_size``.
     window_size : int or timedelta
         Length of a window.
     retain_duplicates : bool, default False
-        Keep every value of a window, not only the last.
+        Whether to keep every value of a window rather than only the last.
     history_retention : int or timedelta
-        Retention of a version after the end of its validity, and maximum delay of a version.
+        Retention of a version after the end of its validity, and maximum delay of a late version.
     segment_interval : int or timedelta, optional
-        Length of a segment, whose versions are dropped together; derived from the retention by default.
+        Length of a segment; the versions of a segment are dropped together. Derived from the retention by default.
     with_index : bool, default True
-        Keep an index by key in a time-ordered store. Without it, a store writes half as much, but a scan by key reads all
-        rows of its times, and returns them in order of time.
+        Whether to keep an index by key in a time-ordered store. A store without an index writes half as much, but a scan
+        by key reads all rows in its time range, and returns rows in order of time.
     options : RocksDBOptions, optional
         Options of the database, such as a write-ahead log.
     supplier : Supplier
-        Creates the store of bytes below the layers. A store of an older format is adapted, and keeps no headers.
+        Supplier of the byte store below the layers. A store of an older format is adapted, and keeps no headers.
     key_serde, value_serde : Serde, optional
         Serdes of keys and values; by default the serdes of the task.
 
@@ -201,9 +201,9 @@ class Stores:
     TypeError
         If the name or the supplier is ``None``.
     TopologyError
-        If the supplier creates another type of store than the builder, or a store of a newer format.
+        If the store of the supplier has another type than the builder requires, or a newer format.
     ValueError
-        If a duration is negative, the window size larger than the retention, or the segment interval less than 1.
+        If a duration is negative, the window size exceeds the retention, or the segment interval is less than 1.
 
     Examples
     --------
@@ -329,7 +329,7 @@ class Stores:
     def persistent_time_ordered_session_store_with_headers(
         name: str, retention_period: Milliseconds, *, with_index: bool = True, options: RocksDBOptions | None = None
     ) -> Supplier:
-        """Keep sessions in RocksDB, in order of time, with headers in the changelog only, as in Kafka Streams."""
+        """Keep sessions in RocksDB, in order of time; as in Kafka Streams, headers are in the changelog only."""
         return suppliers.time_ordered_session("headers", name, retention_period, with_index, options)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Suppliers, which create stores of bytes; :class:`~letterhead.state.Stores` lists them."""
+"""Suppliers of byte stores; :class:`~letterhead.state.Stores` lists the functions that create them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Supplier"]
 
 @dataclass(frozen=True)
 class Supplier:
-    """Makes stores of bytes for a builder; the ``persistent_`` and ``in_memory_`` methods of :class:`Stores` return suppliers.
+    """Supplier of a byte store for a builder; ``persistent_`` and ``in_memory_`` methods of :class:`Stores` return suppliers.
 
-    Make one yourself to put a store of bytes of your own below the layers. A store whose values have headers subclasses
+    Create a supplier to use your own byte store below the layers. A store whose values have headers must subclass
     :class:`HeadersBytesStore`. Every store has the attributes ``name``, ``persistent``, ``timestamped``, ``is_open`` and
-    ``position``, and the methods ``open``, ``close``, ``commit`` and ``restore``; for the rest the stores in
-    ``letterhead.state.memory`` are examples:
+    ``position``, and the methods ``open``, ``close``, ``commit`` and ``restore``. In addition, each type of store has the
+    following methods; see the stores in ``letterhead.state.memory`` for examples:
 
     =========  ===============================================================================================
     store type methods
@@ -40,11 +40,11 @@ class Supplier:
     store_type : {"key-value", "window", "session", "versioned"}
         The type of the store.
     make : callable
-        Makes a store, not yet open; it is passed the format of the values.
+        Function that creates a store without opening it; its argument is the value format.
     order : {"segments", "memory", "time", "time-only"}, default "segments"
         The order in which the store returns its rows.
     format : {"plain", "timestamped", "headers"}, optional
-        The format of the values; by default the format that the builder needs.
+        The value format; by default the format required by the builder.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Supplier:
     format: ValueFormat | None = None
 
     def get(self, format: ValueFormat | None = None) -> Any:
-        """Make the store of bytes, not yet open; ``format`` applies if the supplier does not set one."""
+        """Create the byte store without opening it; ``format`` applies if the supplier does not set a format."""
         return self.make(self.format or format or "headers")
 
 
@@ -75,7 +75,7 @@ def supply(
     format: ValueFormat | None = None,
     **options: Any,
 ) -> Supplier:
-    """Return a supplier that calls the class of a store with some arguments and the format of the values."""
+    """Return a supplier that calls a store class with the given arguments and the value format."""
 
     def make(values: ValueFormat) -> Any:
         if store_type == "versioned":
@@ -85,7 +85,7 @@ def supply(
     return Supplier(name, store_type, make, order, format)
 
 
-# Suppliers of the types of stores; Stores documents the parameters.
+# Suppliers of each type of store; Stores documents the parameters.
 
 
 def key_value(format: ValueFormat, name: str, options: RocksDBOptions | None) -> Supplier:
@@ -166,7 +166,7 @@ def _time_order(with_index: bool) -> Order:
 
 
 def check_store_name(name: str) -> None:
-    """Raise a ``TypeError`` if a store has no name."""
+    """Raise ``TypeError`` if a store has no name."""
     if name is None:
         raise TypeError("name cannot be null")
 

@@ -1,4 +1,4 @@
-"""Run a topology over the records of one partition, for the test driver and for other engines."""
+"""Run a topology on the records of one partition, for the test driver and other engines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["TaskProgress", "Task"]
 
 
 class TaskProgress(NamedTuple):
-    """Progress of a task, which an engine stores to resume the task later."""
+    """Progress of a task; an engine can store it to resume the task later."""
 
     stream_time: int
     """Largest timestamp seen so far; -1 before the first record."""
@@ -33,25 +33,25 @@ class TaskProgress(NamedTuple):
 
 
 class Task:
-    """Instance of a topology, with its ``stores`` by name.
+    """Instance of a topology, with its stores by name in ``stores``.
 
     Parameters
     ----------
     topology : Topology
         The topology.
     context : StoreContext
-        The context of the stores, with the names of the application and the task.
+        Context of the stores, with the names of the application and the task.
     directory : Path or None
         The directory of the task, for persistent stores; ``None`` if there are none.
     emit : callable
-        Called with the topic and the record of bytes that a sink writes.
+        Called with the topic and the serialized record for each record written by a sink.
     now : callable
         Returns the wall-clock time in milliseconds since 1970.
     build : callable, optional
-        Creates the store of a builder, not yet open; :meth:`Builder.build` by default.
+        Creates the store of a builder without opening it; :meth:`Builder.build` by default.
     resumed : bool, default False
-        Whether the engine stops the task and resumes it later from its :class:`TaskProgress`. Punctuations must then be
-        scheduled in ``init``, by stream time.
+        Whether the engine stops the task and resumes it later from its :class:`TaskProgress`. If so, punctuations must be
+        scheduled in ``init`` and by stream time.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class Task:
         )
 
     def resume(self, progress: TaskProgress | None) -> None:
-        """Resume the task from its progress; ``None`` means the beginning.
+        """Resume the task from its progress; ``None`` starts from the beginning.
 
         Raises
         ------
         TopologyError
-            If the processors schedule another number of punctuations than in the progress.
+            If the number of scheduled punctuations differs from that in the progress.
         """
         progress = progress or self._initial_progress
         if len(progress.punctuations) != len(self._initial_schedules):
@@ -127,7 +127,7 @@ class Task:
             schedule.next, schedule.cancelled = time, time < 0
 
     def process(self, topic: str, partition: int, offset: int, record: ChangelogRecord) -> None:
-        """Process one record of bytes at its partition and offset of a topic.
+        """Process a serialized record from an offset of a partition.
 
         Raises
         ------
@@ -149,11 +149,11 @@ class Task:
             self.context.record = None
 
     def punctuate_wall_clock(self) -> None:
-        """Call the due punctuations by wall-clock time."""
+        """Call the punctuations that are due by wall-clock time."""
         self._punctuate("wall_clock_time", self._now())
 
     def commit(self) -> None:
-        """Flush the caches and store the offsets of the changelogs."""
+        """Flush the caches, and store the changelog offsets."""
         self.commit_requested = False
         for store in self.stores.values():
             store.flush()
@@ -162,7 +162,7 @@ class Task:
             store.commit(self._offsets(name, store, written))
 
     def restore(self, name: str, records: Iterable[ChangelogRecord]) -> None:
-        """Restore a store from its changelog, from the beginning."""
+        """Restore a store from all records of its changelog."""
         records = list(records)
         self.stores[name].restore(records)
         if records:
@@ -184,7 +184,7 @@ class Task:
         for store in self.stores.values():
             try:
                 store.close()
-            except Exception as error:  # close the other stores, too
+            except Exception as error:  # close the other stores before raising
                 failed = failed or error
         if failed is not None:
             raise failed
@@ -250,7 +250,7 @@ class Task:
 
 @dataclass(eq=False)
 class _Schedule:
-    """A punctuation."""
+    """Scheduled punctuation."""
 
     type: PunctuationType
     next: int
@@ -263,7 +263,7 @@ class _Schedule:
         self.cancelled = True
 
     def after(self, now: int) -> None:
-        """Set the next time; missed times are skipped."""
+        """Set the next time after ``now``; missed times are skipped."""
         self.next += self.interval * ((now - self.next) // self.interval + 1)
 
 
@@ -299,7 +299,7 @@ class _NodeContext:
             raise ValueError(f"the type of a punctuation must be 'stream_time' or 'wall_clock_time', not {type!r}")
         if self.task._resumed:
             self._check_resumable(type)
-        # By stream time, the first punctuation is due at the first record, and times are multiples of the interval.
+        # By stream time, the first punctuation is due at the first record; later times are multiples of the interval.
         first = 0 if type == "stream_time" else self.task._now() + interval_ms
         schedule = _Schedule(type, first, interval_ms, punctuator)
         self.task._schedules.append(schedule)

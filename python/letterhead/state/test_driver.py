@@ -43,14 +43,14 @@ S = TypeVar("S")
 
 
 class TopologyTestDriver(Closing):
-    """Runs a topology on one partition, without a cluster.
+    """Test driver that runs a topology on one partition, without a cluster.
 
-    Each record runs through the whole topology, followed by a commit. Changelogs can be read as output topics named
+    Each record is processed by the whole topology, followed by a commit. Changelogs can be read as output topics named
     ``<application>-<store>-changelog``.
 
-    The methods ``get_..._store`` return a store by name, and ``None`` if it is of another type. They raise
-    :class:`TopologyError` if no store has the name. Writes to a returned store are logged with the timestamp 0, and
-    without topic and headers of a record.
+    The methods ``get_..._store`` return a store by name, or ``None`` if it has another type. They raise
+    :class:`TopologyError` if no store has the name. Writes to a returned store are logged with timestamp 0, without a topic
+    and headers.
 
     Parameters
     ----------
@@ -59,13 +59,14 @@ class TopologyTestDriver(Closing):
     application_id : str, default "test"
         Name of the application.
     state_directory : path, optional
-        Stores keep their files in ``<state_directory>/<application>/0_0``; in a temporary directory by default.
+        Parent directory of the files of stores, which are in ``<state_directory>/<application>/0_0``; by default a
+        temporary directory.
     wall_clock_time : int, optional
-        The initial wall-clock time, in milliseconds since 1970; now by default. It only advances on request.
+        The initial wall-clock time in milliseconds since 1970; by default the current time. It advances only on request.
     cache_max_bytes : int, default 10 MiB
         Maximum size of the cache.
     consistency_vectors : bool, default False
-        Add the position of the store to every record of a changelog.
+        Whether to add the position of the store to every record of a changelog.
     key_serde, value_serde : Serde, optional
         Default serdes; :class:`BytesSerde` if not given.
 
@@ -147,7 +148,7 @@ class TopologyTestDriver(Closing):
         start_timestamp: int | None = None,
         auto_advance_ms: int = 0,
     ) -> InputTopic[Any, Any]:
-        """Return an object that pipes records into a topic.
+        """Create an object that pipes records into a topic.
 
         Parameters
         ----------
@@ -156,9 +157,9 @@ class TopologyTestDriver(Closing):
         key_serde, value_serde : Serde, optional
             Serdes of keys and values; by default the serdes of the driver.
         start_timestamp : int, optional
-            The first timestamp of records that are piped without one; the driver's wall-clock time by default.
+            Timestamp of the first record piped without a timestamp; by default the driver's wall-clock time.
         auto_advance_ms : int, default 0
-            Milliseconds by which that timestamp advances with each record.
+            Milliseconds by which this timestamp advances with each record.
         """
         if source_of(self.topology, topic) is None:
             known = ", ".join(self.topology.source_topics()) or "none"
@@ -169,20 +170,20 @@ class TopologyTestDriver(Closing):
     def create_output_topic(
         self, topic: str, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
     ) -> OutputTopic[Any, Any]:
-        """Return an object that reads the records written to a topic or changelog; serdes as for input topics."""
+        """Create an object that reads the records written to a topic or changelog; serdes are as for input topics."""
         return OutputTopic(self, topic, self._serdes(key_serde, value_serde))
 
     def produced_topic_names(self) -> list[str]:
-        """Return the topics that were written to, including changelogs."""
+        """Return the names of topics with written records, including changelogs."""
         return self.produced.topics()
 
     def pipe(self, topic: str, record: ChangelogRecord) -> None:
-        """Run a record of bytes from a topic through the topology, and commit."""
+        """Process a serialized record from a topic, and commit."""
         self._waiting.append((topic, record))
         self._process_waiting()
 
     def restore(self, store: str, records: Iterable[ChangelogRecord]) -> None:
-        """Restore a store by name from its changelog, from the beginning, as after a move to another machine."""
+        """Restore a store by name from all records of its changelog, as after a move to another machine."""
         self._store(store)
         self._task.restore(store, records)
 
@@ -201,7 +202,7 @@ class TopologyTestDriver(Closing):
         return self._time
 
     def advance_wall_clock_time(self, ms: int) -> None:
-        """Advance the wall-clock time by milliseconds, call the due punctuations, and commit."""
+        """Advance the wall-clock time by ``ms`` milliseconds, call the due punctuations, and commit."""
         self._time += ms
         self._task.punctuate_wall_clock()
         self._task.commit()
@@ -232,7 +233,7 @@ class TopologyTestDriver(Closing):
         return self._store_of_class(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
-        """Return the reads of a session store with headers, for a test that must not change it."""
+        """Return a read-only view of a session store with headers, for tests that must not change it."""
         store = self.get_session_store_with_headers(name)
         return None if store is None else ReadOnlySessionStoreWithHeaders(store)
 
@@ -270,12 +271,12 @@ class TopologyTestDriver(Closing):
         return SessionFacade(store) if isinstance(store, SessionStoreWithHeaders) else store
 
     def get_state_store(self, name: str) -> Any:
-        """Return a store of the application's own class.
+        """Return a store of a class defined by the application.
 
         Raises
         ------
         ValueError
-            If the store is of a class of this package; the message contains the method to use.
+            If the class belongs to this package; the message contains the method to use instead.
         """
         store = self._store(name)
         for store_class, description, accessor in _ACCESSORS:
@@ -288,7 +289,7 @@ class TopologyTestDriver(Closing):
         return dict(self._task.stores)
 
     def close(self, *, keep_state: bool = False) -> None:
-        """Commit, close everything, and delete the files, unless ``keep_state``. Closing twice has no effect."""
+        """Commit, close the task, and delete the files unless ``keep_state``. Closing twice has no effect."""
         if not self._open:
             return
         self._open = False
@@ -331,7 +332,7 @@ class TopologyTestDriver(Closing):
 
 
 class InputTopic(Generic[K, V]):
-    """Pipes records into a topic, as `TestInputTopic` of Kafka; :meth:`TopologyTestDriver.create_input_topic` returns one."""
+    """Input topic of a test, like Kafka's `TestInputTopic`, created by :meth:`TopologyTestDriver.create_input_topic`."""
 
     def __init__(
         self,
@@ -348,9 +349,9 @@ class InputTopic(Generic[K, V]):
         self._advance = auto_advance_ms
 
     def pipe_input(self, key: K | None, value: V | None, timestamp: int | None = None, headers: Any = ()) -> None:
-        """Run a record through the topology; the headers are copied.
+        """Process a record with copied headers.
 
-        Without a timestamp, in milliseconds since 1970, the next one of this object is used.
+        The timestamp is in milliseconds since 1970; by default, the next timestamp of this object is used.
         """
         if timestamp is None:
             timestamp = self._timestamp
@@ -361,16 +362,16 @@ class InputTopic(Generic[K, V]):
         self._driver.pipe(self.topic, ChangelogRecord(raw_key, raw_value, timestamp, headers))  # type: ignore[arg-type]
 
     def pipe_record(self, record: Record[Any, Any]) -> None:
-        """Run a record through the topology."""
+        """Process a record."""
         self.pipe_input(record.key, record.value, record.timestamp, record.headers)
 
     def advance_time(self, ms: int) -> None:
-        """Advance the timestamp of records that are piped without one, by milliseconds."""
+        """Advance the default timestamp of records by ``ms`` milliseconds."""
         self._timestamp += ms
 
 
 class OutputTopic(Generic[K, V]):
-    """Reads the records of a topic, as `TestOutputTopic` of Kafka; :meth:`TopologyTestDriver.create_output_topic` returns one."""
+    """Output topic of a test, like Kafka's `TestOutputTopic`, created by :meth:`TopologyTestDriver.create_output_topic`."""
 
     def __init__(self, driver: TopologyTestDriver, topic: str, serdes: tuple[Serde[K], Serde[V]]) -> None:
         self.topic = topic
@@ -385,7 +386,7 @@ class OutputTopic(Generic[K, V]):
         return len(self._records)
 
     def read_record(self) -> Record[K | None, V | None]:
-        """Take the next record; raise a ``LookupError`` if there is none."""
+        """Remove and return the next record; raise ``LookupError`` if there is none."""
         if not self._records:
             raise LookupError(f"topic {self.topic!r} has no other record")
         record = self._records.popleft()
@@ -394,19 +395,19 @@ class OutputTopic(Generic[K, V]):
         return Record(key, value, record.timestamp, record.headers)
 
     def read_value(self) -> V | None:
-        """Take the next record, and return its value."""
+        """Remove the next record, and return its value."""
         return self.read_record().value
 
     def read_records(self) -> list[Record[K | None, V | None]]:
-        """Take all records."""
+        """Remove and return all records."""
         return [self.read_record() for _ in range(len(self._records))]
 
     def read_values(self) -> list[V | None]:
-        """Take all records, and return their values."""
+        """Remove all records, and return their values."""
         return [record.value for record in self.read_records()]
 
     def read_key_values(self) -> dict[K | None, V | None]:
-        """Take all records, and return the last value of each key."""
+        """Remove all records, and return the last value of each key."""
         return {record.key: record.value for record in self.read_records()}
 
 

@@ -18,7 +18,7 @@ __all__ = ["ProcessorNode", "SinkNode", "SourceNode", "Topology", "processors_of
 
 @dataclass
 class SourceNode:
-    """A node that reads topics."""
+    """Node that reads topics."""
 
     name: str
     topics: tuple[str, ...]
@@ -29,7 +29,7 @@ class SourceNode:
 
 @dataclass
 class ProcessorNode:
-    """A node that processes records."""
+    """Node that processes records."""
 
     name: str
     make: Callable[[], Processor[Any, Any, Any, Any]]
@@ -39,7 +39,7 @@ class ProcessorNode:
 
 @dataclass
 class SinkNode:
-    """A node that writes a topic."""
+    """Node that writes to a topic."""
 
     name: str
     topic: str | Callable[[Any], str]
@@ -48,10 +48,10 @@ class SinkNode:
 
 
 class Topology:
-    """The nodes and stores of an application, and the connections between them.
+    """Graph of the nodes and stores of an application.
 
     The ``add_`` methods change the topology and return it, so that calls can be chained. Parents must be added before
-    their children. A name that already exists, or a reference to a name that does not exist, raises
+    their children. Adding an existing name, or referring to a name that does not exist, raises
     :class:`TopologyError`.
 
     Examples
@@ -101,7 +101,7 @@ class Topology:
         make : callable
             Creates the processor for each task; usually its class.
         *parents : str
-            The nodes whose records it processes, at least one.
+            Names of at least one node; the processor receives the records that these nodes forward.
         """
         if isinstance(make, Processor):
             raise TopologyError(f"processor {name!r}: pass its class, or a function that creates it, not an instance")
@@ -118,7 +118,7 @@ class Topology:
         key_serde: Serde[Any] | None = None,
         value_serde: Serde[Any] | None = None,
     ) -> Self:
-        """Add a node that writes a topic, or the topic that a function returns for a record.
+        """Add a node that writes to a topic, or to the topic that a function returns for a record.
 
         The other parameters are as in :meth:`add_processor` and :meth:`add_source`.
         """
@@ -128,7 +128,7 @@ class Topology:
         return self
 
     def add_state_store(self, builder: Builder, *processors: str) -> Self:
-        """Add a store, and connect it to processors by name."""
+        """Add a store, and connect it to the named processors."""
         if self.stores.get(builder.name, builder) is not builder:
             raise TopologyError(f"store {builder.name!r} already exists")
         self.stores[builder.name] = builder
@@ -137,7 +137,7 @@ class Topology:
         return self
 
     def connect_processor_and_state_stores(self, processor: str, *stores: str) -> Self:
-        """Connect a processor to stores, all by name."""
+        """Connect a processor to stores, given their names."""
         node = self.nodes.get(processor)
         if not isinstance(node, ProcessorNode):
             raise TopologyError(f"there is no processor {processor!r} (processors: {_names(processors_of(self))})")
@@ -149,7 +149,7 @@ class Topology:
         return self
 
     def source_topics(self) -> list[str]:
-        """Return the topics that are read."""
+        """Return the names of all topics with a source."""
         return [topic for node in self.nodes.values() if isinstance(node, SourceNode) for topic in node.topics]
 
     def _add(self, name: str, node: SourceNode | ProcessorNode | SinkNode, parents: Iterable[str]) -> None:
@@ -173,7 +173,7 @@ def processors_of(topology: Topology) -> list[str]:
 
 
 def source_of(topology: Topology, topic: str) -> SourceNode | None:
-    """Return the source of a topic; ``None`` if there is none."""
+    """Return the source of a topic, or ``None`` if there is none."""
     for node in topology.nodes.values():
         if isinstance(node, SourceNode) and topic in node.topics:
             return node

@@ -1,4 +1,4 @@
-"""Values of stores: a value with its timestamp, its headers, or its period of validity."""
+"""Values of stores: values with a timestamp, with headers, or with a period of validity."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 V = TypeVar("V")
 
 Origin: TypeAlias = tuple[str, RowKey]
-"""Name of the store and key of the row from which a value comes."""
+"""Name of the store and key of the row from which a value was read."""
 
 EncodedHeaders: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
-"""Stored value, start and end of its headers, its origin, and limits for reading it."""
+"""Stored value, start and end of its headers, its origin, and limits for reading the headers."""
 
 
 class LazyHeaders(Headers):
     """Headers of a stored value that are parsed on first access.
 
-    They are the bytes from ``start`` to ``end`` of a stored ``value``. If they are damaged, the first access raises
+    The headers are the bytes from ``start`` to ``end`` of a stored ``value``. If they are damaged, the first access raises
     :class:`DamagedRowError`, or :class:`~letterhead.errors.DecodeError` without an ``origin``.
 
     Examples
@@ -54,7 +54,7 @@ class LazyHeaders(Headers):
     def __init__(
         self, value: bytes, start: int, end: int, origin: Origin | None = None, limits: Limits | None = None
     ) -> None:
-        # A single attribute, because this runs for every row of a scan.
+        # Assign a single attribute, because this code runs for every row of a scan.
         self._encoded = value, start, end, origin, limits
 
     @property
@@ -67,15 +67,15 @@ class LazyHeaders(Headers):
         return True
 
     def unread(self) -> bytes | None:
-        """Return the encoded headers until they are parsed, then ``None``, because they may have been changed."""
+        """Return the encoded headers, or ``None`` once they are parsed, because they may have been changed since."""
         if self.parsed:
             return None
         value, start, end, _, _ = self._encoded
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
-        # `_items`, which all methods of Headers use, is unset until the first access. Later accesses do not call this
-        # method, and cost the same as for any other headers.
+        # `_items` is used by all methods of Headers, and is unset until the first access. Later accesses do not call
+        # this method, and cost the same as for other headers.
         if name != "_items":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         items = self._items = self._read()
@@ -103,12 +103,12 @@ class LazyHeaders(Headers):
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Any:
-        # Selecting from these headers has already parsed them.
+        # Return plain Headers, because the items are already parsed.
         return Headers._with(items)
 
 
 class _WithHeaders:
-    """Base class of values with headers, which are parsed lazily; ``_fields`` are compared and shown."""
+    """Base class of values with lazily parsed headers; ``_fields`` are used for comparison and representation."""
 
     __slots__ = ("_headers",)
     _fields: ClassVar[tuple[str, ...]]
@@ -116,7 +116,7 @@ class _WithHeaders:
 
     @property
     def headers(self) -> Headers:
-        """The headers; headers of a stored row are parsed at the first access."""
+        """The headers; headers of a stored row are parsed on first access."""
         headers = self._headers
         if isinstance(headers, tuple):
             headers = self._headers = LazyHeaders(*headers)
@@ -155,12 +155,12 @@ class ValueAndTimestamp(Generic[V]):
 
     @staticmethod
     def get_value_or_null(pair: ValueAndTimestamp[V] | None) -> V | None:
-        """Return the value, or ``None`` for ``None``."""
+        """Return the value of the object, or ``None`` if the object is ``None``."""
         return None if pair is None else pair.value
 
 
 class ValueTimestampHeaders(_WithHeaders, Generic[V]):
-    """A value, its timestamp and its headers, as key-value and window stores hold them.
+    """A value with its timestamp and headers, as stored in key-value and window stores.
 
     Create it with :meth:`make`, or with :meth:`make_allow_nullable` if the value may be null. It is immutable, except that
     serializers may add to its headers.
@@ -172,7 +172,7 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
     timestamp : int
         Milliseconds since 1970.
     headers : Headers, optional
-        The headers. A :class:`~letterhead.Headers` is not copied; anything else that it accepts is converted.
+        The headers. A :class:`~letterhead.Headers` object is not copied; other arguments of its constructor are converted.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, value: V | None, timestamp: int, headers: Any = None) -> ValueTimestampHeaders[V] | None:
-        """Return the value with its timestamp and headers, or ``None`` for a value that is null."""
+        """Return the value with its timestamp and headers, or ``None`` if the value is null."""
         return None if value is None else cls(value, timestamp, headers)
 
     @classmethod
@@ -206,7 +206,7 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
 
     @staticmethod
     def get_value_or_null(value: ValueTimestampHeaders[V] | None) -> V | None:
-        """Return the value, or ``None`` for ``None``."""
+        """Return the value of the object, or ``None`` if the object is ``None``."""
         return None if value is None else value._value
 
     @property
@@ -221,16 +221,17 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
 
 
 class AggregationWithHeaders(_WithHeaders, Generic[V]):
-    """An aggregation and its headers, as session stores hold them.
+    """An aggregation with its headers, as stored in session stores.
 
-    Create it with :meth:`make`, or with :meth:`make_allow_nullable` if the aggregation may be null. The headers may not.
+    Create it with :meth:`make`, or with :meth:`make_allow_nullable` if the aggregation may be null. The headers must not be
+    null.
 
     Parameters
     ----------
     aggregation : object
         The aggregation.
     headers : Headers
-        The headers, as of :class:`ValueTimestampHeaders`, but not ``None``.
+        The headers, as in :class:`ValueTimestampHeaders`, but not ``None``.
 
     Examples
     --------
@@ -253,7 +254,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V] | None:
-        """Return the aggregation with its headers, or ``None`` for an aggregation that is null."""
+        """Return the aggregation with its headers, or ``None`` if the aggregation is null."""
         return None if aggregation is None else cls(aggregation, headers)
 
     @classmethod
@@ -263,7 +264,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
     @staticmethod
     def get_aggregation_or_null(value: AggregationWithHeaders[V] | None) -> V | None:
-        """Return the aggregation, or ``None`` for ``None``."""
+        """Return the aggregation of the object, or ``None`` if the object is ``None``."""
         return None if value is None else value._aggregation
 
     @property
@@ -274,12 +275,12 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class VersionedRecord(Generic[V]):
-    """A value and the time of its validity, as versioned stores return them.
+    """A value with its period of validity, as returned by versioned stores.
 
     Parameters
     ----------
     value : object
-        The value, which is not null.
+        The value; not null.
     timestamp : int
         Start of the validity, in milliseconds since 1970.
     valid_to : int, optional
@@ -298,14 +299,14 @@ class VersionedRecord(Generic[V]):
 
 @dataclass(frozen=True, slots=True, init=False)
 class VersionedRecordWithHeaders(VersionedRecord[V]):
-    """A value, its headers and the time of their validity, as versioned stores with headers return them.
+    """A value with its headers and period of validity, as returned by versioned stores with headers.
 
     Parameters
     ----------
     value, timestamp, valid_to
         As in :class:`VersionedRecord`.
     headers : Headers, optional
-        The headers, as of :class:`ValueTimestampHeaders`.
+        The headers, as in :class:`ValueTimestampHeaders`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Versioned stores, over rows in memory or in RocksDB.
+"""Versioned stores on top of rows in memory or in RocksDB.
 
-The latest version of a key has its own row. The others are in segments, by the *end* of their validity: all versions
-that end in one time segment share a row. Keys begin with the number of the segment, -1 for the latest versions.
+The latest version of a key has its own row. Other versions are in the segment that contains the *end* of their validity;
+all versions of a key in one segment share a row. Stored keys begin with the segment number, -1 for latest versions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger("letterhead.state")
 
 
 def default_segment_interval(history_retention: int) -> int:
-    """Return the default length of a segment in milliseconds, from the history retention in milliseconds.
+    """Return the default length of a segment for a history retention, both in milliseconds.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def default_segment_interval(history_retention: int) -> int:
 
 
 class VersionedStore(BytesStore):
-    """Store of versions, over rows that a subclass reads and writes.
+    """Base class of versioned stores; subclasses read and write the rows.
 
     Parameters
     ----------
     name : str
         Name of the store.
     history_retention : int
-        Milliseconds that a version is kept after the end of its validity, and how late one may arrive.
+        Retention in milliseconds of a version after the end of its validity, and maximum delay of a late version.
     segment_interval : int, optional
         Length of a segment in milliseconds; derived from the retention by default.
     headers : bool, default True
@@ -87,8 +87,8 @@ class VersionedStore(BytesStore):
         Returns
         -------
         int
-            End of its validity; ``VALID_TO_UNDEFINED`` for the latest version, ``PUT_NOT_VALID`` if it was too late and
-            was dropped.
+            End of the version's validity; ``VALID_TO_UNDEFINED`` for the latest version, ``PUT_NOT_VALID`` if the version
+            was dropped because it was too late.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class VersionedStore(BytesStore):
         return valid_to
 
     def delete(self, key: bytes, timestamp: int) -> VersionedBytes | None:
-        """Delete a key from a time on, and return the version that was valid then; see :meth:`put`."""
+        """Delete a key from a time on, and return the version that was valid at that time; see :meth:`put`."""
         self._check_open()
         check_time(timestamp)
         existing = None if self._is_late(timestamp) else self.get_as_of(key, timestamp)
@@ -122,7 +122,7 @@ class VersionedStore(BytesStore):
     def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
         """Read the version that was valid at a time.
 
-        For a time past the retention, only the latest version can be found.
+        For a time older than the history retention, only the latest version can be found.
         """
         self._check_open()
         latest = self._latest(key)
@@ -141,9 +141,9 @@ class VersionedStore(BytesStore):
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
-        """Read the versions with values that were valid at any time between two, both included, the newest first by default.
+        """Read the versions that were valid at any time in [``time_from``, ``time_to``], the newest first by default.
 
-        Versions past the retention are skipped. A damaged row raises; the next call continues after it.
+        Tombstones and expired versions are skipped. An error is raised for a damaged row; the next call continues after it.
         """
         self._check_open()
         first = max(0 if time_from is None else time_from, self._observed - self.history_retention)
@@ -153,10 +153,10 @@ class VersionedStore(BytesStore):
         return self._iterate(result if isinstance(result, DamagedRowError) else (key, result) for result in results)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Write the records of a changelog: each is a version with the timestamp of its record.
+        """Write the records of a changelog: each record is a version with the timestamp of the record.
 
-        The observed time advances with each record. (Kafka Streams starts with the time of the last one. A tombstone
-        can then be dropped as too old, so that an earlier version that was logged after it becomes valid again.)
+        The observed time advances with each record. (Kafka Streams starts with the time of the last record. It may drop a
+        tombstone as too old, and an earlier version that was logged after the tombstone then becomes valid again.)
         """
         self._check_open()
         for record in records:
@@ -171,21 +171,21 @@ class VersionedStore(BytesStore):
         raise NotImplementedError
 
     def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
-        """Write some rows, atomically."""
+        """Write several rows atomically."""
         raise NotImplementedError
 
     def _drop(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from one key to before another."""
+        """Delete the rows with keys in [``first``, ``end``)."""
         raise NotImplementedError
 
     def _key_from(self, key: bytes) -> bytes | None:
-        """Return the first key that is not smaller."""
+        """Return the first key at or after ``key``, or None."""
         raise NotImplementedError
 
     # Segments.
 
     def _find_segments(self) -> None:
-        """Find the existing segments: after the first key of a segment, skip to the first key after the segment."""
+        """Find the existing segments by seeking to the first key of each segment in turn."""
         self._observed = -1
         self._segments = []
         key = self._key_from(b"")
@@ -210,7 +210,7 @@ class VersionedStore(BytesStore):
         return self._segments[bisect_left(self._segments, self._segment_of(time)) :][::-1]
 
     def _live_segment(self, time: int) -> int | None:
-        """Return the segment of a time; ``None`` if it is past the retention."""
+        """Return the segment that contains a time, or ``None`` if the segment has expired."""
         segment = self._segment_of(time)
         if segment < self._segment_of(self._observed - self.history_retention):
             return None
@@ -225,7 +225,7 @@ class VersionedStore(BytesStore):
             expired = self._segments.pop(0)
             self._drop(_INT64.pack(expired), _INT64.pack(expired + 1))
 
-    # Writing a version. All changed rows are written together.
+    # Writing a version. All changed rows are written atomically.
 
     def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         self._expire()
@@ -247,11 +247,11 @@ class VersionedStore(BytesStore):
         return next_start
 
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
-        """Put a version after the latest version, which moves to the segment in which it ends; or replace it."""
+        """Replace the latest version, or put a version after it; the latest version then moves to the segment of its end."""
         rows: list[tuple[bytes, bytes | None]] = []
-        # A tombstone has no latest row. At the time of the latest version nothing moves, but the segment of that time
-        # must still record the deletion. Otherwise, a version that arrives later with an earlier time would become the
-        # latest.
+        # A tombstone has no latest row. If it has the time of the latest version, no version moves, but the segment of
+        # that time must still record the deletion. Otherwise, a late version with an earlier time would become the
+        # latest version.
         if timestamp > latest.timestamp or value is None:
             segment = self._live_segment(timestamp)
             if segment is not None:
@@ -267,7 +267,7 @@ class VersionedStore(BytesStore):
         if replaced.valid_from == timestamp:
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
-            # The previously valid version now ends in an older segment.
+            # The previous version now ends in an older segment.
             older = self._live_segment(timestamp)
             if older is not None:
                 rows.append(self._append_to_segment(older, key, replaced.valid_from, timestamp, replaced.value))
@@ -279,17 +279,17 @@ class VersionedStore(BytesStore):
         return valid_to
 
     def _put_first(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Put a version after all others, if the key has no latest version."""
+        """Put a version after all others for a key without a latest version."""
         if value is not None:
             self._write([(LATEST + key, Latest(timestamp, value).write())])
             return
-        # A tombstone has no latest row, so the segment of its time records the deletion.
+        # A tombstone has no latest row, so record the deletion in the segment of its time.
         segment = self._live_segment(timestamp)
         if segment is not None:
             self._write([self._append_to_segment(segment, key, timestamp, timestamp, None)])
 
     def _put_before(self, key: bytes, value: bytes | None, timestamp: int, next_start: int) -> None:
-        """Put a version before the next version, into the segment in which the next version begins."""
+        """Put a version before the next version, into the segment that contains the start of the next version."""
         segment = self._live_segment(next_start)
         if segment is None:
             return
@@ -297,7 +297,7 @@ class VersionedStore(BytesStore):
         if row is None:
             row = SegmentRow.of_version(timestamp, next_start, value)
         elif row.next <= timestamp:
-            # The versions of the row ended earlier: the key was deleted in this segment, and has had no value since.
+            # The versions in the row end earlier: the key was deleted in this segment and has had no value since.
             row.insert_as_latest(timestamp, next_start, value)
         else:
             row.insert_as_earliest(timestamp, value)
@@ -325,7 +325,7 @@ class VersionedStore(BytesStore):
         return self._read_and_parse(_row_key(segment, key), SegmentRow.read)
 
     def _search(self, key: bytes, timestamp: int) -> tuple[tuple[int, SegmentRow] | None, int | None]:
-        """Return the segment and the row that contain a time, and the start of the first version after it."""
+        """Return the segment and row of the version that is valid at a time, and the start of the first version after it."""
         later = None
         for segment in self._segments_from(timestamp):
             data = self._read(_row_key(segment, key))

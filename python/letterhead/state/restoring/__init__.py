@@ -1,1 +1,1 @@
-"""Restore stores from changelogs, and compare stores with them."""
+"""Restore stores from changelogs, and compare stores with other stores or with changelogs."""

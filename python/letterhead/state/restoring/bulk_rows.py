@@ -1,8 +1,8 @@
-"""Write the records of a changelog to the databases of a store, many at once: :class:`RestoreTarget`.
+"""Write changelog records to the databases of a store in bulk: :class:`RestoreTarget`.
 
-The offset of the last record is written together with its rows, or after them if writing them again changes nothing. A
-process that dies loses the last rows with their offset. The next one continues after the offset that it finds, with the
-position and the largest time of that offset.
+The offset of the last record is written together with its rows, or after them if writing them again has no effect. If a
+process dies, the last rows are lost together with their offset. The next process continues after the stored offset, with
+the position and the largest time that belong to it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Changes = Iterable[tuple[bytes, "bytes | None"]]
 
 OPTIONS = RocksDBOptions(write_buffer_bytes=64 << 20)
 PAIRS = 8192
-"""Number of rows that are converted to Python objects at once."""
+"""Maximum number of rows that are converted to Python objects at once."""
 OBSERVED = b"letterhead-observed"
-"""Key in the family of offsets, during a restore: the largest time so far."""
+"""Key of the largest time so far, in the offsets family during a restore."""
 ADDED = b"letterhead-added"
-"""Key in the family of offsets, during a restore: the offset up to which a file may have been added."""
+"""Key of the offset up to which files may have been added, in the offsets family during a restore."""
 
 
 class RestorePlan(NamedTuple):
-    """Store to write: its type, its layout and value format by name, and its times in milliseconds."""
+    """Properties of the store to restore: type, names of layout and value format, and durations in milliseconds."""
 
     name: str
     store_type: str
@@ -58,12 +58,12 @@ class RestorePlan(NamedTuple):
 
     @property
     def segmented(self) -> bool:
-        """Whether the store has a database for each time segment."""
+        """Whether the store has one database for each time segment."""
         return self.store_type not in ("key-value", "versioned")
 
     @property
     def path(self) -> Path:
-        """Directory of the store, below the directory of its task."""
+        """Directory of the store, relative to the task directory."""
         return Path(self.name) if self.segmented else Path("rocksdb", self.name)
 
 
@@ -73,13 +73,13 @@ class RowBatch(NamedTuple):
     Attributes
     ----------
     keys, values : pyarrow.BinaryArray
-        Values are in the store's format; null deletes the row.
+        Keys, and values in the store's format; a null value deletes the row.
     times : numpy.ndarray of int64
-        The timestamps of their records.
+        Timestamps of the records.
     offset : int
-        The offset of the last of their records.
+        Offset of the last record.
     position : Position
-        The position of the store after them.
+        Position of the store after these rows.
     """
 
     keys: pa.BinaryArray
@@ -126,9 +126,9 @@ def _values(records: Records, plan: RestorePlan) -> pa.BinaryArray:
 
 
 def without_positions(records: Records, position: Position) -> tuple[Records, Position]:
-    """Remove the positions that Kafka Streams appends to headers for consistent reads, and merge them into a position.
+    """Remove the positions that Kafka Streams appends to headers for consistent reads, and merge them into ``position``.
 
-    Otherwise they would become two headers of each row.
+    Without this, each position would become two headers of the row.
     """
     all_headers = require(records.headers, "the column of headers")
     if not _has_positions(all_headers):
@@ -151,18 +151,19 @@ def _has_positions(headers: pa.ListArray) -> bool:
 
 
 class RestoreTarget:
-    """Databases of a store during its restore; subclasses differ in the division of rows among them.
+    """Databases of a store during a restore; subclasses decide in which database a row is stored.
 
     Attributes
     ----------
     offset : int
-        The offset of the last written record.
+        Offset of the last written record.
     added : int
-        The offset up to which there may be rows: more than ``offset`` after a process died between the two.
+        Offset up to which rows may have been added; larger than ``offset`` if a process died before it stored the
+        offset.
     observed : int
-        The largest time so far, in milliseconds.
+        Largest time so far, in milliseconds.
     position : Position
-        The position of the store.
+        Position of the store.
     """
 
     def __init__(self, plan: RestorePlan, task: Path, changelog: TopicPartition) -> None:
@@ -171,7 +172,7 @@ class RestoreTarget:
         self.offset = self.added = self.observed = -1
         self.position = Position()
         self._open(task)
-        # A database without an offset was created for a batch that was lost, and has no rows.
+        # A database without an offset has no rows: it was created for a batch that was lost.
         offsets_of_databases = [(database.offsets(), database) for database in self.databases()]
         topic_partition = str(changelog)
         with_offset = [entry for entry in offsets_of_databases if topic_partition in entry[0]]
@@ -190,11 +191,11 @@ class RestoreTarget:
         raise NotImplementedError
 
     def write(self, batches: list[RowBatch]) -> None:
-        """Write rows, and empty the list, which releases their memory early."""
+        """Write rows, and empty the list to release memory early."""
         raise NotImplementedError
 
     def _progress_entries(self) -> list[tuple[bytes, bytes | None]]:
-        """Return the entries of the family of offsets for the rows written so far."""
+        """Return the entries for the offsets family that record the progress so far."""
         return [
             (str(self.changelog).encode(), _INT64.pack(self.offset)),
             (OBSERVED, _INT64.pack(self.observed)),
@@ -202,36 +203,36 @@ class RestoreTarget:
         ]
 
     def commit(self) -> None:
-        """Commit all databases as Kafka Streams does, and write them to files."""
+        """Commit all databases as Kafka Streams does, and flush them to files."""
         offset = self.offset if self.offset >= 0 else None
         for database in self.databases():
             database.commit({self.changelog: offset}, self.position)
             database.flush()
 
     def finish(self) -> None:
-        """Remove the entries that only a restore needs, and close the databases.
+        """Remove the entries needed only during a restore, and close the databases.
 
-        Call it after :meth:`commit`; it can be repeated.
+        Call this after :meth:`commit`; repeated calls are allowed.
         """
         for database in self.databases():
             database.write((), [(OBSERVED, None), (ADDED, None)])
         self.close()
 
     def close(self) -> None:
-        """Close the databases, and write their memory to files."""
+        """Flush the databases to files, and close them."""
         for database in self.databases():
             database.close()
 
 
 class IngestedKeyValueTarget(RestoreTarget):
-    """A key-value store.
+    """Restore target for a key-value store.
 
-    Its rows are sorted and added as a file, which takes RocksDB a third of the time of writing them.
+    Rows are sorted and added as a file, which takes a third of the time of writing them one by one.
     """
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
-        # Next to the database, so that a file left by a killed process is not moved with it.
+        # The file is outside the database directory, so that a file left by a killed process is not moved with it.
         self._file = task / "rows.sst"
 
     def databases(self) -> list[Database]:
@@ -266,7 +267,7 @@ def _last_by_key(keys: pa.BinaryArray, values: pa.BinaryArray) -> tuple[pa.Binar
 
 
 class BatchedTarget(RestoreTarget):
-    """Store whose rows are written in batches of changes, each together with its offset."""
+    """Restore target that writes rows in atomic batches, together with the offset."""
 
     def write(self, batches: list[RowBatch]) -> None:
         """Write rows."""
@@ -280,7 +281,7 @@ class BatchedTarget(RestoreTarget):
         batches.clear()
 
     def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
-        """Return the changes to write, by database."""
+        """Return the changes for each database."""
         raise NotImplementedError
 
     def _dropped(self) -> list[tuple[bytes, bytes]]:
@@ -288,7 +289,7 @@ class BatchedTarget(RestoreTarget):
 
 
 class VersionedTarget(BatchedTarget):
-    """Versioned store, whose new rows depend on existing rows."""
+    """Restore target for a versioned store, in which new rows depend on existing rows."""
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
@@ -325,7 +326,7 @@ class _BufferedVersions(VersionedStore):
 
     @property
     def observed_time(self) -> int:
-        """Largest time so far."""
+        """Largest time so far, in milliseconds."""
         return self._observed
 
     def advance(self, time: int) -> None:
@@ -348,7 +349,7 @@ class _BufferedVersions(VersionedStore):
 
 
 class SegmentedTarget(BatchedTarget):
-    """Store of windows or sessions."""
+    """Restore target for a window or session store."""
 
     def _open(self, task: Path) -> None:
         plan, retention = self.plan, require(self.plan.retention, "the retention")
@@ -376,7 +377,7 @@ class SegmentedTarget(BatchedTarget):
             if database is None:
                 continue
             if is_new:
-                # A new segment is complete up to this offset, even if the process dies before its rows are written.
+                # Store the current offset first: a new segment has no earlier rows, so it is complete up to this offset.
                 database.write((), self._progress_entries())
                 database.flush()
             changes[database] = [*self._stored(pairs[index] for index in indexes)]
@@ -391,7 +392,7 @@ class SegmentedTarget(BatchedTarget):
             yield self._by_time.row(key), value
 
     def _times(self, keys: pa.BinaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the time in each key, which is the first of its trailing integers."""
+        """Return the time in each key: the first of the integers after the key."""
         offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
         short = np.flatnonzero(np.diff(offsets) < self._suffix)
         if len(short):
@@ -405,7 +406,7 @@ class SegmentedTarget(BatchedTarget):
 
 
 def open_target(plan: RestorePlan, task: Path, changelog: TopicPartition) -> RestoreTarget:
-    """Create the databases of a store below a task directory, or open the databases of an interrupted restore."""
+    """Create the databases of a store in a task directory, or open those of an interrupted restore."""
     types: dict[str, type[RestoreTarget]] = {"key-value": IngestedKeyValueTarget, "versioned": VersionedTarget}
     return types.get(plan.store_type, SegmentedTarget)(plan, task, changelog)
 

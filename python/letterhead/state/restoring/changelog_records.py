@@ -1,4 +1,4 @@
-"""Read the records of a changelog from any source, as Arrow batches of one partition: :func:`changelog_records`."""
+"""Read changelog records from any source as Arrow batches, each of one partition: :func:`changelog_records`."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ __all__ = [
 ]
 
 Source: TypeAlias = "ArrowStream | str | Path"
-"""Arrow stream, a Parquet file or directory of such files, or an argument of ``letterhead.read.segments``."""
+"""Arrow stream, a Parquet file, a directory of Parquet files, or an argument of ``letterhead.read.segments``."""
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ROWS, BYTES = 65_536, 32 << 20
-"""Limits of rows and approximate bytes of a batch, so that few rows wait to be written at once."""
+"""Maximum number of rows and approximate bytes in a batch; small batches limit the rows that wait to be written."""
 
 
 class Records(NamedTuple):
-    """Some records of one partition, in the order of their offsets.
+    """Records of one partition, in order of offset.
 
     Attributes
     ----------
     topic : str or None
         Name of the changelog topic.
     partition : int
-        Its partition.
+        Number of the partition.
     offsets, timestamps : numpy.ndarray of int64
-        Timestamps are in milliseconds since 1970.
+        Offsets, and timestamps in milliseconds since 1970.
     keys, values : pyarrow.BinaryArray
-        A null value is a tombstone.
+        Keys and values; a null value is a tombstone.
     headers : pyarrow.ListArray or None
-        None if the source has no headers.
+        Headers; None if the source has none.
     """
 
     topic: str | None
@@ -73,7 +73,7 @@ class Records(NamedTuple):
     headers: pa.ListArray | None
 
     def slice(self, start: int, stop: int | None = None) -> Records:
-        """Return the records from one index to before another."""
+        """Return the records with indexes in [``start``, ``stop``)."""
         indexes = slice(start, stop)
         columns: list[Any] = [None if column is None else column[indexes] for column in self[2:]]
         return Records(self.topic, self.partition, *columns)
@@ -82,23 +82,24 @@ class Records(NamedTuple):
 def changelog_records(
     source: Source, *, partition: int | None = None, end: int | datetime | None = None
 ) -> Iterator[Records]:
-    """Read the records of a changelog, up to an end.
+    """Read the records of a changelog up to an optional end.
 
     Parameters
     ----------
     source : Arrow stream or path
-        The columns ``key``, ``value``, ``offset`` and ``timestamp``, and if it has them ``partition``, ``topic`` and
-        ``headers``, as :func:`letterhead.read.topic`, :func:`letterhead.read.segments` and Spark's Kafka source name them.
+        Source with the columns ``key``, ``value``, ``offset`` and ``timestamp``, and optionally ``partition``, ``topic`` and
+        ``headers``, with the names of :func:`letterhead.read.topic`, :func:`letterhead.read.segments` and Spark's Kafka
+        source.
     partition : int, optional
-        The partition to read; all by default. If the source has no column ``partition``, the partition of its records.
+        The partition to read; all by default. For a source without a column ``partition``, the partition of all records.
     end : int or datetime, optional
-        End of every partition, see :func:`check_end`.
+        End of every partition; see :func:`check_end`.
 
     Raises
     ------
     ValueError
-        If a column is missing, a record has no key, the records are of several topics, or the offsets of a partition do
-        not increase.
+        If a column is missing, a record has no key, the records belong to several topics, or the offsets of a partition
+        do not increase.
     """
     topics: set[str | None] = set()
     last: dict[int, int] = {}
@@ -126,9 +127,9 @@ def check_end(end: object) -> None:
     Raises
     ------
     TypeError
-        If it is neither an offset nor a datetime.
+        If the end is neither an offset nor a datetime.
     ValueError
-        If an offset is negative, or a datetime has no time zone.
+        If the offset is negative, or the datetime has no time zone.
     """
     if isinstance(end, datetime):
         if end.tzinfo is None:
@@ -141,14 +142,14 @@ def check_end(end: object) -> None:
 
 
 class EndTracker:
-    """Cuts the records of each partition at an end, after which a partition has no more records."""
+    """Counter that cuts off the records of each partition at an end; all later records of the partition are ignored."""
 
     def __init__(self, end: int | datetime | None) -> None:
         self._end = end
         self._ended: set[int] = set()
 
     def count(self, partition: int, offsets: Integers, timestamps: Integers) -> int:
-        """Return how many of the next records of a partition are before the end."""
+        """Return the number of records in the next batch of a partition that are before the end."""
         if partition in self._ended:
             return 0
         stop = _stop_index(offsets, timestamps, self._end)
@@ -166,12 +167,12 @@ def _stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | N
 
 
 def read_batches(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Read a source; of a file, only some columns."""
+    """Read the batches of a source; of a file, read only the given columns."""
     stream: Iterable[pa.RecordBatch]
     if isinstance(source, str | Path):
         stream = read_path(Path(source), columns)
     elif isinstance(source, Reader):
-        stream = source  # importing it as an Arrow stream would lose the types of errors
+        stream = source  # not imported as an Arrow stream, which would lose the exception types
     else:
         stream = read_table(source)
     for batch in stream:
@@ -183,8 +184,8 @@ def read_batches(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBa
 def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Read the records of a Parquet file or a directory of such files, or the committed records of log segments.
 
-    Columns that a Parquet file lacks are missing. Kafka Streams reads its changelogs in the same way under exactly-once;
-    otherwise they have no transactions.
+    Columns missing in a Parquet file are omitted. Kafka Streams also reads only committed records of changelogs under
+    exactly-once; otherwise, changelogs contain no transactions.
     """
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file or directory", str(path))
@@ -244,9 +245,9 @@ def _several_topics(topics: Iterable[str | None]) -> ValueError:
 
 
 def milliseconds_of(column: pa.Array) -> Integers:
-    """Return a column of timestamps in milliseconds since 1970; -1 for null."""
+    """Convert a column of timestamps to milliseconds since 1970; nulls become -1."""
     if pa.types.is_timestamp(column.type):
-        # Spark writes nanoseconds or microseconds; a record's timestamp has whole milliseconds.
+        # Spark writes nanoseconds or microseconds, but timestamps of records are whole milliseconds.
         column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
     times: Integers = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return times

@@ -1,4 +1,4 @@
-"""Compare the rows of a store with another directory, or with its changelog: :func:`diff`."""
+"""Compare the rows of a store with those in another directory, or with its changelog: :func:`diff`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ __all__ = ["RowDifference", "StoredRow", "diff"]
 ErrorCallback: TypeAlias = Callable[[DamagedRowError], object] | None
 
 RowId: TypeAlias = tuple[bytes, tuple[tuple[str, int | None], ...]]
-"""Key of a row or version, and its times."""
+"""Key and times of a row or version."""
 
 
 class StoredRow(NamedTuple):
-    """Row of one side of a comparison.
+    """Row on one side of a comparison.
 
     Attributes
     ----------
     value : bytes or None
-        The payload; None for a version that deletes the key.
+        The value; None for a version that deletes the key.
     timestamp : int or None
-        None if the store keeps none.
+        Timestamp; None if the store keeps no timestamps.
     headers : Headers or None
-        None if the store keeps none.
+        Headers; None if the store keeps no headers.
     """
 
     value: bytes | None
@@ -49,20 +49,20 @@ class StoredRow(NamedTuple):
 
 
 class RowDifference(NamedTuple):
-    """A row that differs.
+    """A difference between the rows with the same key on two sides.
 
     Attributes
     ----------
     store : str
-        The store, after the task if there are several.
+        Name of the store, preceded by its task if there are several tasks.
     key : bytes
         The key.
     times : dict of str to int
         The times of a window, a session or a version, by the names of their columns in :func:`letterhead.read.state`.
     differs : tuple of str
-        Differing parts: ``value``, ``timestamp``, ``headers``; or ``row`` if one side lacks the row.
+        Parts that differ: ``value``, ``timestamp``, ``headers``; or ``row`` if the row is missing on one side.
     first, second : StoredRow or None
-        The row of each side.
+        The row on each side.
     """
 
     store: str
@@ -86,38 +86,39 @@ def diff(
 ) -> Iterator[RowDifference]:
     """Compare the stores of two directories, or a store with its changelog.
 
-    Use it after an upgrade, a restore or a copy. Rows are compared by what both sides keep: a store with headers and one
-    without by value and timestamp. A row that is not upgraded yet equals the row that it becomes.
+    Use it after an upgrade, a restore or a copy. Only parts kept by both sides are compared: if one store has headers and
+    the other has none, value and timestamp. A row before its upgrade is equal to the upgraded row.
 
     Parameters
     ----------
     first : path
         A state, application, task or store directory.
     second : path or Arrow stream
-        Such a directory, or the changelog as :func:`restore` takes it. The changelog is read up to the offset that the
-        directory has, into a temporary directory, from its first record: a window or session store that was restored may
-        lack rows of its oldest segments, see ``start`` of :func:`restore`.
+        Another such directory, or the changelog in a form accepted by :func:`restore`. The changelog is restored into a
+        temporary directory, from its first record up to the offset stored in the first directory. A window or session
+        store that was restored may lack rows of its oldest segments; see ``start`` of :func:`restore`.
     store : str, optional
-        The store to compare; by default all, which both sides must have. For a changelog, the directory must have one.
+        The store to compare. By default, all stores are compared, and must exist on both sides; for comparison with a
+        changelog, the directory must contain exactly one store.
     store_type : str, optional
-        The type, if the files do not determine it.
+        Type of the store, if the files do not determine it.
     retention, segment_interval : int or timedelta, optional
-        For a store compared with its changelog, if rows expire, as for :func:`restore`.
+        As in :func:`restore`, for comparison of a store with its changelog if rows expire.
     on_error : callable, optional
-        Called with the error of a row that differs and cannot be read; comparing then continues with the next row. For
-        example, ``errors.append`` collects them. By default the first error is raised.
+        Called with the error of a row that differs and cannot be read, for example ``errors.append``; the comparison
+        continues with the next row. By default the first error is raised.
     limits : Limits, optional
-        Limits on what is read of a value.
+        Limits for reading values and headers.
 
     Yields
     ------
     RowDifference
-        By store, then in the order of the store.
+        Differences, sorted by store and then in the order of the store.
 
     Raises
     ------
     StoreNotFoundError
-        If a side lacks a store.
+        If a store is missing on one side.
     FileNotFoundError, NotADirectoryError
         If a side does not exist, or the first side is not a directory.
     StoreChoiceError
@@ -165,7 +166,7 @@ def _compare_directories(
     if len(first) == len(second) == 1:
         pairs = [(first[0], second[0])]
     else:
-        # If each side has only one task, the names may differ, for example after the directory was copied.
+        # If each side has only one task, their names may differ, for example because the directory was copied.
         one_task = all(len({files.task for files in side}) == 1 for side in (first, second))
         first_by_name, second_by_name = (
             {files.name if one_task else files.label: files for files in side} for side in (first, second)
@@ -187,7 +188,7 @@ def _compare_directories(
 def _restore(
     store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
-    """Restore the changelog of a store up to the store's offset."""
+    """Restore the changelog of a store up to the offset stored in the store."""
     known = {name: offset for name, offset in store.changelog_offsets().items() if offset >= 0}
     if len(known) != 1:
         raise StoreChoiceError(
@@ -207,9 +208,9 @@ def _restore(
             segment_interval=segment_interval,
             topic=topic,
             partition=partition,
-            start="earliest",  # a store that was not restored has rows older than its retention
+            start="earliest",  # a store that was never restored also has rows older than its retention
             end=offset + 1,
-            force=True,  # the topic comes from the store itself
+            force=True,  # names need no check, because the topic is read from the store
         )
         yield temporary.path
 
@@ -267,7 +268,7 @@ def _merge_segments(
     second_store: StoreReader,
     second_segment: StoreSegment | None,
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Yield the key and the newer value of each side, in the order of keys, for a segment."""
+    """Yield each key of a segment with its value on each side in the newer form, in order of key."""
     first_rows, second_rows = _rows(first_store, first_segment), _rows(second_store, second_segment)
     first, second = next(first_rows, None), next(second_rows, None)
     while first is not None or second is not None:
@@ -291,7 +292,7 @@ def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[by
 def _parse(
     store: StoreReader, segment: StoreSegment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
 ) -> dict[RowId, StoreRow]:
-    """Parse a row or its versions, by key and times; append an error for each unreadable one."""
+    """Return the parsed row or its versions by key and times; append an error to ``errors`` if it is unreadable."""
     if segment is None or value is None:
         return {}
     try:

@@ -1,8 +1,9 @@
 """Choose the start offset for restoring a windowed store: :func:`find_retained_offsets`, :func:`topic_retained_from`.
 
-Kafka Streams 4.4 reads the last record of the changelog, and begins at the first record that is not older than its timestamp
-minus the retention of the store. It begins with the first record if that time is not after 1970, or if the last offset is not a
-record: under exactly-once it is the marker of a transaction. Kafka Streams 4.3 always begins with the first record.
+Kafka Streams 4.4 subtracts the retention of the store from the timestamp of the last record in the changelog, and begins
+at the first record that is not older than this time. It begins with the first record of the changelog if this time is
+not after 1970, or if the last offset is not a record but a transaction marker (under exactly-once). Kafka Streams 4.3
+always begins with the first record.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ TRANSACTIONAL = "transactional"
 
 
 class _RecordTimes(NamedTuple):
-    """Records of one partition, without keys and values."""
+    """Offsets and timestamps of records of one partition."""
 
     partition: int
     offsets: Integers
     timestamps: Integers
     transactional: bool
-    """Whether the last one belongs to a transaction."""
+    """Whether the last record belongs to a transaction."""
 
 
 def can_be_read_again(source: object) -> bool:
@@ -51,16 +52,16 @@ def can_be_read_again(source: object) -> bool:
 def find_retained_offsets(
     source: Source, retention: int, *, partition: int | None = None, end: int | datetime | None = None
 ) -> dict[int, int]:
-    """Return the offset of the first record to restore, for partitions that do not start with their first record.
+    """Return the offset of the first record to restore, for partitions in which this is not the first record.
 
-    The source is read twice, a file without its keys and values.
+    This function reads the source twice; keys and values of files are not read.
 
     Parameters
     ----------
     source : Arrow table or path
         The records, in the form that :func:`letterhead.state.restore` accepts.
     retention : int
-        Milliseconds for which the store keeps rows.
+        Retention of the store in milliseconds.
     partition : int, optional
         The partition to restore; all by default.
     end : int or datetime, optional
@@ -87,9 +88,10 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Like :func:`find_retained_offsets` for a topic. Brokers find records by time, so only the last record is read.
+    """Return the offsets of :func:`find_retained_offsets` for a topic; brokers find records by time.
 
-    ``settings`` must contain ``bootstrap.servers``; see :func:`letterhead.read.topic`.
+    Only the last record of each partition is read. ``settings`` must contain ``bootstrap.servers``; see
+    :func:`letterhead.read.topic`.
     """
     from letterhead._row_request import RowRequest
     from letterhead.kafka.client import EARLIEST_TIME, LATEST_TIME, KafkaClient
@@ -131,7 +133,7 @@ def topic_retained_from(
 
 
 def seek_times(last: Iterable[_RecordTimes], retention: int) -> dict[int, int]:
-    """Return the time from which records are restored, by partition, given the last records of partitions."""
+    """Return, for each partition, the time from which to restore records, based on its last records."""
     times = {
         records.partition: int(records.timestamps[-1]) - retention for records in last if not records.transactional
     }

@@ -40,24 +40,24 @@ StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
 Start: TypeAlias = "Literal['earliest'] | int | Mapping[int, int] | None"
 
 WRITE_BYTES = 64 << 20
-"""Size of the rows of a partition that are written at once. With more, RocksDB merges fewer files later, and a
-killed restore repeats more."""
+"""Size of the rows of a partition that are written at once. With a larger size, RocksDB has to merge fewer files later,
+but an interrupted restore has to repeat more."""
 MEMORY_BYTES = 4 * WRITE_BYTES
-"""Limit of bytes of rows of all partitions that are queued or being written."""
+"""Total size limit of the rows of all partitions that are queued or being written, in bytes."""
 
 
 @dataclass
 class Restored:
-    """The result of :func:`restore`.
+    """Result of :func:`restore`.
 
     Attributes
     ----------
     directories : dict of int to Path
-        The directory of the store, by partition.
+        Directory of the store for each partition.
     offsets : dict of int to int
-        The offset of the last record in the store, by partition; -1 if there was none.
+        Offset of the last record in the store for each partition; -1 if there are no records.
     records : int
-        Number of records that were read, without the records that an interrupted restore had written.
+        Number of records read, excluding records that an interrupted restore had already written.
     """
 
     directories: dict[int, Path] = field(default_factory=dict)
@@ -83,53 +83,54 @@ def restore(
 ) -> Restored:
     """Rebuild the directory of a store from the records of its changelog.
 
-    Use it after a disk was lost, to inspect a store as it was at an offset, or to move a store between layouts: from one
-    with headers to one without, or back. Kafka Streams opens the directory and reads the changelog from there on.
+    Use it after the loss of a disk, to inspect a store as of an offset, or to convert a store to a layout with or without
+    headers. Kafka Streams can open the directory, and continues to read the changelog after the restored offset.
 
-    A restore that was interrupted continues where it was when it is repeated with the same options: until it is complete,
-    the rows are in the hidden directory ``.<store>.restoring`` beside the other directories.
+    To continue an interrupted restore, repeat the call with the same options. Until the restore is complete, the rows are
+    in the hidden directory ``.<store>.restoring`` next to the other directories.
 
     Parameters
     ----------
     source : Arrow stream or path
         The records: an Arrow stream such as :func:`letterhead.read.topic` or a table, a Parquet file, or an
-        argument of :func:`letterhead.read.segments`. It has the columns ``key``, ``value``, ``offset``, ``timestamp``,
-        ``headers`` (unless the layout has none), ``partition`` and ``topic``, with the offsets of a partition in order.
-        Log segments are read up to the first open transaction, without records of aborted ones, as Kafka Streams does
-        under exactly-once. Read a topic with ``isolation_level="read_committed"`` for the same.
+        argument of :func:`letterhead.read.segments`. Columns are ``key``, ``value``, ``offset``, ``timestamp``,
+        ``headers`` (unless the layout has none), ``partition`` and ``topic``; the offsets of a partition must be in order.
+        As in Kafka Streams under exactly-once, log segments are read up to the first open transaction, without records of
+        aborted transactions. To do the same for a topic, read it with ``isolation_level="read_committed"``.
     directory : path
-        The directory of the task, ``<state>/<application>/<subtopology>_<partition>``. For all partitions of a changelog
-        it contains ``{partition}``: ``state/orders-app/0_{partition}``. Partitions are written in parallel. One without
-        records gets no directory: Kafka Streams creates it.
+        The directory of the task, ``<state>/<application>/<subtopology>_<partition>``. For all partitions of a changelog,
+        use the placeholder ``{partition}``: ``state/orders-app/0_{partition}``. Partitions are written in parallel. For a
+        partition without records, no directory is created; Kafka Streams creates it.
     store : str
         Name of the store.
     store_type : str, default "key-value"
         ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
     layout : {"headers", "timestamped", "plain"}, default "headers"
-        The parts of a value besides its payload. Headers that the layout cannot hold are only in the changelog.
+        What the store keeps in addition to values. With a layout without headers, the headers remain in the changelog
+        only.
     retention : int or timedelta, optional
-        Milliseconds for which the store keeps rows, or the history retention of a versioned store. Required for all
-        types except key-value. Expired rows are skipped.
+        Retention of the store in milliseconds, or the history retention of a versioned store. Required for all types
+        except key-value. Expired rows are skipped.
     segment_interval : int or timedelta, optional
         Length of a segment in milliseconds; by default derived from the retention, as in Kafka Streams.
     topic : str, optional
-        Name of the changelog, under which the offset is stored; by default that in the column ``topic``.
+        Name of the changelog topic, under which the offset is stored; by default the name in the column ``topic``.
     partition : int, optional
-        The partition to restore; by default the only one of the source.
+        The partition to restore; by default the only partition of the source.
     start : "earliest", int or mapping of int to int, optional
-        The offset to begin with, or one for each partition. By default, a window or session store begins where Kafka
-        Streams 4.4 begins to restore it: at the first record that is not older than the timestamp of the last record
-        minus the retention. Other stores, and streams that can be read only once, begin with the first record. Kafka
-        Streams 4.3 begins with ``"earliest"``, and so keeps rows that 4.4 skips: rows of the oldest segments, and
-        newer ones whose records have old timestamps.
+        The offset to begin with, or an offset for each partition. By default, window and session stores begin where
+        Kafka Streams 4.4 does: at the first record that is not older than the timestamp of the last record minus the
+        retention. Other stores, and streams that can be read only once, begin with the first record. Kafka Streams 4.3
+        begins with ``"earliest"``, and therefore keeps rows that 4.4 skips: rows of the oldest segments, and newer rows
+        whose records have old timestamps.
     end : int or datetime, optional
-        Where to stop: before an offset, or before the first record at or after a datetime with a time zone.
+        End, exclusive: an offset, or the first record at or after a datetime with a time zone.
     force : bool, default False
-        Restore even if names contradict each other: the topic is not ``<application>-<store>-changelog`` or not the one
-        in the column ``topic``, or a partition is not the one in the name of the task. Kafka Streams with
-        ``topology.optimization`` uses an input topic as the changelog of its table.
+        Restore even if names contradict each other: the topic is not named ``<application>-<store>-changelog`` or differs
+        from the column ``topic``, or a partition differs from the name of the task. This is necessary if Kafka Streams uses
+        an input topic as the changelog of a table (``topology.optimization``).
     progress : callable, optional
-        Called with the number of records after each batch.
+        Called with the number of records read after each batch.
 
     Returns
     -------
@@ -141,13 +142,13 @@ def restore(
     FileExistsError
         If the directory already contains the store; nothing is changed.
     ValueError
-        If an option is invalid, a column is missing, the source has several partitions and the directory is one, or
-        names contradict each other.
+        If an option is invalid, a column is missing, names contradict each other, or the source has several partitions
+        and ``directory`` has no placeholder.
     ProcessorStateError
-        If an interrupted restore had other options or rows of records after the end of the source, or the files cannot be
-        written.
+        If an interrupted restore had other options or has written rows of records after the end of the source, or if
+        the files cannot be written.
     DamagedRowError
-        If a key is too short for its times.
+        If a key is too short to contain its times.
     ModuleNotFoundError
         If pyarrow or rocksdict is not installed.
 
@@ -207,11 +208,12 @@ def restore(
             for number, target in targets.items():
                 restored.directories[number] = finished[number].result()
                 restored.offsets[number] = target.offset
-            # Only after all stores were moved, because the next restore recognizes its stores by the hidden directory.
+            # Clean up after all stores have been moved: until then, the hidden directories identify the stores of this
+            # restore.
             for target in targets.values():
                 target.clean()
         except BaseException:
-            # The next restore reads queued rows again; running writes must end before the stores are closed.
+            # Discard queued rows, which the next restore reads again. Running writes must end before stores are closed.
             pool.shutdown()
             for target in targets.values():
                 with suppress(Exception):
@@ -223,7 +225,7 @@ def restore(
 def _first_offsets(
     source: Source, plan: RestorePlan, start: Start, partition: int | None, end: int | datetime | None
 ) -> Callable[[int], int]:
-    """Return a function from a partition to the offset of its first record to restore."""
+    """Return a function that returns the offset of the first record to restore in a partition."""
     if isinstance(start, Mapping):
         offsets = dict(start)
     elif isinstance(start, int) and not isinstance(start, bool):
@@ -240,7 +242,7 @@ def _first_offsets(
 
 
 class _WriteQueue:
-    """Queues rows, and writes them in threads: one write at a time for each partition."""
+    """Queue of rows that are written in threads, with one write at a time for each partition."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
@@ -249,7 +251,7 @@ class _WriteQueue:
         self._running: dict[_PartitionRestore, tuple[Future[None], int]] = {}
 
     def add(self, target: _PartitionRestore, rows: RowBatch) -> None:
-        """Queue rows of a partition; write them when there are enough, or when all queued rows take too much memory."""
+        """Queue rows of a partition, and write them once there are enough, or once the queue takes too much memory."""
         if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
             self._write(target)
         self._waiting.setdefault(target, []).append(rows)
@@ -261,7 +263,7 @@ class _WriteQueue:
 
     @property
     def memory(self) -> int:
-        """Bytes of rows that are queued or being written."""
+        """Size of the rows that are queued or being written, in bytes."""
         return sum(self._bytes.values()) + sum(size for _, size in self._running.values())
 
     def finish(self) -> None:
@@ -289,7 +291,7 @@ def plan_of(
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
 ) -> RestorePlan:
-    """Build the plan of a restore; raise ValueError if the options do not fit."""
+    """Build the plan of a restore; raise ValueError for invalid options."""
     from letterhead.state.restoring.bulk_rows import RestorePlan
 
     check_name("store type", store_type, STORE_TYPES)
@@ -314,7 +316,7 @@ def plan_of(
 class _PartitionRestore:
     """Restore of one partition, in a hidden directory until it is complete.
 
-    The file ``options.json`` in it contains the options, and whether all rows are written.
+    The file ``options.json`` in this directory records the options, and whether all rows have been written.
     """
 
     def __init__(self, plan: RestorePlan, task: Path, changelog: TopicPartition, end: int | datetime | None) -> None:
@@ -347,13 +349,13 @@ class _PartitionRestore:
         self.offset, self._position = self._target.offset, self._target.position
 
     def _is_in_place(self) -> bool:
-        """Return whether this restore created the existing store, and only has to remove the hidden directory."""
+        """Return whether this restore has already moved its store into place, so that only the hidden directory remains."""
         if not any(self._hidden.iterdir()):
             return True
         return self._begin() and not (self._hidden / self._plan.path).exists()
 
     def _begin(self) -> bool:
-        """Create the hidden directory, or check the options of an interrupted restore; return whether it was complete."""
+        """Create the hidden directory, or check the options of an interrupted restore; return whether all rows are written."""
         try:
             stored_options = json.loads(read_text(self._file))
             complete: bool = stored_options.pop("complete")
@@ -373,7 +375,7 @@ class _PartitionRestore:
         replace_file(self._file, json.dumps(self._options | {"complete": complete}))
 
     def rows(self, records: Records) -> RowBatch:
-        """Return the rows of the records, without positions."""
+        """Remove positions from the records, and convert the records to rows."""
         from letterhead.state.restoring.bulk_rows import rows_of, without_positions
 
         if records.headers is not None:
@@ -398,19 +400,19 @@ class _PartitionRestore:
             self._target.finish()
             make_directory(self._directory.parent)
             (self._hidden / self._plan.path).rename(self._directory)
-            # On disk before the hidden directory is removed, or a crash of the machine could lose both.
+            # Sync before the hidden directory is removed; otherwise, a system crash could lose both.
             sync_directory(self._directory.parent)
         return self._directory
 
     def clean(self) -> None:
-        """Remove the hidden directory, with the options last, so that an interrupted removal can still check them."""
+        """Remove the hidden directory, its options last, so that they can still be checked after an interruption."""
         for path in self._hidden.iterdir():
             if path != self._file:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(self._hidden)
 
     def _check_rows(self, target: RestoreTarget) -> None:
-        """Raise if a process that died may have written rows of records after the offset."""
+        """Raise if an interrupted restore may have written rows of records after the last offset of the source."""
         if target.added > target.offset:
             raise ProcessorStateError(
                 f"the source ends at offset {target.offset}, but an interrupted restore of store {self._plan.name} may have "
@@ -418,7 +420,7 @@ class _PartitionRestore:
             )
 
     def close(self) -> None:
-        """Close the store, so that the restore can be continued."""
+        """Close the store; a later call of :func:`restore` can continue."""
         if self._target is not None:
             self._target.close()
 

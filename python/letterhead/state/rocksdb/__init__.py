@@ -1,4 +1,4 @@
-"""Stores in RocksDB, with the directories and bytes of Kafka Streams. Opening one imports ``rocksdict``."""
+"""Stores in RocksDB, with the directories and bytes of Kafka Streams; opening a store imports ``rocksdict``."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes], KeyVal
     name : str
         Name of the store.
     format : {"plain", "timestamped", "headers"}, default "headers"
-        Format of the values. Rows of an older format are converted when they are read, and moved when they are read by
-        their key or written. This cannot be undone.
+        Format of the values. Rows of an older format are converted when they are read. When they are read by key or
+        written, they are also moved to the new format, which cannot be undone.
     options : RocksDBOptions, optional
         Options of the database.
     """
@@ -41,7 +41,7 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes], KeyVal
         self._update_position()
 
     def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows, atomically."""
+        """Write several rows atomically."""
         self._check_open()
         self._rows.write(rows)
         self._update_position()

@@ -37,7 +37,7 @@ K = TypeVar("K")
 
 
 class SegmentedStore(PersistentStore, Generic[K]):
-    """Store with rows in time segments, ordered by segment and then by stored key."""
+    """Base class of stores with time segments; rows are ordered by segment and then by stored key."""
 
     _keys: type[KeySchema]
     _store_type: ClassVar[str]
@@ -58,7 +58,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         Raises
         ------
         DamagedRowError
-            If the key of a record is too short to contain a time; no record is written then.
+            If the key of a record is too short to contain a time; no records are written.
         """
         self._check_open()
         records = list(records)
@@ -140,7 +140,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
     # Overridden by time-ordered stores.
 
     def _oldest(self) -> int:
-        """Return the oldest time whose rows can be read."""
+        """Return the time of the oldest readable rows."""
         return self._observed - self.retention + 1
 
     def _row_key(self, stored_key: bytes) -> bytes:
@@ -175,7 +175,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
 def rows_of_segment(
     segment: Database, first: bytes | None, last: bytes | None, backward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read the rows of a segment, until it is removed because it is older than the retention."""
+    """Read the rows of a segment; stop if the segment expires and is removed."""
     if not segment.is_open:
         return
     rows = segment.rows.scan(first, last, backward=backward)
@@ -198,7 +198,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
     window_size : int
         Length of a window in milliseconds.
     retain_duplicates : bool, default False
-        Keep every value of a key and window. ``fetch`` then returns the value that was written last.
+        Whether to keep every value of a key and window; ``fetch`` returns the last written value.
     segment_interval : int, optional
         Length of a segment in milliseconds; derived from the retention by default.
     format : {"plain", "timestamped", "headers"}, default "headers"
@@ -291,7 +291,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         Raises
         ------
         UnsupportedOperationError
-            If the scan is by end alone, which only stores in memory and time-ordered stores support.
+            If the scan is by end only, which is supported by in-memory and time-ordered stores only.
         """
         if query.by_time:
             raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")

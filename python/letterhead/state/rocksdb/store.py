@@ -1,4 +1,4 @@
-"""Base classes of stores in RocksDB, which have one or more databases."""
+"""Base classes of stores in RocksDB, with one or more databases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["OneDatabaseStore", "PersistentStore"]
 
 
 class PersistentStore(BytesStore):
-    """A store of bytes in RocksDB."""
+    """Base class of byte stores in RocksDB."""
 
     persistent: ClassVar[bool] = True
     _iterator_name: ClassVar[str] = "RocksDB iterator"
@@ -38,7 +38,7 @@ class PersistentStore(BytesStore):
         directory : Path
             The directory of the task, which contains the directory of the store.
         context : Context, optional
-            The task, with the record that changes the store.
+            Context of the store in its task, with the record being processed.
 
         Raises
         ------
@@ -76,28 +76,28 @@ class PersistentStore(BytesStore):
             raise forked_store_error(self.name)
 
     def close(self) -> None:
-        """Close the store and its iterators, and write everything to files. Closing twice has no effect."""
+        """Flush the store to files, and close it with its iterators. Closing twice has no effect."""
         self._closed()
         self._close_files()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Store the offset of the last record in the changelog (``None``: unknown), and the position in the inputs."""
+        """Store the offset of the last changelog record (``None`` if unknown), and the position in the inputs."""
         self._check_open()
         position = self._kept_position()
         for database in self._databases():
             database.commit(offsets, position)
 
     def flush(self) -> None:
-        """Write the databases' memory to files."""
+        """Flush the memory of the databases to files."""
         self._check_open()
         for database in self._databases():
             database.flush()
 
     def committed_offsets(self) -> dict[str, int]:
-        """Return the offsets of the last commit, by ``topic-partition``; the store contains the records up to them.
+        """Return the offsets of the last commit by ``topic-partition``; the store contains the records up to these offsets.
 
-        If a process died, one of several databases may be behind the others or have no offset. The result is the smallest
-        offset, of the topics and partitions for which all databases have one.
+        After a process died, one of several databases may be behind the others or have no offset. The result contains the
+        smallest offset of each topic and partition for which all databases have an offset.
         """
         self._check_open()
         all_offsets = [database.offsets() for database in self._databases()]
@@ -111,17 +111,17 @@ class PersistentStore(BytesStore):
 
     @property
     def upgrading(self) -> bool:
-        """Whether the store has, or had when it was opened, rows of an older format."""
+        """Whether the store has rows of an older format, or had some when it was opened."""
         self._check_open()
         return any(database.upgrading for database in self._databases())
 
     def upgrade(self) -> int:
-        """Convert all rows of an older format now, rather than when they are read or written; return their number.
+        """Convert all rows of an older format at once, rather than when they are read or written; return their number.
 
         Raises
         ------
         DamagedRowError
-            If a row cannot be converted. It stays unchanged; all other rows of its database are converted.
+            If a row cannot be converted. This row is not changed; all other rows of its database are converted.
         """
         self._check_open()
         return sum(
@@ -170,7 +170,7 @@ class OneDatabaseStore(PersistentStore):
 
 
 def _older_position(path: Path) -> Position:
-    """Read the file in which older versions of Kafka Streams stored the position."""
+    """Read the position from the file that older versions of Kafka Streams wrote."""
     try:
         text = read_text(path)
     except FileNotFoundError:

@@ -1,11 +1,11 @@
 """Window and session stores in RocksDB with time-ordered rows, for emitting closed windows.
 
-A segment has rows, whose keys begin with the time, and an index by key, whose values are empty. Both are written in one
-batch. Scans by key use the index; scans by time read the rows. A store without the index writes half as many keys, but a
-scan by key reads all rows of its times, and returns them in order of time.
+A segment contains rows, with keys that begin with the time, and an index by key, with empty values. Both are written in
+one batch. Scans by key use the index; scans by time read the rows. A store without an index writes half as many keys, but
+a scan by key has to read all rows in its time range, and returns rows in order of time.
 
-The files do not record whether there is an index. Opening a segment with an index builds a missing one; opening it without
-removes an existing one, which would not be maintained. (Kafka Streams would miss rows.)
+The files do not record whether there is an index. With ``with_index``, a missing index is built when a segment is opened;
+without it, an existing index is removed, because it would not be maintained. (Kafka Streams would miss rows.)
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         return self._iterate(self._read_times(segments, time_from, time_to, None, query.backward))
 
     def _earliest(self, time_from: int) -> int:
-        """Return the first time of a scan by time."""
+        """Return the start time for a scan by time."""
         return time_from
 
     def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
@@ -96,7 +96,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                     continue
                 value = segment.rows.get(self._by_time.row(stored_key))
                 if value is None:
-                    segment.rows.put(entry, None)  # Kafka Streams leaves entries of deleted rows behind
+                    segment.rows.put(entry, None)  # Kafka Streams leaves index entries of deleted rows
                 else:
                     yield self._key_of(stored_key), value
 
@@ -129,7 +129,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
             self._match_index(segment)
 
     def _match_index(self, segment: Database) -> None:
-        """Build or remove the index of a segment, in one batch, so that it matches ``with_index``."""
+        """Build or remove the index of a segment in one batch, according to ``with_index``."""
         entry = segment.rows.key_from(INDEX)
         indexed = entry is not None and entry.startswith(INDEX)
         if indexed and not self.with_index:
@@ -143,8 +143,8 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
 class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStore):
     """Time-ordered window store in RocksDB.
 
-    As in Kafka Streams, it keeps rows a millisecond longer than :class:`RocksDBWindowStore`, whose parameters it takes.
-    ``with_index`` (default ``True``) chooses whether there is an index by key.
+    Parameters are as in :class:`RocksDBWindowStore`, and ``with_index`` (default ``True``) for an index by key. As in Kafka
+    Streams, rows are kept a millisecond longer than in :class:`RocksDBWindowStore`.
     """
 
     _by_time = TimeOrderedWindowKeys
@@ -160,11 +160,10 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
 class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
     """Time-ordered session store in RocksDB.
 
-    It takes the parameters of :class:`RocksDBSessionStore`. With ``format="headers"`` it uses the column family that Kafka
-    Streams 4.3 and 4.4 use for headers, and keeps none in it, as they do: the values are bare aggregations, so ``format``
-    becomes ``plain``, and headers are only in the changelog. Unlike Kafka Streams, it does not change rows of an older
-    family, and finds sessions by end up to the last possible millisecond. ``with_index`` (default ``True``) chooses whether
-    there is an index by key.
+    Parameters are as in :class:`RocksDBSessionStore`, and ``with_index`` (default ``True``) for an index by key. With
+    ``format="headers"``, the store uses the column family for headers but, like Kafka Streams 4.3 and 4.4, stores
+    aggregations without headers in it: ``format`` becomes ``plain``, and headers are in the changelog only. Unlike Kafka
+    Streams, it does not change rows of an older family, and finds sessions that end at any possible millisecond.
     """
 
     _by_time = TimeOrderedSessionKeys
@@ -172,4 +171,4 @@ class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionSto
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.format = "plain"  # the requested format has already chosen the layout
+        self.format = "plain"  # the layout has already been chosen by the requested format

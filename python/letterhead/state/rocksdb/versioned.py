@@ -16,16 +16,16 @@ __all__ = ["RocksDBVersionedStore"]
 class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
     """A versioned store in RocksDB.
 
-    All segments are in one database. Existing segments are found when the store is opened, so that old versions can be
-    read at once; in Kafka Streams they can be read only after the first write.
+    All segments are in one database. Existing segments are found when the store is opened, so old versions can be read
+    immediately; in Kafka Streams, they can be read only after the first write.
 
     Parameters
     ----------
     name, history_retention, segment_interval
         As in :class:`~letterhead.state.versioned.VersionedStore`.
     headers : bool, default True
-        Whether values have headers. Rows without are converted when they are read, and moved when they are read by their
-        key or written. This cannot be undone.
+        Whether values have headers. Rows without headers are converted when they are read. When they are read by key or
+        written, they are also moved to the new format, which cannot be undone.
     options : RocksDBOptions, optional
         Options of the database.
     """

@@ -1,4 +1,4 @@
-"""RocksDB directory with its column families and offsets, opened for writing or for reading only."""
+"""RocksDB database with its column families and offsets, opened for writing or read-only."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ UNKNOWN_OFFSET = -4
 
 @dataclass(frozen=True, slots=True)
 class RocksDBOptions:
-    """How to open the databases of a store. The options do not change the format of the files.
+    """Options for opening the databases of a store; they do not affect the format of the files.
 
     Parameters
     ----------
     write_ahead_log : bool, default False
-        Log every write first, so that nothing is lost if the process dies. Without it a store is restored from its
-        changelog, as in Kafka Streams.
+        Whether to log every write first, so that no writes are lost if the process dies. Without the log, a store must
+        be restored from its changelog, as in Kafka Streams.
     sync : bool, default False
-        Wait for the disk with every write; needs the log.
+        Whether every write waits for the disk; requires the write-ahead log.
     block_cache_bytes : int, default 50 MiB
-        Memory for blocks that were read, for each database.
+        Size of the block cache of each database.
     write_buffer_bytes : int, default 16 MiB
-        Memory for writes before they go to a file, for each family.
+        Size of the write buffer of each column family.
     configure : callable, optional
-        Called with the name of the store and the ``rocksdict.Options`` of each family of rows, to change them.
+        Called with the name of the store and the ``rocksdict.Options`` of each family of rows, which it can modify.
     """
 
     write_ahead_log: bool = False
@@ -68,14 +68,14 @@ class RocksDBOptions:
 
 
 class Database:
-    """An open database of one store, or of one segment of it.
+    """An open database of a store, or of one segment of a store.
 
     Parameters
     ----------
     name : str
         Name of the store or the segment, for errors.
     directory : Path
-        Its directory, which is created if it does not exist.
+        Directory of the database, created if it does not exist.
     layout : Layout
         The families of the store.
     options : RocksDBOptions
@@ -86,18 +86,18 @@ class Database:
     rows : StoredRows
         The rows.
     dirty : bool
-        Whether the database was not closed when it was last used.
+        Whether the database was not closed properly after its last use.
     usable : bool
-        Whether it is open, and was opened by this process: a fast form of :meth:`check_open`.
+        Whether the database is open and was opened by this process; a fast alternative to :meth:`check_open`.
 
     Raises
     ------
     UnexpectedColumnFamilyError
-        If it belongs to another type of store.
+        If the database belongs to another type of store.
     StoreLockedError
-        If it is in use.
+        If the database is in use.
     ProcessorStateError
-        If it cannot be opened for another reason.
+        If the database cannot be opened for another reason.
     """
 
     def __init__(self, name: str, directory: Path, layout: Layout, options: RocksDBOptions) -> None:
@@ -110,7 +110,7 @@ class Database:
         families = layout.check(name, existing)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
         self._write_options = _write_options(rocksdict, options)
-        # Create the options of a column family once, because they own its cache.
+        # Create the options of a column family only once, because they own its cache.
         self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
         try:
             self._database = rocksdict.Rdict(
@@ -129,7 +129,7 @@ class Database:
             for family in existing or families:
                 self._use(family)
             legacy = self._legacy_with_rows(layout)
-            # Created last, when the store opens, because an older store could not open the files with a new family.
+            # Create new families last, once the store is open: older stores cannot open a database with a new family.
             for family in families:
                 if family not in self._families:
                     self._create(family)
@@ -153,7 +153,7 @@ class Database:
 
     @property
     def upgrading(self) -> bool:
-        """Whether there are rows of an older version of the store."""
+        """Whether the database has rows of an older version of the store."""
         return isinstance(self.rows, UpgradingRows)
 
     def position(self) -> Position:
@@ -168,12 +168,12 @@ class Database:
         return _offsets(self._offsets.scan())
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None], position: Position) -> None:
-        """Store the offsets of the changelog and the position of the inputs; without a changelog there are no offsets.
+        """Store the changelog offsets and the position in the inputs; without a changelog there are no offsets.
 
         Raises
         ------
         ProcessorStateError
-            If they cannot be written, or the directory was deleted, so that writes to its open files would be lost.
+            If they cannot be written, or if the directory was deleted and writes to its open files would be lost.
         """
         self.check_open()
         if not self.directory.is_dir():
@@ -189,7 +189,7 @@ class Database:
         self._offsets.write([*changes, (POSITION, position.serialize())])
 
     def batch(self) -> WriteBatch:
-        """Return a new batch of writes to any of the families."""
+        """Create a batch of writes to any of the families."""
         self.check_open()
         return WriteBatch(self._rocksdict, self._database, self._write_options, self.name)
 
@@ -199,7 +199,7 @@ class Database:
         offsets: Iterable[tuple[bytes, bytes | None]],
         dropped: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
-        """Delete ranges of rows, then write rows, together with entries of the family of offsets, atomically."""
+        """Delete ranges of rows, and then write rows and entries of the offsets family, all atomically."""
         batch = self.batch()
         family = self._handles[self._newest_first[0]]
         for first, end in dropped:
@@ -211,7 +211,7 @@ class Database:
     def add_file(self, file: Path, rows: Iterable[Iterable[tuple[bytes, bytes | None]]]) -> None:
         """Write rows to a separate file, and add it to the database.
 
-        Each key occurs once, in order; ``rows`` yields them in chunks.
+        ``rows`` yields chunks of rows; keys must be unique and in order.
 
         Raises
         ------
@@ -221,12 +221,12 @@ class Database:
         self.check_open()
         family = self._newest_first[0]
         with self._file_errors():
-            # A killed process can leave the file as a second link to a file of the database, which must not be
-            # overwritten.
+            # Do not overwrite an existing file: after a process was killed, it can be a second link to a file of the
+            # database.
             file.unlink(missing_ok=True)
             writer = self._rocksdict.SstFileWriter(self._options_of(family))
             writer.open(str(file))
-        for chunk in rows:  # outside of the context: an error of the caller's iterator is not an error of the store
+        for chunk in rows:  # outside of the context: errors of the iterator are not errors of the store
             with self._file_errors():
                 for key, value in chunk:
                     if value is None:
@@ -247,10 +247,10 @@ class Database:
             raise operation_error(f"Error while adding a file to store {self.name}", error) from error
 
     def flush(self) -> None:
-        """Write everything that is in memory to files.
+        """Flush all data in memory to files.
 
-        Newer families are written first: if the process dies in between, a row that moved exists twice instead of not at
-        all, and the offsets are not ahead of the rows. Closing and garbage collection keep this order.
+        Newer families are flushed first: if the process dies in between, a moved row exists twice rather than not at all,
+        and the offsets are not ahead of the rows. Closing and garbage collection use the same order.
         """
         self.check_open()
         try:
@@ -261,19 +261,19 @@ class Database:
             raise operation_error(f"Error while executing flush from store {self.name}", error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Write everything to files and close the database; do nothing if it is closed.
+        """Flush all data to files, and close the database; do nothing if it is closed.
 
         Raises
         ------
         ProcessorStateError
-            If not everything could be written. The database is closed nevertheless.
+            If some data could not be written. The database is closed nevertheless.
         """
         if not self.is_open:
             return
         self.is_open = self.usable = False
         if os.getpid() != self._process:
             return  # the parent process closes it
-        # Every handle of a family keeps the database open and locked, so all are released, even after an error.
+        # Release all family handles even after an error, because each of them keeps the database open and locked.
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _order_families(self._families, self._newest_first)]
         steps.append(self._database.close)
@@ -310,7 +310,7 @@ class Database:
         self._use(family)
 
     def _legacy_with_rows(self, layout: Layout) -> Legacy | None:
-        """Return the family with rows of an older version of the store."""
+        """Return the family with rows of an older version of the store, if any."""
         old = [legacy for legacy in layout.legacy if legacy.family in self._families]
         filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
         if len(old) > 1 and old[-1] in filled:
@@ -339,7 +339,7 @@ _process_of_threads: int | None = None
 def _keep_references_in_child() -> None:
     for database in _open_databases:
         database.usable = False
-        # Closing waits for threads that exist only in the parent, so a child keeps references until it ends.
+        # Closing would wait for threads that exist only in the parent, so keep references in the child until it ends.
         for reference in (
             database.__dict__.get("_database"),
             *database._families.values(),
@@ -349,7 +349,7 @@ def _keep_references_in_child() -> None:
 
 
 def _check_threads(name: str) -> None:
-    """Raise in a forked process, where a database would wait forever for the threads that write files."""
+    """Raise in a forked process, in which a database would wait forever for background threads."""
     if _process_of_threads not in (None, os.getpid()):
         raise InvalidStateStoreError(
             f"Store {name} cannot be opened here: this process was forked from one that had used RocksDB, and has none "
@@ -368,14 +368,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class StoredFamilies(Closing):
-    """A database opened read-only, with any families; nothing in its directory changes.
+    """A database opened read-only, with any column families; its directory is not modified.
 
-    Another process may have it open; rows that it has not written to files yet are missing.
+    Another process may have the database open; rows that this process has not written to files yet are missing.
 
     Parameters
     ----------
     directory : Path
-        Its directory.
+        Directory of the database.
 
     Attributes
     ----------
@@ -385,9 +385,9 @@ class StoredFamilies(Closing):
     Raises
     ------
     StoreNotFoundError
-        If there is no database.
+        If there is no database in the directory.
     ProcessorStateError
-        If it cannot be opened.
+        If the database cannot be opened.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -400,7 +400,7 @@ class StoredFamilies(Closing):
         if not (directory / "CURRENT").exists():
             raise missing_current_error(name, directory)
         check_files(name, directory)
-        # rocksdict writes a file even into the directory of a read-only database, so it opens links to the files.
+        # Open links to the files, because rocksdict writes a file even into the directory of a read-only database.
         self._links = TemporaryDirectory("store")
         try:
             links = _link(directory, self._links.path)
@@ -440,11 +440,11 @@ class StoredFamilies(Closing):
 
     @property
     def dirty(self) -> bool:
-        """Whether the database is open elsewhere, or was not closed when it was last used."""
+        """Whether the database is open elsewhere, or was not closed properly after its last use."""
         return OFFSETS in self.names and self.get(OFFSETS, STATUS) == OPEN
 
     def version(self) -> int | None:
-        """Read the version of the format, if the database has one."""
+        """Read the format version, or return None if the database has none."""
         value = self.get(OFFSETS, FORMAT) if OFFSETS in self.names else None
         return None if value is None else int.from_bytes(value, "big", signed=True)
 
@@ -472,7 +472,7 @@ class StoredFamilies(Closing):
 
 
 def list_families(name: str, directory: Path) -> list[str]:
-    """Return the family names in a directory, none without a database; errors contain the name of the store."""
+    """Return the names of the families in a directory, or none without a database; ``name`` is the store for errors."""
     try:
         if not directory.is_dir():
             return []
@@ -501,12 +501,12 @@ def load_rocksdict() -> ModuleType:
 
 
 def _order_families(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
-    """Return families in the order in which they must be closed, which flushes them to files."""
+    """Return families in the order in which they must be closed, because closing flushes them to files."""
     return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
 
 
 def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
-    """Finalizer of an open database: closes its families in the order in which they must be flushed."""
+    """Close the families of a garbage-collected database in the order in which they must be flushed."""
     if os.getpid() != process:
         return  # the parent process closes it
     for family in _order_families(families, newest_first):
@@ -532,7 +532,7 @@ def _offsets(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, int]:
 
 def _open_error(name: str, directory: Path, error: Exception) -> ProcessorStateError:
     message = f"Error opening store {name} at location {directory}"
-    # The path can contain "lock", and a message the "blocks" of a file.
+    # Search for the word "lock" only: the path may contain "lock", and messages may contain "blocks".
     if re.search(r"\block\b", str(error).replace(str(directory), "").lower()) and "denied" not in str(error):
         return StoreLockedError(f"{message}: it is in use by another process, or open in this one")
     return operation_error(message, error)
@@ -548,7 +548,7 @@ def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:
 def _database_options(rocksdict: ModuleType) -> Any:
     database = rocksdict.Options(raw_mode=True)
     database.create_if_missing(True)
-    database.create_missing_column_families(True)  # when the database is created
+    database.create_missing_column_families(True)  # needed when a database is created
     database.set_atomic_flush(True)  # rows and offsets are flushed together
     database.increase_parallelism(max(os.cpu_count() or 1, 2))
     database.set_keep_log_file_num(2)

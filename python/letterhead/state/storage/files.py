@@ -1,4 +1,4 @@
-"""Check database files before RocksDB opens them: it reads some completely into memory, and blocks on a pipe."""
+"""Check database files before RocksDB opens them, because it reads some files as a whole and blocks on pipes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["CONFIG", "check_files", "copy_database", "has_database_files", "miss
 
 CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
-"""Limit of a MANIFEST in bytes; RocksDB begins a new one at 1 GiB."""
+"""Size limit of a MANIFEST file in bytes; RocksDB begins a new file at 1 GiB."""
 
 MAX_TEXT_BYTES = 1 << 20
-"""Limit of a text file that Kafka Streams or this package wrote, in bytes; these have a few lines."""
+"""Size limit in bytes of text files written by Kafka Streams or this package; they have only a few lines."""
 
 # Size limits of files that RocksDB and rocksdict read into memory.
 _MAX_BYTES = {"CURRENT": 1 << 10, "IDENTITY": 1 << 10, CONFIG: 1 << 20}
@@ -29,25 +29,25 @@ _WITH_ROWS = re.compile(r"[0-9]+\.(sst|blob|log)")
 
 
 def has_database_files(names: Iterable[str]) -> bool:
-    """Return whether any of the names is that of a database file."""
+    """Return whether any of the names belongs to a database file."""
     return any(_OF_DATABASE.fullmatch(name) for name in names)
 
 
 def check_files(store: str, directory: Path) -> None:
-    """Check the files of a directory that may contain a database; errors contain the name of the store.
+    """Check the files in a directory that may contain a database; ``store`` is the name for errors.
 
     Raises
     ------
     ProcessorStateError
-        If an entry is neither a regular file nor a directory, a file is larger than a file of its name can be, or there are rows
-        and no file `CURRENT`: RocksDB would replace them by an empty database.
+        If an entry is neither a regular file nor a directory, a file is larger than is possible for its name, or there are
+        rows but no file `CURRENT`, in which case RocksDB would replace the rows by an empty database.
     OSError
         If the directory cannot be read.
     """
     sizes: dict[str, int] = {}
     with os.scandir(directory) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # removed by another process that has the database open
+            with suppress(FileNotFoundError):  # deleted by another process that has the database open
                 sizes[entry.name] = _size(store, entry)
     for name, size in sizes.items():
         max_bytes = MANIFEST_BYTES if name.startswith("MANIFEST-") else _MAX_BYTES.get(name)
@@ -60,12 +60,12 @@ def check_files(store: str, directory: Path) -> None:
 
 
 def copy_database(store: str, source: Path, target: Path) -> None:
-    """Copy the files of a database to a new directory; skip other files and links, which could point anywhere.
+    """Copy the files of a database to a new directory; skip other files, and links, which could point anywhere.
 
     Raises
     ------
     ProcessorStateError
-        As :func:`check_files`, and if a file of the database is a link.
+        As for :func:`check_files`, and if a file of the database is a link.
     """
     check_files(store, source)
     target.mkdir(parents=True)
@@ -73,7 +73,7 @@ def copy_database(store: str, source: Path, target: Path) -> None:
         if _OF_DATABASE.fullmatch(name) or _WITH_ROWS.fullmatch(name) or name == CONFIG:
             if (source / name).is_symlink():
                 raise ProcessorStateError(f"Error opening store {store}: {source / name} is a link: {_REMEDY}")
-            with suppress(FileNotFoundError):  # removed by another process that has the database open
+            with suppress(FileNotFoundError):  # deleted by another process that has the database open
                 shutil.copy2(source / name, target / name, follow_symlinks=False)
 
 
@@ -83,7 +83,7 @@ def missing_current_error(store: str, directory: Path) -> ProcessorStateError:
 
 
 def read_text(path: Path) -> str:
-    """Read a small regular file; raise OSError for other files, or larger ones."""
+    """Read a small regular file; raise OSError for other and larger files."""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

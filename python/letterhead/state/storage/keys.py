@@ -9,8 +9,8 @@
     time-ordered session   00 ‖ int64 end ‖ int64 start ‖ key             the row
                            01 ‖ key ‖ int64 end ‖ int64 start             its index entry, with an empty value
 
-Changelogs use the forms that are not time-ordered, whatever the store uses. The *time* of a key is the start of a window
-and the end of a session: it determines the segment of the row.
+Changelogs always use the forms that are not time-ordered. The *time* of a key is the start of a window or the end of a
+session, and determines the segment of the row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_TIME = (1 << 63) - 1
 MAX_SEQUENCE = 0x7FFFFFFF
 
 INDEX, AFTER_INDEX = b"\1", b"\2"
-"""First byte of the index entries of time-ordered stores, and the key after all of them."""
+"""First byte of index entries in time-ordered stores, and the smallest key after all index entries."""
 
 
 class WindowedKey(NamedTuple):
@@ -44,7 +44,7 @@ class WindowedKey(NamedTuple):
     key : bytes
         The key.
     start, end : int
-        The first millisecond of the window, and the first millisecond after it.
+        First millisecond of the window, and first millisecond after the window.
     """
 
     key: bytes
@@ -73,7 +73,7 @@ RowKey: TypeAlias = bytes | WindowedKey | SessionKey
 
 
 class StoredRange(NamedTuple):
-    """Range of stored keys, including both ends; ``None`` means no bound."""
+    """Range of stored keys with inclusive bounds; ``None`` means no bound."""
 
     first: bytes | None
     last: bytes | None
@@ -96,7 +96,7 @@ def window_parts(stored_key: bytes) -> tuple[bytes, int, int]:
 
 
 def window_start(stored_key: bytes) -> int:
-    """Return the start in the stored key of a window."""
+    """Return the start of a window from its stored key."""
     start: int = _WINDOW.unpack_from(stored_key, _tail(stored_key, 12))[0]
     return start
 
@@ -119,13 +119,13 @@ def session_parts(stored_key: bytes) -> SessionKey:
 
 
 def session_end(stored_key: bytes) -> int:
-    """Return the end in the stored key of a session."""
+    """Return the end of a session from its stored key."""
     end: int = _SESSION.unpack_from(stored_key, _tail(stored_key, 16))[0]
     return end
 
 
 def encode_key(row: RowKey) -> bytes:
-    """Return the stored key of a row of any store. A windowed key has no sequence number, so it is 0.
+    """Return the stored key of a row of any store; the sequence number of a windowed key is 0.
 
     Examples
     --------
@@ -138,12 +138,12 @@ def encode_key(row: RowKey) -> bytes:
 
 
 def increment(prefix: bytes) -> bytes:
-    """Return the smallest bytes of the same length that are larger than all bytes with this prefix.
+    """Return the smallest key of the same length that is larger than all keys with this prefix.
 
     Raises
     ------
     PrefixError
-        If there are none, because the prefix is all ``ff`` or empty.
+        If there is no such key, because the prefix is all ``ff`` or empty.
     """
     if prefix == b"\xff" * len(prefix):
         raise PrefixError("a prefix that is empty or all ff has no end: use a range")
@@ -151,32 +151,32 @@ def increment(prefix: bytes) -> bytes:
 
 
 def within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
-    """Return whether a key is between two others, both included; ``None`` means no bound."""
+    """Return whether a key is in [``first``, ``last``]; ``None`` means no bound."""
     return (first is None or key >= first) and (last is None or key <= last)
 
 
 def segment_of(time: int, interval: int) -> int:
-    """Return the number of the segment of a time, rounded towards zero as in Kafka Streams."""
+    """Return the number of the segment that contains a time, rounded towards zero as in Kafka Streams."""
     return time // interval if time >= 0 else -(-time // interval)
 
 
 def make_windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
-    """Return the key of a row with the end of its window, which is not stored."""
+    """Return the windowed key of a row, with its end computed from the window size."""
     return WindowedKey(key, start, min(start + window_size, MAX_TIME))
 
 
 class KeySchema:
     """Encoding of the keys of a segmented store, and bounds for searches.
 
-    ``bounds_of_key`` and ``bounds_of_range`` return bounds of stored keys in a segment. Other keys can be between them:
-    ``contains`` decides whether a stored key belongs to the result.
+    ``bounds_of_key`` and ``bounds_of_range`` return bounds of stored keys in a segment. Other keys may lie between these
+    bounds, so ``contains`` decides whether a stored key belongs to the result.
     """
 
     suffix: int
-    """Bytes after the key in changelog form, the minimum length of a stored key."""
+    """Number of bytes after the key in changelog form, which is the minimum length of a stored key."""
 
     bounded_by_start: bool
-    """Whether the upper bound limits the segments: true for windows, which have one time, and false for sessions."""
+    """Whether the upper time bound limits the segments: true for windows, which have one time; false for sessions."""
 
     @staticmethod
     def time(stored_key: bytes) -> int:
@@ -185,22 +185,22 @@ class KeySchema:
 
     @staticmethod
     def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds for the stored keys of one key."""
         raise NotImplementedError
 
     @staticmethod
     def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds for the stored keys of a range of keys."""
         raise NotImplementedError
 
     @staticmethod
     def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Return whether a stored key is in the range of keys and times."""
+        """Return whether a stored key is in a range of keys and times."""
         raise NotImplementedError
 
 
 class WindowKeys(KeySchema):
-    """Keys of windows; the two times bound the start."""
+    """Encoding of window keys; both times are bounds for the start of a window."""
 
     suffix = 12
     bounded_by_start = True
@@ -208,22 +208,22 @@ class WindowKeys(KeySchema):
 
     @staticmethod
     def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds for the stored keys of one key."""
         return StoredRange(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds for the stored keys of a range of keys."""
         return _enclosing_bounds(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Return whether a key is in the range and its window starts between the two times."""
+        """Return whether a key is in the range, and its window starts between the two times."""
         return time_from <= window_start(stored_key) <= time_to and within(stored_key[:-12], key_from, key_to)
 
 
 class SessionKeys(KeySchema):
-    """Keys of sessions; the first time is the earliest end, the second one the latest start."""
+    """Encoding of session keys; the first time is the earliest end, and the second time the latest start."""
 
     suffix = 16
     bounded_by_start = False
@@ -231,17 +231,17 @@ class SessionKeys(KeySchema):
 
     @staticmethod
     def bounds_of_key(key: bytes, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of one key."""
+        """Return bounds for the stored keys of one key."""
         return StoredRange(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def bounds_of_range(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
-        """Return bounds of the stored keys of a range of keys."""
+        """Return bounds for the stored keys of a range of keys."""
         return _enclosing_bounds(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def contains(stored_key: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Return whether a key is in the range, and its session ends no earlier and starts no later."""
+        """Return whether a key is in the range, and its session ends at or after the first time and starts by the second."""
         session = session_parts(stored_key)
         return session.end >= time_from and session.start <= time_to and within(session.key, key_from, key_to)
 
@@ -251,7 +251,7 @@ class TimeOrderedKeys:
 
     @staticmethod
     def row(stored_key: bytes) -> bytes:
-        """Return the key of a row."""
+        """Convert a changelog key to the key of a time-ordered row."""
         raise NotImplementedError
 
     @staticmethod
@@ -261,21 +261,21 @@ class TimeOrderedKeys:
 
     @staticmethod
     def index(stored_key: bytes) -> bytes:
-        """Return the key of an index entry."""
+        """Convert a changelog key to the key of an index entry."""
         return INDEX + stored_key
 
     @staticmethod
     def rows_from(time: int) -> bytes:
-        """Return a key before all rows of a time and of later ones."""
+        """Return a lower bound for the keys of rows at or after a time."""
         return b"\0" + struct.pack(">q", max(0, time))
 
 
 class TimeOrderedWindowKeys(TimeOrderedKeys):
-    """Keys of time-ordered windows."""
+    """Key conversions of time-ordered window stores."""
 
     @staticmethod
     def row(stored_key: bytes) -> bytes:
-        """Return the key of a row."""
+        """Convert a changelog key to the key of a time-ordered row."""
         return b"\0" + stored_key[-12:-4] + stored_key[:-12] + stored_key[-4:]
 
     @staticmethod
@@ -285,11 +285,11 @@ class TimeOrderedWindowKeys(TimeOrderedKeys):
 
 
 class TimeOrderedSessionKeys(TimeOrderedKeys):
-    """Keys of time-ordered sessions."""
+    """Key conversions of time-ordered session stores."""
 
     @staticmethod
     def row(stored_key: bytes) -> bytes:
-        """Return the key of a row."""
+        """Convert a changelog key to the key of a time-ordered row."""
         return b"\0" + stored_key[-16:] + stored_key[:-16]
 
     @staticmethod
@@ -312,8 +312,9 @@ def _tail(stored_key: bytes, size: int) -> int:
 def _enclosing_bounds(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
     """Return bounds that enclose the stored keys in a range of keys; ``largest`` is the largest suffix of a stored key.
 
-    A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.
-    (Kafka Streams compares the first byte of a suffix only, and misses rows of prefixes of a key that continues with 00.)
+    The stored key of a prefix of ``key_to`` can be larger than that of ``key_to`` itself, because its suffix is compared with
+    the rest of ``key_to``. So the upper bound is the largest stored key of all prefixes. (Kafka Streams compares only the
+    first byte of a suffix, and misses rows of prefixes of a key that continues with 00.)
     """
     return StoredRange(
         None if key_from is None else key_from + bytes(len(largest)),

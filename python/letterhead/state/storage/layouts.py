@@ -1,7 +1,7 @@
-"""Column families of each type of store, and of its older versions.
+"""Column families of each type of store, including its older versions.
 
-Every database has the families ``default``, which RocksDB requires, and ``offsets``. Rows of plain stores are in
-``default``; newer row formats have their own families, so that an older store cannot misread them.
+Every database has the families ``default``, required by RocksDB, and ``offsets``. Rows of plain stores are in
+``default``; newer row formats have their own families, so that older versions of a store cannot misread them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Convert: TypeAlias = Callable[[bytes, bytes], bytes]
-"""Function that converts a key and its older value to a newer value."""
+"""Function that returns the newer value for a key and its older value."""
 
 DEFAULT = "default"
 OFFSETS = "offsets"
@@ -36,16 +36,16 @@ WITH_HEADERS = "keyValueWithTimestampAndHeaders"
 
 
 class Legacy(NamedTuple):
-    """Family with the rows of an older version of the store.
+    """Column family with rows of an older version of a store.
 
     Attributes
     ----------
     family : str
         Name of the family.
     convert : callable
-        Converts a value to the newer form.
+        Function that converts a value to the newer form.
     dropped : bool
-        Whether the family is opened only if it exists, and dropped when it is empty.
+        Whether the family is opened only if it exists, and dropped once it is empty.
     """
 
     family: str
@@ -61,9 +61,10 @@ class Layout(NamedTuple):
     family : str
         The family of the rows.
     legacy : tuple of Legacy
-        Families of older rows, which move to ``family`` when they are read or written; the oldest last.
+        Families of older rows, oldest last. Rows move to ``family`` when they are read or written.
     version : int or None
-        Version of the format, which is in the family of offsets, if Kafka Streams may define another format later.
+        Format version, stored in the offsets family, for formats that Kafka Streams may define differently in the
+        future.
     """
 
     family: str
@@ -72,11 +73,11 @@ class Layout(NamedTuple):
 
     @property
     def families(self) -> list[str]:
-        """Families of the store, without those that are only opened if they exist."""
+        """Families of the store, except those that are opened only if they exist."""
         return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
 
     def check(self, store: str, existing: list[str]) -> list[str]:
-        """Return the families to open in a database with some existing families.
+        """Return the families to open in a database, given its existing families.
 
         Raises
         ------
@@ -90,7 +91,7 @@ class Layout(NamedTuple):
         return list(dict.fromkeys(expected))
 
     def check_version(self, store: str, stored: int | None) -> None:
-        """Raise ProcessorStateError if a database has another format version; one without a version is the first."""
+        """Raise ProcessorStateError if a database has another format version; a database without a version has the first."""
         if self.version is not None and stored not in (None, self.version):
             raise ProcessorStateError(
                 f"store {store} has version {stored} of its format, and this version of letterhead reads {self.version}: "
@@ -155,14 +156,14 @@ SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEA
 """Session stores with headers."""
 
 TIME_ORDERED_SESSION = Layout(SESSION_HEADERS.family, (Legacy(DEFAULT, _return_value),))
-"""Time-ordered session stores of applications that keep headers. Kafka Streams 4.3 and 4.4 open the family of session
-stores with headers, and write aggregations without headers into it."""
+"""Time-ordered session stores of applications with headers. Kafka Streams 4.3 and 4.4 use the family of session stores
+with headers, but write aggregations without headers into it."""
 
 TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
-"""Time-ordered window stores with headers; the older rows have timestamps."""
+"""Time-ordered window stores with headers; older rows have timestamps."""
 
 VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),), version=1)
-"""Versioned stores with headers, which Kafka Streams does not have yet: its format may differ."""
+"""Versioned stores with headers, which Kafka Streams does not support yet; its future format may differ."""
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,

@@ -1,11 +1,11 @@
-"""Progress of a store in its inputs: for each partition, the offset of the last record that changed the store.
+"""Position of a store in its inputs: for each partition, the offset of the last record that changed the store.
 
 ::
 
     version 00 ‖ int32 topics ‖ ( int32 length ‖ topic ‖ int32 partitions ‖ ( int32 partition ‖ int64 offset ) … ) …
 
-Kafka Streams stores its whole buffer, whose size it computes in bits instead of bytes. The same zeros are written here,
-so that the files are identical, but are not read.
+Kafka Streams computes the size of its buffer in bits instead of bytes, and stores the whole buffer. To make files
+identical, this package writes the same trailing zeros, but ignores them on reading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Position:
         }
 
     def update(self, topic: str, partition: int, offset: int) -> Position:
-        """Advance one partition, unless the offset is smaller, and return this position."""
+        """Advance a partition to an offset unless the offset is smaller; return this position."""
         partitions = self.offsets.get(topic)
         if partitions is None:
             partitions = self.offsets[topic] = {}
@@ -50,7 +50,7 @@ class Position:
         return self
 
     def merge(self, other: Position) -> Position:
-        """Advance every partition to the larger offset of the two positions, and return this position."""
+        """Advance every partition to the larger offset of both positions; return this position."""
         for topic, partitions in other.offsets.items():
             for partition, offset in partitions.items():
                 self.update(topic, partition, offset)
@@ -110,7 +110,7 @@ class Position:
         Parameters
         ----------
         text : str
-            Lines: a version, the number of partitions, and ``topic partition offset`` of each.
+            Content of the file: lines with a version, the number of partitions, and ``topic partition offset`` of each.
 
         Raises
         ------

@@ -1,8 +1,7 @@
 """Parts of stored values with headers, and conversions between value formats.
 
-Headers are skipped without being decoded, except by :func:`headers`. A wrong size of the headers, or a missing timestamp,
-raises :class:`~letterhead.errors.DecodeError`; other bytes are never returned. The functions that accept ``None`` return
-it unchanged.
+Only :func:`headers` decodes headers; the other functions skip them. A wrong size of the headers, or a missing timestamp,
+raises :class:`~letterhead.errors.DecodeError`. Functions that accept ``None`` return it unchanged.
 """
 
 from __future__ import annotations
@@ -64,5 +63,5 @@ def headers_end(value: bytes) -> int:
 
 
 def shift_error(error: DecodeError, by: int) -> DecodeError:
-    """Return the error of a part of a value with its position in the whole value."""
+    """Convert an error in a part of a value to an error in the whole value: shift its position."""
     return copy_error(error, byte_offset=None if error.byte_offset is None else error.byte_offset + by)

@@ -14,7 +14,7 @@ __all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "operation_
 
 
 class StoredRows(Protocol):
-    """Rows of a column family by key; during an upgrade, of two families.
+    """Rows of a column family (during an upgrade, of two families) by key.
 
     Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
     :class:`~letterhead.errors.InvalidStateStoreError` if the database is closed.
@@ -35,20 +35,20 @@ class StoredRows(Protocol):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read a snapshot of the rows from one key to another, both included; ``None`` means no bound."""
+        """Read a snapshot of the rows with keys in [``first``, ``last``]; ``None`` means no bound."""
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Return the first key that is not smaller than ``key``."""
+        """Return the first key at or after ``key``, or None."""
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from ``first`` to before ``end``."""
+        """Delete the rows with keys in [``first``, ``end``)."""
 
     def estimate(self) -> int:
         """Estimate the number of rows."""
 
 
 class WriteBatch:
-    """Writes that are applied atomically, see :meth:`letterhead.state.storage.database.Database.batch`."""
+    """Batch of writes that are applied atomically; see :meth:`letterhead.state.storage.database.Database.batch`."""
 
     def __init__(self, rocksdict: ModuleType, database: Any, options: Any, name: str) -> None:
         self._batch = rocksdict.WriteBatch(raw_mode=True)
@@ -57,14 +57,14 @@ class WriteBatch:
         self._name = name
 
     def put(self, key: bytes, value: bytes | None, family: Any) -> None:
-        """Add a write of a row of a family; ``None`` deletes it."""
+        """Add a write of a row to a family; ``None`` deletes it."""
         if value is None:
             self._batch.delete(key, family)
         else:
             self._batch.put(key, value, family)
 
     def put_all(self, changes: Iterable[tuple[bytes, bytes | None]], family: Any) -> None:
-        """Add writes of several rows of a family."""
+        """Add writes of several rows to a family."""
         put, delete = self._batch.put, self._batch.delete
         for key, value in changes:
             if value is None:
@@ -73,7 +73,7 @@ class WriteBatch:
                 put(key, value, family)
 
     def delete_range(self, first: bytes, end: bytes, family: Any) -> None:
-        """Add a deletion of the rows of a family from ``first`` to before ``end``."""
+        """Add a deletion of the rows of a family with keys in [``first``, ``end``)."""
         self._batch.delete_range(first, end, family)
 
     def write(self) -> None:
@@ -82,7 +82,7 @@ class WriteBatch:
         Raises
         ------
         ProcessorStateError
-            If they cannot be written.
+            If the writes cannot be applied.
         """
         try:
             self._database.write(self._batch, self._options)
@@ -91,14 +91,14 @@ class WriteBatch:
 
 
 class OpenDatabase(Protocol):
-    """Methods of a database that its rows use.
+    """Interface of a database for its rows.
 
     Attributes
     ----------
     name : str
         Name of the store or the segment, for errors.
     usable : bool
-        Whether :meth:`check_open` would not raise.
+        Whether the database is usable, so that :meth:`check_open` would not raise.
     """
 
     name: str
@@ -108,13 +108,13 @@ class OpenDatabase(Protocol):
         """Raise if the database is closed, or was opened by another process."""
 
     def batch(self) -> WriteBatch:
-        """Return a new batch of writes to any of the families."""
+        """Create a batch of writes to any of the families."""
 
 
 class FamilyRows:
-    """The :class:`StoredRows` of one column family, an open ``rocksdict.Rdict``.
+    """Implementation of :class:`StoredRows` for one column family, an open ``rocksdict.Rdict``.
 
-    ``handles`` has the families of the database by name, for batches; it is emptied when the database is closed.
+    ``handles`` contains the families of the database by name, for batches; it is emptied when the database is closed.
     """
 
     def __init__(self, database: OpenDatabase, family: Any, handles: dict[str, Any], name: str) -> None:
@@ -125,8 +125,8 @@ class FamilyRows:
 
     @property
     def handle(self) -> Any:
-        """Family handle for batches."""
-        # Not stored as an attribute: the files stay locked as long as any reference exists, for example in a traceback.
+        """Handle of the family for batches."""
+        # Not stored as an attribute, because any reference keeps the files locked, for example in a traceback.
         return self._handles[self._name]
 
     def get(self, key: bytes) -> bytes | None:
@@ -165,21 +165,21 @@ class FamilyRows:
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read a snapshot of the rows from one key to another, both included."""
+        """Read a snapshot of the rows with keys in [``first``, ``last``]."""
         self._database.check_open()
         return read_rows(self._family, self._database.name, first, last, backward=backward)
 
     def first(self) -> bytes | None:
-        """Return the first key."""
+        """Return the first key, or None."""
         return self.key_from(b"")
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Return the first key that is not smaller than ``key``."""
+        """Return the first key at or after ``key``, or None."""
         row = next(self.scan(key), None)
         return None if row is None else row[0]
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from ``first`` to before ``end``."""
+        """Delete the rows with keys in [``first``, ``end``)."""
         batch = self._database.batch()
         batch.delete_range(first, end, self.handle)
         batch.write()
@@ -193,12 +193,12 @@ class FamilyRows:
 def read_rows(
     family: Any, store: str, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read a snapshot of the rows of an open ``rocksdict.Rdict`` from one key to another, both included.
+    """Read a snapshot of the rows of an open ``rocksdict.Rdict`` with keys in [``first``, ``last``].
 
-    ``None`` means no bound; with ``backward`` the last row comes first. The name of the store is for errors, such as
-    ProcessorStateError, which is raised when the rows are read if a file is damaged.
+    ``None`` means no bound; with ``backward``, rows are in reverse order. Errors contain the name of the store.
+    ProcessorStateError is raised during iteration if a file is damaged.
     """
-    # The snapshot is taken here, because a generator would take it at its first row.
+    # Take the snapshot here, because a generator would take it only at its first row.
     rows = family.items(backwards=backward, from_key=last if backward else first)
     return _yield_until(rows, first if backward else last, backward, family, store, os.getpid())
 
@@ -220,7 +220,7 @@ def _yield_until(
 
 
 def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> None:
-    """Raise if the rows ended at a damaged block, where the fast iterator stops without an error."""
+    """Raise if the rows ended at a damaged block: the fast iterator stops there without an error."""
     cursor = family.iter()
     if last is None:
         cursor.seek_to_last() if backward else cursor.seek_to_first()
@@ -236,13 +236,13 @@ def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> N
 
 
 def operation_error(message: str, error: Exception) -> ProcessorStateError:
-    """Return the error for a failed operation: the operation and store, RocksDB's reason, and a remedy if one is known."""
+    """Return the error for a failed operation, with the operation, the store, RocksDB's reason and any known remedy."""
     reason = _LINKS.sub("", str(error))
     remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in reason), "")
     return ProcessorStateError(f"{message}: {reason}{remedy}")
 
 
-# Directory of links through which a database is read; errors name the original files instead.
+# Directory of the links through which a database is read, to be removed from paths in errors.
 _LINKS = re.compile(r"\S*/letterhead-store-[^/\s]*/")
 _FULL = " (make room, close the store and open it again)"
 _REMEDIES = {

@@ -1,7 +1,7 @@
 """Databases of a window or session store: one for each time segment, ``<store>/<store>.<first millisecond>``.
 
-A segment is created with the first row of its time, and removed with all its rows when it is older than the retention of
-the store. The files do not contain the latest time: after a store is opened, no record is too old until newer records arrive.
+A segment is created when its first row is written, and removed with all its rows when it is older than the retention of
+the store. The latest time is not stored: after a store is opened, no record is too old until newer records arrive.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = ["Segments", "StoredSegments", "segment_interval", "segment_start"]
 
 
 def segment_interval(retention: int) -> int:
-    """Return the default length of a segment for a retention; both are in milliseconds."""
+    """Return the default length of a segment for a retention, both in milliseconds."""
     return max(retention // 2, 60_000)
 
 
 def segment_start(store: str, name: str) -> int | None:
-    """Return the first millisecond of a segment from the name of its directory; None for other names.
+    """Return the first millisecond of a segment from the name of its directory, or None for other names.
 
-    Kafka Streams before 1.1 wrote a colon before the number, and before 1.0 the minute: ``<store>-yyyyMMddHHmm``.
+    Kafka Streams before 1.1 used a colon before the number; before 1.0, names were ``<store>-yyyyMMddHHmm``.
 
     Examples
     --------
@@ -77,9 +77,9 @@ class Segments(ABC, Generic[SegmentT]):
         return self._open.get(self.id(time))
 
     def live(self, time: int, observed: int) -> SegmentT | None:
-        """Return the segment of a time for writing, and remove expired segments.
+        """Return the segment that contains a time, for writing, and remove expired segments.
 
-        ``observed`` is the latest time so far. Returns ``None`` if the segment itself has expired.
+        ``observed`` is the latest time so far. Returns ``None`` if the requested segment has expired.
         """
         segment, oldest = self.id(time), self.id(observed - self._retention)
         if segment < oldest:
@@ -90,7 +90,7 @@ class Segments(ABC, Generic[SegmentT]):
         return database
 
     def between(self, first: int, last: int | None, *, backward: bool) -> list[SegmentT]:
-        """Return the segments from one time to another; ``None`` means no bound."""
+        """Return the segments with times in [``first``, ``last``]; ``None`` means no bound."""
         low = bisect_left(self._ids, self.id(first))
         high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
         databases = [self._open[segment] for segment in self._ids[low:high]]
@@ -110,13 +110,13 @@ class Segments(ABC, Generic[SegmentT]):
         self._drop(segment, self._open.pop(segment))
 
     def close(self) -> None:
-        """Forget all segments."""
+        """Discard the list of segments."""
         self._ids.clear()
         self._open.clear()
 
     @abstractmethod
     def _make(self, segment: int) -> SegmentT:
-        """Return a new segment."""
+        """Create a segment."""
 
     @abstractmethod
     def _drop(self, segment: int, removed: SegmentT) -> None:
@@ -135,12 +135,12 @@ class StoredSegments(Segments[Database]):
     retention, interval : int
         Retention of rows, and length of a segment, in milliseconds.
     layout, options
-        The column families of each database, and how to open it.
+        Column families and options of each database.
 
     Raises
     ------
     ProcessorStateError
-        If a file in the directory is not a segment of this store, or one cannot be opened.
+        If a file in the directory is not a segment of this store, or a segment cannot be opened.
     """
 
     def __init__(
@@ -180,8 +180,8 @@ class StoredSegments(Segments[Database]):
 
     def _drop(self, segment: int, removed: Database) -> None:
         with suppress(ProcessorStateError):
-            removed.close()  # a full disk does not matter, because its rows are deleted anyway
-        # Renamed first: if the process died after deleting some files, the segment could not be opened again.
+            removed.close()  # errors such as a full disk do not matter, because the rows are deleted anyway
+        # Rename first: if the process dies after deleting some of the files, the segment could not be opened again.
         unused = self._directory.with_name(f".{removed.name}.removed")
         try:
             with suppress(FileNotFoundError):
@@ -204,7 +204,7 @@ class StoredSegments(Segments[Database]):
         return [segment for segment in numbers if segment is not None and segment >= 0]
 
     def _parse(self, path: Path) -> int | None:
-        """Parse the number of a segment from its name, and rename it if it has the form of an older version."""
+        """Return the number of a segment from its name, and rename the directory if the name has an older form."""
         start = segment_start(self._store, path.name)
         if start is None and path.name.startswith(f"{self._store}-"):
             return None  # Kafka Streams ignores such a directory

@@ -1,4 +1,4 @@
-"""Parse changelog rows of the buffer of ``suppress()``: :func:`read_suppressed`.
+"""Parse changelog records of the ``suppress()`` buffer: :func:`read_suppressed`.
 
 ::
 
@@ -6,9 +6,9 @@
     prior value ‖ old value ‖ new value ‖ int64 buffer time
     each text and value: int32 size ‖ bytes; -1 is null, and an old size of -2 is the prior value
 
-The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` have the
-bytes that precede the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. A prior
-value that equals the old one, with its headers, has no ``vh.prior``. Kafka 4.3 and older write neither.
+The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` contain the
+headers and timestamps of the old and the prior value: ``varint size ‖ headers ‖ int64 timestamp``, as in a store with
+headers. ``vh.prior`` is omitted if the prior value and its headers equal the old ones. Kafka 4.3 and older write neither.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OLD, PRIOR = "vh.old", "vh.prior"
 
 
 class Buffered(NamedTuple):
-    """Value in the buffer; its timestamp and headers are None if the changelog lacks them."""
+    """Value in the buffer; timestamp and headers are None if the changelog does not contain them."""
 
     value: bytes | None
     timestamp: int | None
@@ -43,11 +43,11 @@ class Suppressed(NamedTuple):
     topic : str
         Topic of the last record that changed the row.
     partition, offset : int
-        Its partition and offset.
+        Partition and offset of this record.
     time : int
-        The time by which the row leaves the buffer, in milliseconds.
+        Buffer time in milliseconds, which determines when the row leaves the buffer.
     new, old, prior : Buffered
-        The value that is emitted, the value that it replaced, and the value before the row was in the buffer.
+        The value to be emitted, the value that it replaced, and the value before the row entered the buffer.
     """
 
     topic: str
@@ -65,14 +65,14 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     Parameters
     ----------
     value : bytes
-        Value of the record, which is not a tombstone.
+        Value of the record, which must not be a tombstone.
     headers : sequence of (str, bytes or None)
         Headers of the record.
 
     Raises
     ------
     DecodeError
-        If the version is not 3, or the bytes are not valid.
+        If the version is not 3, or the bytes are invalid.
     """
     last = dict(headers)
     version = last.get("v")
@@ -130,11 +130,11 @@ class _Cursor:
         return number
 
     def sized(self) -> bytes | None:
-        """Read a size and the bytes; None for a size of -1."""
+        """Read a size and as many bytes; return None for a size of -1."""
         return self.value(self.integer(">i"))
 
     def value(self, size: int) -> bytes | None:
-        """Read bytes of a size; None for a size of -1."""
+        """Read bytes of the given size; return None for a size of -1."""
         if size < -1:
             raise row_error("negative_length", f"the size {size} is negative", self.at - 4)
         return None if size == -1 else self._take(size)

@@ -1,8 +1,8 @@
-"""Temporary directories for copies of stores, which are removed even if the process is killed: :class:`TemporaryDirectory`.
+"""Temporary directories for copies of stores, removed even after a process was killed: :class:`TemporaryDirectory`.
 
 A process locks a file in each of its directories, and the system releases the lock when the process ends for any
-reason. When a process creates its first directory, it removes the directories whose lock no process holds. Without
-``fcntl``, this cannot be detected, and directories of killed processes remain.
+reason. When a process creates its first directory, it removes all directories that no process has locked. Without
+``fcntl``, locks cannot be checked, and directories of killed processes remain.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _swept: set[str] = set()
 
 
 class TemporaryDirectory(Closing):
-    """Temporary directory, removed when it is closed or garbage-collected, at exit, or after a kill by a later process.
+    """Temporary directory, removed when it is closed or garbage-collected, at exit, or by a later process.
 
     Parameters
     ----------
     purpose : str
-        A word for its name.
+        Word to include in the name of the directory.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class TemporaryDirectory(Closing):
         self._remove = finalize(self, _remove, self.path, lock, os.getpid())
 
     def close(self) -> None:
-        """Remove the directory; a forked child leaves it to its parent."""
+        """Remove the directory; in a forked child, do nothing, because the directory belongs to the parent."""
         self._remove()
 
 
@@ -81,11 +81,11 @@ def _remove(path: Path, lock: int, process: int) -> None:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove the directories of dead processes, if the system can identify them."""
+    """Remove the directories of processes that have ended, if the system can identify them."""
     if fcntl is None:
         return
     for path in directory.glob(f"{PREFIX}*/{LOCK}"):
-        # The directory may belong to another user, or be removed by another process.
+        # Ignore errors: the directory may belong to another user, or be removed by another process.
         with suppress(OSError):
             if not path.parent.is_symlink() and _is_abandoned(path):
                 shutil.rmtree(path.parent, ignore_errors=True)

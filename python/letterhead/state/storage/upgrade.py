@@ -1,6 +1,6 @@
 """Rows of a store during an upgrade: older rows in one column family, newer rows in another.
 
-A row moves when it is read by its key or written; scans merge both families and move nothing. A move is one batch, so a
+A row moves when it is read by key or written; scans merge both families without moving rows. A move is one batch, so each
 row is in exactly one family even if the process dies. (Kafka Streams uses two writes.)
 """
 
@@ -21,10 +21,10 @@ MOVED_AT_ONCE = 1000
 
 
 class UpgradingRows:
-    """The :class:`~letterhead.state.storage.rows.StoredRows` of two families as one.
+    """Implementation of :class:`~letterhead.state.storage.rows.StoredRows` that combines two families.
 
-    Rows move under a lock, so that a move does not overwrite what another thread writes in between. ``convert`` returns
-    the newer value of a key and its older value. If it fails, reading the row raises
+    Rows move under a lock, so that a move does not overwrite a concurrent write by another thread. ``convert`` returns the
+    newer value for a key and its older value. If the conversion fails, reading the row raises
     :class:`~letterhead.errors.DamagedRowError`, and the row does not move.
     """
 
@@ -36,7 +36,7 @@ class UpgradingRows:
         self._lock = Lock()
 
     def get(self, key: bytes) -> bytes | None:
-        """Read a row; an older one moves."""
+        """Read a row, and move it if it is in the older family."""
         value = self._new.get(key)
         if value is not None:
             return value
@@ -48,13 +48,13 @@ class UpgradingRows:
 
     def peek(self, key: bytes) -> bytes | None:
         """Read a row without moving it."""
-        # Rows only move to the newer family, so reading the older family first misses none.
+        # Read the older family first: rows only move to the newer family, so no row is missed.
         older = self._old.get(key)
         value = self._new.get(key)
         return self._convert(key, older) if value is None and older is not None else value
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row and delete the older one; ``None`` deletes both."""
+        """Write a row, and delete its older version; ``None`` deletes both."""
         self.write([(key, value)])
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
@@ -72,19 +72,19 @@ class UpgradingRows:
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read a snapshot of the rows from one key to another, both included."""
-        # Rows only move to the newer family, so reading the older family first misses none.
+        """Read a snapshot of the rows with keys in [``first``, ``last``]."""
+        # Read the older family first: rows only move to the newer family, so no row is missed.
         old = self._old.scan(first, last, backward=backward)
         new = self._new.scan(first, last, backward=backward)
         return self._merged(new, old, backward)
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Return the first key that is not smaller than ``key``, without converting a row."""
+        """Return the first key at or after ``key``, or None, without converting rows."""
         keys = [first for first in (self._old.key_from(key), self._new.key_from(key)) if first is not None]
         return min(keys, default=None)
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Delete the rows from ``first`` to before ``end``."""
+        """Delete the rows with keys in [``first``, ``end``)."""
         batch = self._database.batch()
         batch.delete_range(first, end, self._old.handle)
         batch.delete_range(first, end, self._new.handle)
@@ -99,12 +99,12 @@ class UpgradingRows:
         return sum(self.move())
 
     def move(self) -> Iterator[int]:
-        """Move all older rows in atomic batches, and yield the size of each; an interrupted move can be continued.
+        """Move all older rows in atomic batches, and yield the size of each batch; an interrupted move can be continued.
 
         Raises
         ------
         DamagedRowError
-            After all other rows have moved, for the first row that cannot be converted, which does not move.
+            For the first row that cannot be converted, and therefore does not move; raised after all other rows have moved.
         """
         damaged: DamagedRowError | None = None
         start: bytes | None = b""
@@ -139,7 +139,7 @@ class UpgradingRows:
     ) -> Iterator[tuple[bytes, bytes]]:
         previous = None
         tagged = ((key, value, False) for key, value in new), ((key, value, True) for key, value in old)
-        # If both families have a key, the newer row comes first: the older one was moved or written meanwhile.
+        # If both families have a key, the newer row comes first: the row was moved or written in the meantime.
         for key, value, is_older in heapq.merge(*tagged, key=itemgetter(0), reverse=backward):
             if key != previous:
                 yield key, self._convert(key, value) if is_older else value

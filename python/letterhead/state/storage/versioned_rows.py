@@ -5,11 +5,10 @@
     int64 next ‖ int64 min ‖ ( int64 valid from ‖ int32 size ) … ‖ values
     the list begins with the newest version, the values with the oldest; a size of -1 is a tombstone
 
-The newest version is valid until ``next``, the oldest from ``min`` on; the list ends with the version valid from ``min``.
-A row in which both are equal has no version, and is written with one tombstone: the key was deleted when it had no
-value.
+The newest version is valid until ``next``. The oldest version, which is the last in the list, is valid from ``min`` on. If
+both times are equal, the row has no version, and is written with one tombstone: the key was deleted when it had no value.
 
-The latest version of a key is a row of its own: ``int64 valid from ‖ value``. Values can have headers or not, and are not
+The latest version of a key is in a separate row: ``int64 valid from ‖ value``. Values may have headers; they are not
 parsed here.
 """
 
@@ -23,7 +22,7 @@ from letterhead.state.storage.rows import row_error
 __all__ = ["Latest", "SegmentRow", "Version", "bounds", "segment_number", "with_headers"]
 
 LATEST = b"\xff" * 8
-"""Key prefix of latest versions: segment -1."""
+"""Key prefix of the rows of latest versions: segment -1."""
 
 
 class Latest(NamedTuple):
@@ -32,9 +31,9 @@ class Latest(NamedTuple):
     Attributes
     ----------
     timestamp : int
-        The time from which it is valid.
+        Start of the validity.
     value : bytes
-        Its value.
+        Value of the version.
     """
 
     timestamp: int
@@ -58,9 +57,9 @@ class Version(NamedTuple):
     Attributes
     ----------
     valid_from : int
-        The time from which it is valid.
+        Start of the validity.
     value : bytes or None
-        Its value; ``None`` if the key is deleted.
+        Value of the version; ``None`` if the key is deleted.
     """
 
     valid_from: int
@@ -73,7 +72,7 @@ class SegmentRow:
     Parameters
     ----------
     next : int
-        The time until which the newest version is valid.
+        End of the newest version's validity.
     versions : list of Version
         The versions, newest first.
 
@@ -95,7 +94,7 @@ class SegmentRow:
 
     @classmethod
     def of_version(cls, valid_from: int, valid_to: int, value: bytes | None) -> SegmentRow:
-        """Return the row of one version; if it is never valid, the row has no version."""
+        """Create a row with one version, or without a version if ``valid_from`` equals ``valid_to``."""
         return cls(valid_to, [] if valid_from == valid_to else [Version(valid_from, value)])
 
     @classmethod
@@ -153,14 +152,14 @@ class SegmentRow:
         return next(index for index, version in enumerate(self.versions) if version.valid_from <= time)
 
     def valid_to(self, index: int) -> int:
-        """Return the end of a version's validity, at which the next version starts."""
+        """Return the end of a version's validity, which is the start of the next version."""
         return self.next if index == 0 else self.versions[index - 1].valid_from
 
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
         """Insert a version after all others.
 
-        Later versions are left over from an unfinished move, and are removed. A gap after the newest version becomes a
-        tombstone.
+        Later versions in the row are remains of an unfinished move, and are removed. A gap after the newest version
+        becomes a tombstone.
         """
         if valid_from < self.next:
             self.versions = [version for version in self.versions if version.valid_from < valid_from]
@@ -171,11 +170,11 @@ class SegmentRow:
         self.next = valid_to
 
     def insert_as_earliest(self, valid_from: int, value: bytes | None) -> None:
-        """Insert a version before all others; it is valid until the oldest of them starts."""
+        """Insert a version before all others; it is valid until the start of the oldest existing version."""
         self.versions.append(Version(valid_from, value))
 
     def insert(self, index: int, valid_from: int, value: bytes | None) -> None:
-        """Insert a version at an index; the previous version is then valid until its start."""
+        """Insert a version at an index; the previous version is then valid until the start of the new version."""
         self.versions.insert(index, Version(valid_from, value))
 
     def update(self, index: int, valid_from: int, value: bytes | None) -> None:
@@ -194,20 +193,20 @@ def bounds(row: bytes) -> tuple[int, int]:
 
 
 def segment_number(key: bytes) -> int:
-    """Return the segment number in a stored key, even a truncated one; negative for a latest version."""
+    """Return the segment number in a stored key, even if it is truncated; negative for a latest version."""
     number: int = _INT64.unpack(key[:8].ljust(8, b"\0"))[0]
     return number
 
 
 def with_headers(key: bytes, row: bytes) -> bytes:
-    """Convert a row of a store without headers to one of a store with headers, with empty headers in every value.
+    """Convert a row of a store without headers to a store with headers, with empty headers in every value.
 
     Parameters
     ----------
     key : bytes
-        Key of the row, which shows whether it is a latest version.
+        Key of the row, which determines whether it is a latest version.
     row : bytes
-        The row. Its tombstones are kept.
+        The row; tombstones are kept.
 
     Raises
     ------
