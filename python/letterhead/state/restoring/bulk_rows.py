@@ -377,7 +377,7 @@ class SegmentedTarget(BatchedTarget):
             if database is None:
                 continue
             if is_new:
-                # Store the current offset first: a new segment has no earlier rows, so it is complete up to this offset.
+                # Store the current offset first: a new segment without earlier rows is complete up to this offset.
                 database.write((), self._progress_entries())
                 database.flush()
             changes[database] = [*self._stored(pairs[index] for index in indexes)]
