@@ -67,7 +67,7 @@ class NewColumns:
 def open_values(
     source: MessageInput, format: str, rows: RowOptions, request: RowRequest, limits: Limits | None
 ) -> tuple[SourceColumn, str, RowOptions]:
-    """Open the column of --column; return it, its format, and the row options, with a default limit on a terminal."""
+    """Open the column of --column; return the column, its format, and row options with a default limit on a terminal."""
     rows.validate()
     rows = rows.with_screen_limit()
     request = replace(request, limits=limits)

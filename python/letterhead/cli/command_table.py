@@ -39,11 +39,11 @@ OPTIONS = {
 MAX_WIDTH = 100
 
 VARIABLE = "_LETTERHEAD_COMPLETE"
-"""Environment variable with which a shell's completion function calls the command."""
+"""Environment variable that a shell's completion function sets when it calls the command."""
 
 
 class Command(NamedTuple):
-    """Command or group of commands: its module, its function there, and the first line of its help."""
+    """Command or group of commands: its module, the name of its function in the module, and the first line of its help."""
 
     module: str
     name: str

@@ -1,4 +1,4 @@
-"""Count rows by the values of columns or headers, with the smallest and largest values of others: :class:`Counts`."""
+"""Count rows by values of columns or headers, and compute minimum and maximum of other columns: :class:`Counts`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COUNT = "count"
 MERGED_ROWS = 1 << 16
-"""Number of groups from batches at which they are merged."""
+"""Number of groups from single batches at which the groups are merged."""
 
 _ITEM = re.compile(r"(?:(min|max)\((.+)\)|(.+))")
 _FUNCTION = re.compile(r"\w+\(.*\)")
@@ -202,7 +202,7 @@ class Counts:
 
 
 def _distinct(values: pa.Table) -> pa.Table:
-    """Return each text once, with one of the values that it represents."""
+    """Return the distinct texts, each with one of the values that it represents."""
     import pyarrow.compute as pc
 
     texts = values["text"].combine_chunks()

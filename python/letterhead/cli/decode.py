@@ -112,7 +112,7 @@ def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields |
 
 
 def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
-    """Decode a bad message as a column of one row, which keeps the readable fields and messages.
+    """Decode an invalid message as a column of one row, which preserves the readable fields and messages.
 
     With --errors null, an entirely unreadable message is None.
     """

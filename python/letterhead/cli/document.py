@@ -32,9 +32,9 @@ from letterhead.values import value_from_message
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
 # Columns that letterhead's JSON adds to the fields of a format: location and errors of a record.
 PLACES = ("topic", "partition", "stream", "task", "store", "row", "error")
-# Additional fields of records that belong to no format.
+# Additional fields of records that are not part of any format.
 OTHER_FIELDS = ("window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to")
-# Names of the content that headers belong to: a value in Kafka's logs and in stores, a payload in other formats.
+# Names of the content that headers describe: a value in Kafka's logs and in stores, a payload in other formats.
 CONTENTS = {"value": "payload", "payload": "value"}
 # Largest integer up to which doubles, which most JSON readers use, represent all integers.
 MAX_EXACT = (1 << 53) - 1
@@ -105,7 +105,7 @@ def time_json(time: int, *, microseconds: bool = False, epoch_ms: bool = False) 
         return integer_json(time)
     if time % 1000 == 0:
         return integer_json(time // 1000)
-    # A double preserves the decimals if it could hold twice the number.
+    # A double preserves the decimals if it can hold twice the number.
     return time / 1000 if 2 * abs(time) <= MAX_EXACT else str(decimal.Decimal(time).scaleb(-3))
 
 

@@ -98,7 +98,7 @@ def edit_of(schema: pa.Schema, edits: Sequence[str]) -> ReportedEdit:
 
 
 def warn_of_unseen(edits: Sequence[ReportedEdit], noun: str) -> int:
-    """Warn of headers to hide that occur in no source, and return the exit code.
+    """Warn if a header to hide does not occur in any source, and return the exit code.
 
     Such a key may be misspelt, and its values still visible.
     """

@@ -103,7 +103,7 @@ def _messages(lines: Iterable[bytes], format: str, *, with_types: bool, left_out
 
 
 def _read_batch_document(document: Any) -> list[Any]:
-    """Return the messages of a batch in the form of `letterhead decode`; another document is a message."""
+    """Return the messages of a batch that `letterhead decode` printed; any other document is a single message."""
     is_batch = isinstance(document, dict) and [*document] == ["messages"] and isinstance(document["messages"], list)
     return document["messages"] if is_batch else [document]
 
@@ -136,7 +136,7 @@ def _only(written: Iterator[bytes], format: str) -> Iterator[bytes]:
 
 
 def _encode_batches(messages: Iterable[JsonRecord], format: str, types: Any, on_loss: EncodeOnLoss) -> Iterator[bytes]:
-    """Encode messages as batches: a new one begins at the size limit, or where a field of the batch changes."""
+    """Encode messages as batches: a new batch begins at the size limit, or where a field of the batch changes."""
     row, next_offset = 0, 0
     for group in _divide(messages):
         try:

@@ -1,4 +1,4 @@
-"""Format headers for a terminal, as a table or in a few words."""
+"""Format headers for a terminal, as a table or as short text."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ def _types_of(headers: str | None) -> dict[str, str] | None:
 
 
 class _LabelFilter:
-    """Selects the labels to show: of one message of a batch, and of some headers, whose values get types."""
+    """Selects the labels of one message of a batch, or of some headers, and adds types to their values."""
 
     def __init__(self, only: int | None, types: Mapping[str, str] | None, has_types: bool) -> None:
         if types is not None:
@@ -404,7 +404,7 @@ class _View:
         self.parts = {part.start: part for part in _batch_parts(readable, format, self.labels, options)}
         self.errors: dict[int | None, list[ErrorDetail]] = {}
         self._add_errors(inspection["errors"])
-        # Created before printing, because the first line counts the errors of labels.
+        # Labels are created before printing, because the first line contains the number of their errors.
         self.shown_labels = self._labels(data, self.labels, list(self.parts.values()))
         self.decompressed = {
             start: opened
@@ -433,7 +433,7 @@ class _View:
             self._show_opened(compressed)
         without_byte = self.errors.pop(None, [])
         if self.errors or not self.data:
-            # The remaining errors are at the end, where bytes are missing.
+            # The remaining errors are at the end of the bytes, because bytes are missing there.
             self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
             for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)
@@ -490,7 +490,7 @@ class _View:
         )
         messages = sum(part.messages or 0 for part in self.parts.values())
         in_batch = f"{count_text(messages, 'message')}, " if self.parts else ""
-        # A truncated list of labels ends with one for the rest.
+        # A truncated list of labels ends with a label for the rest.
         at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
         sizes = f"{self.format}: {count_text(len(self.data), 'byte')}, {in_batch}{at_least}{count_text(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
@@ -591,7 +591,7 @@ class _View:
 
 
 def _reading(data: bytes) -> str | None:
-    """Return bytes as text, or as a likely integer; None if they are neither."""
+    """Return bytes as text, or as an integer if that is likely; otherwise None."""
     text, number = as_text(data), as_integer(data, INTEGER_SIZES)
     if text is not None:
         return quote(text)

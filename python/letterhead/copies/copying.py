@@ -316,7 +316,7 @@ class Copying:
     def _checked(
         self, batches: Iterable[pa.RecordBatch], partitions: int, required: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Raise ValueError for a record without timestamp, or of a partition that the topic lacks."""
+        """Raise ValueError for a record without a timestamp, or with a partition that the topic does not have."""
         import pyarrow.compute as pc
 
         for batch in batches:

@@ -1,4 +1,4 @@
-"""Create topics with settings copied from another one: :class:`TopicAdmin`."""
+"""Create topics with settings copied from another topic: :class:`TopicAdmin`."""
 
 from __future__ import annotations
 

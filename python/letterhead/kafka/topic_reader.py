@@ -109,7 +109,7 @@ def _row_reader(request: RowRequest) -> Any:
 def _with_marks(
     log: KafkaPartitions, rows: Any, requested: Sequence[OffsetRange], last: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read records and control records, and mark those of aborted transactions.
+    """Read records and control records, and mark the records of aborted transactions.
 
     Brokers list aborted transactions only up to the first open one. Later records are also read, but not marked.
     """
@@ -150,7 +150,7 @@ class CommittingReader(Reader):
         self.close()
 
     def committed(self, read: Iterable[pa.RecordBatch], commits: OffsetCommits, topic: str) -> Iterator[pa.RecordBatch]:
-        """Yield batches for the caller, and commit the offsets of those that were used."""
+        """Yield batches to the caller, and commit the offsets of used batches."""
         try:
             for batch in read:
                 yield self._without_positions(batch)

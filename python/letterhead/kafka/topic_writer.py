@@ -161,7 +161,7 @@ class _Queued(NamedTuple):
 
 
 class TopicWriter(Closing):
-    """Sends rows to a topic, and keeps the brokers' answers: partition and offset of each row, or its error.
+    """Sends rows to a topic, and stores the responses of the brokers: partition and offset of each row, or its error.
 
     A partition has one unanswered batch at a time. While a round of batches, one for each partition, is sent in the
     background, the next rows are read.

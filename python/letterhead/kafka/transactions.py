@@ -75,7 +75,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
                     first = unfinished.pop(batch.producer_id)[1].base_offset
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
-    # A damaged header can look like the start of a transaction, which would never end.
+    # A damaged header can look like the start of a transaction, but such a transaction would never end.
     for segment, batch in unfinished.values():
         with KafkaSegmentFile(segment) as file:
             _check_checksums(file, [batch])
@@ -86,7 +86,7 @@ def read_transactions(segments: Sequence[LogSegment], start: int = 0, *, strict:
 
 
 def _open_before(segments: Sequence[LogSegment], start: int) -> dict[int, tuple[LogSegment, BatchHeader]]:
-    """Return the first batch of each transaction, by producer, that is open at an offset.
+    """Return, by producer, the first batch of each transaction that is open at an offset.
 
     Damaged bytes can hide the end of a transaction; the next end of a transaction of its producer also ends it.
     """
@@ -127,7 +127,7 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
 def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
-    # A marker without a type does not commit.
+    # A control record without a type does not commit the transaction.
     return control_type(record["key"]) in (None, ControlType.ABORT)
 
 

@@ -39,7 +39,7 @@ _READ_BYTES = 64 << 10
 
 
 class _WithoutResponses(logging.Filter):
-    """Filters log records of kafka-python that contain a response that cannot be decoded, with users' data.
+    """Filters log records of kafka-python about responses that cannot be decoded, because they contain users' data.
 
     The subsequent error describes the problem. Responses of other connections are logged as before.
     """
@@ -88,10 +88,10 @@ class DirectSockets(KafkaNetSocket):  # type: ignore[misc]
 
     SCHEMES = ("letterhead",)
     addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
-    """Addresses of hosts, looked up before because kafka-python's own lookup blocks its thread."""
+    """Addresses of hosts, looked up in advance because kafka-python's own lookup blocks its thread."""
 
     def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
-        """Return the addresses that were looked up before."""
+        """Return the addresses that were looked up in advance."""
         return self.addresses.get((host, port), [])
 
     def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:

@@ -36,7 +36,7 @@ _FOOTER_END = b"\0\0\0\0ARROW1"
 """End of a file: the size of the footer, and the magic bytes."""
 
 FACTOR = 20
-"""Expansion factor by which compressed data may always grow, regardless of the limit."""
+"""Expansion factor that is always allowed for compressed data, regardless of the limit."""
 
 
 def most_decompressed(compressed: int, limits: Limits | None) -> int:
@@ -213,7 +213,7 @@ class _Table:
         self._size: int = struct.unpack_from("<H", data, self._vtable)[0]
 
     def position(self, field: int) -> int | None:
-        """Return the position of a field, or None if the table does not have it."""
+        """Return the position of a field; None if the table lacks the field."""
         entry = 4 + 2 * field
         if entry + 2 > self._size:
             return None
@@ -221,17 +221,17 @@ class _Table:
         return self._start + offset if offset else None
 
     def number(self, field: int, form: str) -> int:
-        """Return a number, 0 by default."""
+        """Return the number in a field; 0 if the field is missing."""
         at = self.position(field)
         return 0 if at is None else int(struct.unpack_from(form, self._data, at)[0])
 
     def table(self, field: int) -> _Table | None:
-        """Return a table that a field refers to."""
+        """Return the table that a field refers to; None if the field is missing."""
         at = self.position(field)
         return None if at is None else _Table(self._data, at + struct.unpack_from("<I", self._data, at)[0])
 
     def structs(self, field: int, form: str) -> list[tuple[Any, ...]]:
-        """Return a vector of structs of numbers."""
+        """Return the vector of structs of numbers in a field."""
         at = self.position(field)
         if at is None:
             return []

@@ -46,7 +46,7 @@ class Logins:
     brokers_remedy = BROKERS_REMEDY
 
     def kafka_settings(self, settings: Mapping[str, Any], *, has_servers: bool) -> dict[str, Any]:
-        """Return connection settings; ``has_servers`` tells whether the address names brokers."""
+        """Return connection settings; ``has_servers`` states whether the address contains brokers."""
         if not has_servers and not settings.keys() & {"bootstrap.servers", "metadata.broker.list"}:
             from letterhead.kafka.settings import check_names
 
@@ -93,7 +93,7 @@ class Source(ABC):
         """Return the default columns of a request."""
 
     def chosen_columns(self, request: RowRequest) -> tuple[str, ...]:
-        """Return the columns of a request, or the default ones."""
+        """Return the columns of a request, or the default columns."""
         return self.default_columns(request) if request.columns is None else request.columns
 
     def reader(self, request: RowRequest) -> Reader:
@@ -167,7 +167,7 @@ class LogSource(Source):
     """Callback with the number of partitions, once a server has returned their first and last offsets."""
 
     def followed(self, reader: Reader) -> Reader:
-        """Use the progress of a reader for this source."""
+        """Take the progress of this source from a reader, and return the reader."""
         progress: Any = reader._progress
         if progress is not None:
             self._progress = progress
@@ -265,7 +265,7 @@ class LogSource(Source):
         return dict.fromkeys([*self._condition_fields(request), "headers", *decoded, *of_view])
 
     def unmatched_keys(self, request: RowRequest, *, has_selected: bool = False) -> list[NativeKey]:
-        """Search for the headers of the condition, up to the first record that has one."""
+        """Return the headers of the condition that no record has; a search stops at the first record with the header."""
         if self.internal is not None:
             return []
         from letterhead.where.program import resolve
@@ -288,7 +288,7 @@ class LogSource(Source):
         # A selected record satisfies all parts, so it has the headers that they test, except in tests for null.
         needed = [headers for part, headers in parts if isinstance(part, Predicate) and part.name != "is_null"]
         seen = {spec.key for headers in needed for spec in headers} if has_selected else set()
-        # A copy keeps this search from replacing the findings of the rows.
+        # The search uses a copy of the source, because it would replace the findings about the rows.
         source = copy(self)
 
         def has_rows(*conditions: Condition) -> bool:

@@ -36,7 +36,7 @@ __all__ = ["Comparison", "compare", "diff"]
 Order: TypeAlias = Literal["offset", "position"]
 
 _HELD_BYTES = 64 << 20
-"""Bytes of waiting rows of a source that are kept in memory."""
+"""Maximum size in bytes of the waiting rows of a source in memory."""
 
 _UNCOMPARED = (
     "stream", "topic", "partition", "offset", "producer_id", "producer_epoch", "sequence", "transactional",
@@ -343,7 +343,7 @@ def _records(rows: pa.RecordBatch, schema: pa.Schema) -> pa.StructArray:
 
 
 def _unequal(first: pa.Array, second: pa.Array, start: int = 0) -> Iterator[int]:
-    """Yield the rows where two columns differ, by bisection."""
+    """Yield the indices of the rows in which two columns differ, found by bisection."""
     if first.equals(second):
         return
     if len(first) == 1:
@@ -408,7 +408,7 @@ def _common_type(name: str, first: pa.DataType, second: pa.DataType) -> pa.DataT
 
 
 class _Side:
-    """One of two sources, with its rows that are not yet compared, by partition."""
+    """One of the two sources, with its rows by partition that are not compared yet."""
 
     def __init__(
         self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool, remedy: str
@@ -484,7 +484,7 @@ class _Side:
         return waiting.rows
 
     def take(self, partition: int | None, last: int) -> pa.RecordBatch:
-        """Take the rows of the first batch up to a key."""
+        """Remove and return the rows of the first waiting batch up to a key."""
         import pyarrow.compute as pc
 
         rows: Any = self.head(partition)

@@ -186,7 +186,7 @@ def _scalar(value: Any, path: str) -> str:
 
 
 def _infer_text_type(text: str) -> str:
-    """Classify text: some texts stand for numbers in number columns."""
+    """Return the type of a text; in columns of numbers, some texts stand for numbers."""
     if text in _NO_NUMBERS:
         return "no number"
     if _DIGITS.fullmatch(text) and abs(number := int(text)) >= _EXACT:

@@ -65,7 +65,7 @@ class _Column(NamedTuple):
     plain: frozenset[type]
     convert: Callable[[Any], Any]
     build: Callable[[Sequence[Any]], pa.Array | None] | None = None
-    """Builds an array from common values at once; returns None for others."""
+    """Function that builds an array from common values at once; None is returned for other values."""
 
 
 def json_lines_table(
@@ -135,7 +135,7 @@ def _table_batches(
 def _rows(file: BinaryIO, label: str, limits: Limits, line_limit: str) -> Iterator[_Row]:
     most, most_elements = getattr(limits, line_limit), limits.headers or 0
     for number, line in _lines(file, label, most, line_limit):
-        # Python objects for short elements take many times their bytes.
+        # Python objects for short elements take many times as much memory as their text.
         if line.count(b",") > most_elements and _has_more_elements(line, most_elements):
             raise DamagedTableError(
                 f"{label}: line {number} has more than {most_elements:,} elements: {how_to_raise('headers')}"
@@ -195,7 +195,7 @@ def _lines(file: BinaryIO, label: str, most: int, limit: str) -> Iterator[tuple[
 
 
 def _group_rows(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
-    """Yield the first rows as one group, and the others in small groups to keep garbage collection cheap."""
+    """Yield the first rows as one group, and later rows in small groups, which keep garbage collection cheap."""
     group: list[_Row] = []
     size, rows_of_group = 0, BATCH_ROWS
     for row in rows:
@@ -267,7 +267,7 @@ def _misfit(label: str, line: int, name: str, error: ValueError) -> DamagedTable
 
 
 def _column(name: str, values: Sequence[tuple[int, Any]], label: str) -> _Column:
-    """Return the column for values, each with its line."""
+    """Return the column for values that are paired with their line numbers."""
     import pyarrow as pa
 
     if name == "headers" and all(value is None or _as_headers(value) is not None for _, value in values):
@@ -312,7 +312,7 @@ def _as_headers(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _lambda_headers(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return headers from objects of a key and null or a list of signed or unsigned bytes; None for other shapes."""
+    """Return headers from objects that map a key to null or a list of signed or unsigned bytes; None for other shapes."""
     headers: list[dict[str, Any]] = []
     for item in items:
         if len(item) != 1:
@@ -356,7 +356,7 @@ def _text_headers(values: Sequence[Any]) -> pa.Array | None:
             [pa.array(keys, pa.string()), pa.array(contents, pa.binary())], ["key", "value"]
         )
     except (LookupError, TypeError, ValueError):
-        return None  # reading row by row determines the line
+        return None  # row-by-row parsing determines the line of the error
     missing = pa.array([value is None for value in values]) if None in values else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs, mask=missing)
 
@@ -390,7 +390,7 @@ def _times_column(values: Sequence[str | None]) -> _Column | None:
 
 
 def _headers_column(values: Sequence[list[dict[str, Any]] | None]) -> _Column:
-    """Return a column of headers, in the format of Iggy if any has a type, or else of Kafka or KIP-82's integer keys."""
+    """Return a column of headers, in the format of Iggy if any has a type, otherwise of Kafka or of KIP-82's integer keys."""
     import pyarrow as pa
 
     headers = [header for value in values for header in value or ()]

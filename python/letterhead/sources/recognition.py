@@ -25,7 +25,7 @@ __all__ = ["SourceLike", "open_sources"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 _TOPIC = re.compile(r"[\w-]+")
-"""Names of missing files that may be intended as topics."""
+"""Pattern of missing file names that may be meant as topics."""
 
 
 SourceLike: TypeAlias = str | os.PathLike[str] | ArrowStream

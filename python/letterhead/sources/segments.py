@@ -66,7 +66,7 @@ class LogSegments(LogSource):
         return len(self._chosen(request)) > 1
 
     def check_one_topic(self, request: RowRequest) -> None:
-        """Raise ValueError if the files are of several topics, because positions are counted by partition number."""
+        """Raise ValueError if the files are of several topics, because positions are specified by partition number."""
         topics = [
             {name: value for name, value in segments[0].partition_values.items() if name != "partition"}
             for segments in self._chosen(request)

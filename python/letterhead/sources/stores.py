@@ -89,7 +89,7 @@ class StateStores(Source):
         return Findings([f"{error}: the rows after it are not read" for error in self._unread], bool(self._unread))
 
     def _opened(self, request: RowRequest, options: StoreOptions) -> list[StoreReader]:
-        """Open the stores; warn of assumed types, and of stores that another process has open."""
+        """Open the stores; warn if a type is assumed, or if another process has a store open."""
         from letterhead.state.reading.directory import find_one_store
         from letterhead.state.reading.stores import open_stores, remarks
 

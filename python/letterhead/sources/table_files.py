@@ -155,7 +155,7 @@ class _CountedReads:
 
 
 def _seekable(file: Any, label: str, limits: Limits | None, compressed: _CountedReads | None, files: ExitStack) -> Any:
-    """Return a file whose end can be read first; write a stream to a temporary file."""
+    """Return a file with random access; a stream is copied to a temporary file."""
     if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable():
         return file
     spooled = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115

@@ -106,7 +106,7 @@ class TableSource(Source):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """Unit of progress: rows of Parquet files, bytes of others."""
+        """Unit of progress: rows for Parquet files, bytes for other tables."""
         return "byte" if self.rows is None else "row"
 
     @property
@@ -188,7 +188,7 @@ class TableView:
         self._names = [*(request.without_headers(own_names) if request.columns is None else request.columns)]
         self._select = None
         self._filter, self._tested = _filter(schema, request)
-        # Errors of the condition do not matter in rows before the last ones.
+        # Errors of the condition are ignored in rows before the requested last rows.
         defers = request.last is not None and request.errors == "raise"
         self._test = _filter(schema, replace(request, errors="column"))[0] if defers else self._filter
         reads_condition = self._filter is not None and self._filter.has_headers
@@ -226,7 +226,7 @@ class TableView:
             yield from split_batches(batch, self._request.limits)
 
     def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that the condition selects or cannot decide."""
+        """Return the rows for which the condition is true or cannot be evaluated."""
         if self._test is None:
             return batch
         batch, errors = self._test(batch)

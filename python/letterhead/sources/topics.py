@@ -11,7 +11,7 @@ from letterhead.sources.base import LogSource
 
 
 class TopicSource(LogSource):
-    """Topic, or the partition of it that the address names."""
+    """Topic, or a single partition if the address names one."""
 
     def __init__(self, name: str, topic: str, partition: int | None) -> None:
         super().__init__(name)

@@ -20,7 +20,7 @@ __all__ = ["EmptyColumns", "SearchedSource", "UnseenNames", "describe_unmatched"
 
 
 class SearchedSource(Protocol):
-    """Source that finds out which headers of a condition no row has."""
+    """Source that can search for the headers of a condition."""
 
     @property
     def noun(self) -> str:
@@ -43,7 +43,7 @@ class EmptyColumns:
         self._error_column = request.error_column if has_error_column(request.errors) else None
         self._has_rows = self._has_errors = False
         self._names_types = request.errors == "null"  # values of other types are null
-        # Earlier rows may have other headers.
+        # If only the last rows are read, earlier rows may have the headers.
         self._applies = bool(self._types) and request.last is None
 
     def note(self, batch: pa.RecordBatch) -> None:
