@@ -31,7 +31,7 @@ class ArrowStream(Protocol):
 
 Column: TypeAlias = ArrowArray | ArrowStream
 ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray, ArrowStream, Column)
-"""A column and the result of a function on it. Type checkers choose the first type that fits, so pyarrow's come first."""
+"""A column and the result of a function on it. Type checkers choose the first type that fits: pyarrow's types come first."""
 
 OnError: TypeAlias = Literal["raise", "null", "column"]
 

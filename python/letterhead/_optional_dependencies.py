@@ -15,7 +15,7 @@ _REQUIREMENT = re.compile(r"(.+?) ?; extra == '(.*)'")
 
 @contextmanager
 def install_hint(feature: str, install: str) -> Iterator[None]:
-    """Import optional dependencies within this context; a missing one raises an error that says how to install it.
+    """Import optional dependencies within this context; if one is missing, the error explains how to install it.
 
     ``feature`` needs them, and ``install`` names them: a package, or extras such as ``letterhead[arrow,kafka]``. Errors
     raised by installed modules are passed on.

@@ -1,6 +1,6 @@
 """Cast exported Arrow data to the type that a consumer requests, by pyarrow.
 
-Without pyarrow a request is ignored, as the interface permits: the consumer gets the type of the column.
+Without pyarrow, the request is ignored, as the interface permits: the consumer gets data of the column's type.
 """
 
 from __future__ import annotations

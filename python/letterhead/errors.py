@@ -202,7 +202,7 @@ class HeaderError(LetterheadError, ValueError):
 class DecodeError(HeaderError):
     """Bytes that are not valid in their format, or values that are not valid for their type.
 
-    An error of one row among many has a note that names the option to read the others.
+    An error of one row among many has a note that names the option to read all other rows.
     """
 
 
@@ -459,7 +459,7 @@ class NoSuchElementError(StateStoreError, LookupError):
 
 
 class PrefixError(StateStoreError, IndexError):
-    """A prefix without a greater key, which cannot be an upper bound."""
+    """A prefix cannot be used as an upper bound, because no key is greater than it."""
 
 
 class UnsupportedOperationError(StateStoreError, NotImplementedError):

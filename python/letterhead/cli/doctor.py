@@ -1,4 +1,4 @@
-"""`letterhead doctor`: needs neither typer nor a compiled core that loads."""
+"""`letterhead doctor`, which works without typer, and without a compiled core that can be loaded."""
 
 from __future__ import annotations
 

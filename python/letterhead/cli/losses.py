@@ -30,7 +30,7 @@ def header_count(message: Any) -> int:
 
 
 def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
-    """Warn if a message had `count` headers and lost all of them."""
+    """Warn if a message had `count` headers and the written message has none."""
     left = 0
     if written is not None:
         try:

@@ -31,7 +31,7 @@ PIPE_DELAY = 1.0
 def progress(
     total: int | None, description: str, *, prints: bool, noun: str = "row", source: Source | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
+    """Show a progress bar on stderr if that is a terminal; `prints` states that rows are printed to stdout at the same time.
 
     Yields a function that is called with the number of additional rows. Without `total`, the `source` reports the
     amount read. If rows are printed to a terminal, there is no bar: the rows show the progress, and a bar would be

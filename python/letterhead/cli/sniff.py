@@ -41,7 +41,7 @@ def sniff(values: Iterable[bytes]) -> list[str]:
         for name, scores in scores_by_format.items():
             score = _score(value, name)
             scores += [] if score is None else [score]
-    # A few damaged values do not hide the format of the others.
+    # A few damaged values do not prevent detection.
     totals = {name: sum(scores) for name, scores in scores_by_format.items() if scores and 2 * len(scores) > count}
     best = max(totals.values(), default=0)
     best_formats = [name for name, total in totals.items() if total == best]

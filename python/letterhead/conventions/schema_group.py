@@ -39,7 +39,7 @@ SchemaDecoder: TypeAlias = Callable[[SchemaGroup], Any]
 
 
 class DecodedGroup(NamedTuple):
-    """Decoded values of a group in order, and the errors of the others by index in the group."""
+    """Decoded values of a group in order, and the errors of all other values by index in the group."""
 
     format: str
     arrays: list[pa.StructArray]

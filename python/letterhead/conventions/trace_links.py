@@ -86,7 +86,7 @@ def trace_link(
     Returns
     -------
     TraceLink or None
-        None if both ``traceparent`` and ``b3`` are absent or invalid. Then the other headers are ignored.
+        None if both ``traceparent`` and ``b3`` are absent or invalid, in which case the other headers are ignored.
 
     Notes
     -----

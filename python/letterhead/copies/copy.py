@@ -97,7 +97,7 @@ def copy(
     Raises
     ------
     ValueError
-        If the target is not a copy of the source, or was made with other options; or if a broker rejects a record.
+        If the target is not a copy of the source, or is a copy with other options; or if a broker rejects a record.
     FileExistsError
         If the file exists.
 

@@ -251,7 +251,7 @@ class PartDirectory(Closing):
         Raises
         ------
         ValueError
-            If another process wrote files of the same copy meanwhile, which only a directory of an object store permits.
+            If another process wrote files of the same copy at the same time, which is possible only in an object store.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq

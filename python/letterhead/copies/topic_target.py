@@ -122,13 +122,13 @@ def after_last(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the source records that a target lacks, given the last records of the target.
 
-    ``offset_map`` receives the offsets of records that the target has. ``first`` is the target's offset of the first record of each
-    partition, by default 0.
+    ``offset_map`` receives the offsets of records that the target has. ``first`` is the target's offset of the first
+    record of each partition, by default 0.
 
     Raises
     ------
     ValueError
-        If the target has other records than the source.
+        If the records of the target differ from the records of the source.
     """
     ends = ends_of(last)
     present = {partition: end - (first or {}).get(partition, 0) for partition, end in ends.items()}

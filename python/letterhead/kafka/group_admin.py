@@ -213,7 +213,7 @@ def _resolve_offsets(
     first: Mapping[TopicPartition, int],
     end: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the offset that a point stands for in each partition."""
+    """Resolve a start point to an offset in each partition."""
     other = group_of("to=", spec)
     if other is not None:
         points = GroupOffsets(client, other).start_points(partitions, "to=", can_be_new=False)

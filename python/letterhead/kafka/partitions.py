@@ -93,7 +93,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         if batches:
             # Earlier records of the first batch were read before, or were deleted.
             return Reply((fetched, batches), position)
-        # Records may still arrive, as a new leader learns the high watermark with a delay. Below the high watermark, a broker
+        # Records may still arrive: a new leader receives the high watermark with a delay. Below that watermark, a broker
         # has a batch at or after each offset, because compaction never removes the active segment.
         return Reply(None, position, can_follow=fetched.end >= 0)
 

@@ -56,7 +56,7 @@ class Rejection(NamedTuple):
     """Reason why a broker rejects a batch."""
 
     reason: str
-    of_records: bool  # whether single records caused it, so the others can be appended
+    of_records: bool  # whether single records are invalid, and the other records can be appended
     too_large: bool
     records: dict[int, str]  # reasons by index of the record in the batch, for the records that the broker names
 

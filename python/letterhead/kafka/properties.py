@@ -144,7 +144,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             continue
         pieces: list[str] = []
         is_blank = True
-        # An odd number of backslashes: the last one continues the line, the others escape each other.
+        # If the number of backslashes is odd, the last one continues the line, and the others are escaped pairs.
         while (len(piece) - len(piece.rstrip("\\"))) % 2:
             pieces.append(piece[:-1])
             is_blank = is_blank and not pieces[-1]

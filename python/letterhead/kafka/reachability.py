@@ -1,4 +1,4 @@
-"""Track unreachable brokers and the reason, and decide when to stop trying: :class:`Reachability`."""
+"""Track why brokers are unreachable, and when further attempts are pointless: :class:`Reachability`."""
 
 from __future__ import annotations
 

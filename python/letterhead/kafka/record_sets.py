@@ -1,7 +1,7 @@
 """Convert record sets, the content of segment files and of fetch responses, to Arrow record batches.
 
 A *record set* is a buffer of consecutive record batches, of which the last may be truncated. The headers of the batches
-are read first and decide which batches are skipped; the others become columns in one call of the compiled core.
+are read first and determine which batches are skipped; one call of the compiled core converts the others to columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parse connection settings under Kafka's names, as in Java, Spark, librdkafka and ``client.properties``.
 
 :func:`reader_settings`, :func:`writer_settings` and :func:`spark_settings` return :class:`Settings`. Settings contain
-passwords, so neither ``repr`` nor error messages show values.
+passwords, so ``repr`` and error messages do not show values.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class KeytabMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
         host = config.get("sasl_kerberos_domain_name") or config["host"]
         self.auth_id = config.get("sasl_kerberos_name") or f"{config['sasl_kerberos_service_name']}@{host}"
         service = gssapi.Name(self.auth_id, gssapi.NameType.hostbased_service).canonicalize(gssapi.MechType.kerberos)
-        # An in-memory cache, because the cache of kinit may belong to another user.
+        # The ticket cache is in memory, because the cache of kinit may belong to another user.
         store = {"client_keytab": settings.keytab, "ccache": f"MEMORY:letterhead-{id(self)}"}
         user = None if settings.principal is None else gssapi.Name(settings.principal, gssapi.NameType.user)
         credentials = gssapi.Credentials(name=user, usage="initiate", store=store)

@@ -117,7 +117,7 @@ def references(schema: RegisteredSchema) -> list[tuple[str, Any]]:
 
 
 def column_of(schema: Any, resolver: Any, above: tuple[Any, ...] = ()) -> JsonColumn:
-    """Return the column of a schema. Open and recursive parts of it are JSON text."""
+    """Return the column of a schema. Parts without a definite type and recursive parts are JSON text."""
     if not isinstance(schema, Mapping) or len(above) > _MAX_DEPTH:
         return _ANY
     if "$ref" in schema:

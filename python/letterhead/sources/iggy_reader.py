@@ -86,7 +86,7 @@ def iggy(
     OffsetsGone
         While reading, if messages were deleted before they were read.
     PermissionError
-        While reading, if the server rejects the user, or the user must not read the topic.
+        While reading, if the server rejects the user, or the user lacks permission to read the topic.
     ConnectionError, TimeoutError
         While reading, if a certificate is not trusted, or the server does not respond in time.
     ProtocolError

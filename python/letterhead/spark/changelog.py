@@ -165,7 +165,7 @@ class _ChangelogTable:
         time = _time_in_key(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
         joined = rows.withColumn("time", time).join(F.broadcast(observed), "partition")
-        # `div` rounds towards zero, as the stores do.
+        # `div` rounds towards zero, like the stores.
         return joined.where(f"time div {interval}L >= (observed - {self.retention}L) div {interval}L")
 
     def _key_columns(self) -> list[Column]:

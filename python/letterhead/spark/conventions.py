@@ -120,7 +120,7 @@ def trace_links(
 ) -> Column:
     """Return the span link of each message, as :func:`letterhead.arrow.trace_links` does; needs Spark 4.1.
 
-    It works on batch and streaming DataFrames. A how-to page shows how the span of a batch gets its links.
+    It works on batch and streaming DataFrames. A how-to page shows how to add the links to the span of a batch.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     spark : SparkSession
         A session, classic or of Spark Connect.
     executors : int, optional
-        Number of executors that must respond. By default all of a classic session; Spark Connect cannot count
+        Number of executors that must respond. By default all executors of a classic session; Spark Connect cannot count
         them, so all executors that respond are checked.
 
     Returns

@@ -123,7 +123,7 @@ def _typed_values(types: list[str], checks: str, least: int) -> st.SearchStrateg
     return st.sampled_from(types).flatmap(lambda type: st.tuples(st.just(type), bits(type, checks, least)))
 
 
-# --- headers and messages that a format carries ----------------------------------------------------------------------
+# --- headers and messages that a format can hold ---------------------------------------------------------------------
 
 
 def header_values(traits: Traits) -> st.SearchStrategy[Any]:
@@ -135,7 +135,7 @@ def header_values(traits: Traits) -> st.SearchStrategy[Any]:
 
 
 def headers(format: str) -> st.SearchStrategy[list[Any]]:
-    """Return a strategy for headers that a format holds without loss; half of the examples repeat two keys."""
+    """Return a strategy for headers that a format can hold without loss; half of the examples repeat two keys."""
     traits = FORMATS[format]
     typed = header_values(traits)
     two = st.sampled_from(FEW_KEYS[traits.keys][:2])
@@ -164,7 +164,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def messages(format: str) -> st.SearchStrategy[Any]:
-    """Return a strategy for messages that a format holds without loss: headers, or a dict of fields."""
+    """Return a strategy for messages that a format can hold without loss: headers, or a dict of fields."""
     fields = FORMATS[format].fields
     if fields == ["headers"]:
         return headers(format)

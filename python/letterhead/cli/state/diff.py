@@ -71,7 +71,7 @@ def _table(rows: list[RowDifference], *, everything: bool, epoch_ms: bool) -> Ta
 
 
 def _sides(row: RowDifference, limit: int | None, epoch_ms: bool) -> tuple[Text, Text]:
-    """Return the differences of each side; the whole row if the other side lacks it."""
+    """Return the differing parts of each side, or the whole row if the other side lacks it."""
     if row.first is None or row.second is None:
         return _whole(row.first, limit), _whole(row.second, limit)
     first, second = row.first, row.second

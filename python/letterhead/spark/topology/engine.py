@@ -181,7 +181,7 @@ def sort_records(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]
     """Return records in processing order, as tuples that begin with topic, partition, offset and timestamp.
 
     The records of a topic's partition are in the order of their offsets. Among several partitions, the next record with
-    the smallest timestamp comes first, as in Kafka Streams; among equal timestamps, by topic and partition.
+    the smallest timestamp comes first, as in Kafka Streams; equal timestamps are ordered by topic and partition.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """State of a group in Spark's state store, and its layout: :class:`KeyState` and :class:`PartitionState`.
 
-If a group is a key, one value holds everything; a micro-batch reads it once and writes it once::
+If a group is a key, one value contains all of its state; a micro-batch reads and writes the value once::
 
     state       stream_time, punctuations, stores: map of store → observed, rows: array of (segment, key, value)
 
