@@ -11,8 +11,8 @@ from letterhead.iggy.formats import Format, check_format
 
 __all__ = ["iggy_code", "need_unsigned", "shift_errors", "refuse_bytes", "refuse_value"]
 
-# Iggy's error numbers by code of this package. If a code has several rows, the first row applies whose words begin the
-# message.
+# Iggy's error numbers by code of this package. If a code has several rows, the first row applies with words that match
+# the start of the message.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
     # code, first words of the message, number in releases with "iggy-2023", number in releases with "iggy"
     ("empty_key", "", 4018, 4019),

@@ -52,10 +52,10 @@ class Producer(_RecordClient):
     produce : callable
         Returns the :class:`ProduceResponse` to a :class:`ProduceRequest`, as :meth:`MessageLog.produce` does.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
-        Called for every record before it is serialized, and with the result.
+        Interceptors for every record before it is serialized, and for the result of sending it.
     acks : int, default -1
-        When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync`` of
-        :class:`~letterhead.kip82.MessageLog`.
+        When a log sends its response: with -1, after messages are on disk; with other values, after they are written. See
+        ``sync`` of :class:`~letterhead.kip82.MessageLog`.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
         Compression of each message.
 

@@ -192,8 +192,8 @@ class ProduceRequest(_Body):
     topics : tuple of TopicPartitions of ProducePartition
         The messages.
     acks : int, default -1
-        When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync`` of
-        :class:`~letterhead.kip82.MessageLog`.
+        When a log sends its response: with -1, after messages are on disk; with other values, after they are written. See
+        ``sync`` of :class:`~letterhead.kip82.MessageLog`.
     timeout_ms : int, default 1500
         Time limit of the server in milliseconds. A log ignores it.
 
@@ -245,8 +245,8 @@ class ProduceRequest(_Body):
         codec : {"none", "gzip", "snappy", "lz4"}, default "none"
             Compression of the messages, as one set.
         acks : int, default -1
-            When a log responds: with -1 after the messages are on disk, otherwise after they are written; see ``sync``
-            of :class:`~letterhead.kip82.MessageLog`.
+            When a log sends its response: with -1, after messages are on disk; with other values, after they are written.
+            See ``sync`` of :class:`~letterhead.kip82.MessageLog`.
 
         Raises
         ------

@@ -111,7 +111,7 @@ class SegmentFile:
         self.header_format = header_format
         self.limit = limit
         self.gaps = gaps
-        # Replacing the file assigns a new list instead of clearing this one: readers of the old file keep its index.
+        # When the file is replaced, a new list is assigned, so that readers of the old file keep the old index.
         self._index = [(base, 0)]
         self._guard = threading.Lock()
 
@@ -182,7 +182,7 @@ class SegmentFile:
         return False
 
     def is_truncated(self, damage: Damage) -> bool:
-        """Return whether damage at the end of the file is an interrupted append: a part of one message, or zeros."""
+        """Return whether damage at the end of the file is an interrupted append: part of a message, or zeros."""
         with self.path.open("rb") as file:
             file.seek(damage.position)
             rest = file.read()

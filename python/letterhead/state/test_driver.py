@@ -59,8 +59,7 @@ class TopologyTestDriver(Closing):
     application_id : str, default "test"
         Name of the application.
     state_directory : path, optional
-        Parent directory of the files of stores, which are in ``<state_directory>/<application>/0_0``; by default a
-        temporary directory.
+        Parent directory for store files, ``<state_directory>/<application>/0_0``; by default a temporary directory.
     wall_clock_time : int, optional
         The initial wall-clock time in milliseconds since 1970; by default the current time. It advances only on request.
     cache_max_bytes : int, default 10 MiB

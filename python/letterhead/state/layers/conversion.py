@@ -59,7 +59,7 @@ class _Converting:
         return self.inner.put(key, self._to_inner(value), *time)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
-        """Put a value if the key has none; return the existing one."""
+        """Put a value if the key has none; return the existing value."""
         return self._from_inner(self.inner.put_if_absent(key, self._to_inner(value)))
 
     def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
@@ -98,7 +98,7 @@ class _Converting:
 
 
 class Adapter(_Converting, Layer):
-    """Persistent store of an older format with the interface of a newer one; ``name`` is its name in Kafka Streams."""
+    """Persistent store of an older format with the interface of a newer format; ``name`` is its name in Kafka Streams."""
 
     def __init__(self, inner: Any, name: str, on_write: Convert, on_read: Convert) -> None:
         if not inner.persistent:

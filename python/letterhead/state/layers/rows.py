@@ -47,7 +47,7 @@ def merge_rows(
                 yield cached[index][1:]  # type: ignore[misc]
             index += 1
         if index < count and cached[index][0] == position:
-            continue  # the cached row replaces this one, and comes next
+            continue  # skip the stored row: the cached row with the same key comes next
         yield row
     for _, key, value_or_none in cached[index:]:
         if value_or_none is not None:
