@@ -125,7 +125,7 @@ class IggyPartitions(PartitionLog[IggyClient]):
         yield from filter(None, rows_up_to_error(read, remaining.start, remaining.end))
 
     def _lax_rows(self, reader: IggyRowReader, records: Messages, remaining: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Convert a reply to rows if damaged batches do not raise an error."""
+        """Convert a reply to rows without raising errors of damaged batches."""
         values = self.partition_values(remaining.partition)
         options: Any = {"start": remaining.start, "end": remaining.end, "partition_values": values}
         batches, _ = batch_ranges(records.data[POLL_PREFIX_LEN:], POLL_PREFIX_LEN)

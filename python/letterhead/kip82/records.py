@@ -186,7 +186,7 @@ class _DraftRecord(Generic[K, V]):
         return self.replace(headers=headers)
 
     def replace(self, **fields: Any) -> Self:
-        """Return a copy of the record with some fields replaced; unless replaced, the headers are shared.
+        """Return a copy of the record with some fields replaced; headers that are not replaced are shared.
 
         A new value determines whether the record is a tombstone, except in the header format ``wrapper``, where the mark
         stays.

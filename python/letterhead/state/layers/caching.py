@@ -324,7 +324,7 @@ class CachingSessionStore(_CachingSegments):
         return self.reads.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
-        """Return the rows of a scan; as in Kafka Streams, ``fetch`` equals ``find_sessions`` at all times."""
+        """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` without limits of time."""
         return super().scan(query._replace(operation="find_sessions"))
 
     def _last_time(self, query: StoreScan) -> int:
