@@ -30,7 +30,7 @@ _GROWTH = 8
 
 
 def leaves_out(errors: ReadErrors, request: RowRequest) -> bool:
-    """Return whether some rows are not printed: rows with errors, or rows without."""
+    """Return whether some rows are not printed: rows with errors, or rows without errors."""
     return errors in (ReadErrors.skip, ReadErrors.only) or (errors is ReadErrors.null and request.where is not None)
 
 

@@ -61,7 +61,7 @@ class RowOptions(NamedTuple):
             raise Failure("--json and --out exclude each other: write to a file that ends in .jsonl")
 
     def with_screen_limit(self) -> RowOptions:
-        """Return the options with the default limit of rows, if a terminal shows them without a limit."""
+        """Return the options, with the default limit of rows if a terminal would show rows without a limit."""
         return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
 
     def check_column(self, column: str | None) -> None:

@@ -365,7 +365,7 @@ def _point_text(spec: OffsetSpec) -> str:
 
 
 def _describe_error(batch: pa.RecordBatch, row: int, error_column: str) -> str:
-    """Return the first error of a row, and the location of the row, as far as columns contain it."""
+    """Return the first error of a row, with the location of the row if columns contain it."""
     error: Any = batch.column(error_column)[row].as_py()[0]
     position = {name: batch.column(name)[row].as_py() for name in PLACES if batch.schema.names.count(name) == 1}
     if position.get("offset") is None and position.get("key") is None:

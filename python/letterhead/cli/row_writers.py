@@ -121,7 +121,7 @@ class JsonLines(SinkWriter):
         self._lines = JsonLinesWriter(sink.file, epoch_ms=epoch_ms, ascii_only=ascii_only)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Start writing a batch after the previous one is finished, whose error is raised here."""
+        """Start writing a batch after the previous batch is finished; an error of the previous batch is raised here."""
         self._background.start(super().write, batch)
 
     def flush(self) -> None:

@@ -131,7 +131,7 @@ def _scan(
 def _values(
     column: SourceColumn, tally: RowCounts, sample: int | None, advance: Callable[[int], None]
 ) -> Iterator[Any]:
-    """Read the column batch by batch: all rows, or `sample` rows at even distances.
+    """Read the column batch by batch: all rows, or `sample` evenly spaced rows.
 
     Rows that cannot be read, or for which the condition is undecided, are counted.
     """

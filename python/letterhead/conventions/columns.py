@@ -49,7 +49,7 @@ def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> 
 def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
-    Values are parsed by their type code: a value of a type other than the requested is an error, but any encoding of
+    Values are parsed by their type code: a value of another type than requested is an error, but any encoding of
     a type is accepted (``55 07`` and ``81 00 … 07`` are the same long). AMQP's null becomes null.
 
     Parameters

@@ -21,7 +21,7 @@ class SchemaGroup(NamedTuple):
     schema_id : int or str
         Id of the schema in the registry, or its GUID as text.
     message_indexes : list of int or None
-        Path to the type of the message, if the header has one. Protobuf's path before a value remains in the value.
+        Path to the type of the message, if the header contains it. If Protobuf's path precedes a value, it remains there.
     rows : pyarrow.Int64Array
         Row of each value in the column, ascending.
     values : pyarrow.BinaryArray

@@ -39,7 +39,7 @@ def by_schema_id(
     errors: Literal["raise", "null"] = "raise",
     limits: Limits | None = None,
 ) -> list[SchemaGroup]:
-    """Group serialized values by the id of their schema, so that a decoder gets contiguous values of one schema.
+    """Group serialized values by the id of their schema, to pass contiguous values of one schema to a decoder.
 
     Parameters
     ----------

@@ -39,10 +39,11 @@ _JAVA_TYPES = {
 def spring_columns(header_types: str | bytes) -> dict[str, Field]:
     """Turn the value of one ``spring_json_header_types`` into columns for ``select``, one for each header.
 
-    Spring writes values as JSON, and the Java class of every header. Numbers, booleans, characters and UUIDs
-    become columns of their types. A ``String`` is text, quoted if it was a MIME type or the mapper encodes strings: quotes
-    are removed, as Spring removes them. Values of other classes, such as ``Date`` and lists, are JSON as it was written.
-    Byte arrays are not in the map, and so not in the columns; ``profile("spring-retry")`` has the byte arrays of retry topics.
+    Spring writes values as JSON, and the Java class of every header. Numbers, booleans, characters and UUIDs become
+    columns of their types. A ``String`` is text, quoted if it was a MIME type or the mapper encodes strings: quotes are
+    removed, as Spring removes them. Values of other classes, such as ``Date`` and lists, are JSON as it was written.
+    The map does not contain byte arrays, so there are no columns for them; ``profile("spring-retry")`` has the byte
+    arrays of retry topics.
 
     Parameters
     ----------

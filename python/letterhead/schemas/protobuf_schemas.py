@@ -49,7 +49,7 @@ _TYPES = {
 
 
 def message_type(schema: RegisteredSchema, indexes: Sequence[int]) -> Descriptor:
-    """Return the message type at a path in a schema: the index of a type in the file, then of one nested in it.
+    """Return the message type at a path in a schema: the index of a type in the file, then of a type nested in it.
 
     Raises
     ------

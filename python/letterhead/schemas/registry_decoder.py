@@ -72,7 +72,7 @@ class RegistryDecoder(ABC):
         """Bind to the columns of the target schema, or by default to the columns of all schemas of values."""
 
     def _refuse(self, group: SchemaGroup, error: ErrorDetail) -> DecodedGroup:
-        """Return a group whose rows all have the error of their schema."""
+        """Return a group in which all rows have the error of their schema."""
         error = error._replace(message=f"schema {group.schema_id}: {error.message}")
         return DecodedGroup(self._format, [], dict.fromkeys(range(len(group.values)), error))
 

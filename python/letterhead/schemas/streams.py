@@ -246,7 +246,7 @@ class _DecodeColumn:
             self._error_index = self.schema.get_field_index(error_column)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with the decoded values; raise DecodeError for the first invalid one."""
+        """Return a batch with the decoded values; raise DecodeError for the first invalid value."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

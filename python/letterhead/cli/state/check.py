@@ -226,7 +226,7 @@ def _try_restore(outcome: Outcome, source: ChangelogSource | None, to: str) -> O
 
 
 def _compare(outcome: Outcome, directory: Path, done: str, *, lacks_oldest: bool = False) -> Outcome:
-    """Compare a copy with the store, by the parts of values in both; a copy may lack rows of the oldest segments."""
+    """Compare a copy with the store, in the parts of values that both have; a copy may lack rows of the oldest segments."""
     store_type = outcome.store.type
     differing = left_out = last = 0
     try:

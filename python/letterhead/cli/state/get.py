@@ -34,7 +34,7 @@ def run_get(
     everything: bool,
     epoch_ms: bool,
 ) -> int:
-    """Print the row of a key, or all rows in a window store with duplicates."""
+    """Print the row of a key, or all rows of the key in a window store with duplicates."""
     raw_key = parse_stored_key(key)
     options = {"--start": start, "--end": end, "--as-of": as_of}
     times = {option: parse_stored_time(option, text) for option, text in options.items()}

@@ -216,7 +216,7 @@ def _rows(listing: StoreListing, quick: bool) -> str:
 
 
 def _sizes(listing: StoreListing) -> list[str]:
-    """Return the sizes of keys, values and headers, and the headers' share; empty for a store without headers."""
+    """Return the sizes of keys, values and headers, and the share of headers; empty for a store without headers."""
     keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
     with_headers = listing.store is not None and listing.store.type.value_format == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]

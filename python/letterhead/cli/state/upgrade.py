@@ -146,7 +146,7 @@ def _move(pending: list[UpgradePlan]) -> None:
 
 
 def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> None:
-    # With the write-ahead log, moved rows stay moved if the process dies.
+    # With the write-ahead log, rows that were moved before the process dies are not lost.
     database = Database(
         segment.directory.name, segment.directory, plan.target.layout, RocksDBOptions(write_ahead_log=True)
     )

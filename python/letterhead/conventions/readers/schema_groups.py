@@ -78,7 +78,7 @@ class IdSource(NamedTuple):
 def group_by_schema(
     values: pa.BinaryArray, headers: Any, source: IdSource, errors: str, limits: Any
 ) -> tuple[list[SchemaGroup], Errors]:
-    """Return the groups, and the errors of rows outside of any; with ``errors="raise"``, raise the first one."""
+    """Return the groups, and the errors of rows that are in no group; with ``errors="raise"``, raise the first error."""
     source.check(has_headers=headers is not None)
     ids, damaged = _ids(values, headers, source, limits)
     in_header = pc.is_valid(ids)
@@ -212,7 +212,7 @@ def _decode_group(
             else:
                 arrays, failed = [] if returned is None else [_as_array(returned, type)], {}
         except Exception as error:
-            # These errors do not concern values: the registry is unreachable, or a package is missing.
+            # These errors are not caused by values: the registry is unreachable, or a package is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
                 first = f"the first of them in row {rows[0]}"
                 error.add_note(f"schema {part.schema_id}: {count_noun(len(rows), 'value')}, {first}")

@@ -75,7 +75,7 @@ def _find_damaged(selected: pa.StructArray, format: str, errors: str, row: int) 
 
 
 def _values(selected: pa.StructArray, key: str) -> pa.ListArray:
-    """Return all values of a header as lists of bytes, whatever their type."""
+    """Return all values of a header as lists of bytes, regardless of their type."""
     result = None
     for field in selected.type:
         if field.name.startswith(f"{key}:"):
