@@ -47,10 +47,10 @@ def copy_topic(
 ) -> Copied:
     """Copy a topic of Kafka to a directory of Parquet files, with ranges of offsets in parallel.
 
-    Use it for a topic that is too large for one process. It writes the same directory as :func:`letterhead.copy`, and either
-    function continues the copy of the other. Each task writes up to 1,000,000 offsets of a partition to a file. Files get their
-    names when all tasks of a round have ended, so a job that was killed continues after its last round, and the directory has
-    every record once.
+    Use it for a topic that is too large for one process. It writes the same directory as :func:`letterhead.copy`, and
+    either function continues the copy of the other. Each task writes up to 1,000,000 offsets of a partition to a file.
+    Files are renamed when all tasks of a round have ended: a killed job continues after its last complete round, and
+    the directory contains every record once.
 
     Parameters
     ----------

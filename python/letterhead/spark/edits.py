@@ -67,8 +67,8 @@ def edit_headers(
 ) -> DataFrame:
     """Drop, keep, rename, mask, set and append headers; all others are unchanged.
 
-    Use it to mask confidential values before messages leave a system, and for what Connect's transforms DropHeaders,
-    InsertHeader and HeaderFrom do. Parameters name headers by their keys before the edit, except ``append``. Order,
+    Use it to mask confidential values before messages leave a system, and instead of Connect's transforms DropHeaders,
+    InsertHeader and HeaderFrom. Parameters name headers by their keys before the edit, except ``append``. Order,
     repeated headers and null values of all other headers are kept. It is one expression of Spark SQL: it runs no
     Python, needs nothing installed on executors, and accepts streaming DataFrames. On Sail Arrow UDFs write the values
     of columns.
