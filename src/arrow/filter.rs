@@ -395,7 +395,7 @@ impl Test {
         truth
     }
 
-    /// Truth for one row with a list of values. A missing header is an empty list.
+    /// Truth value of one row with a list of values. A missing header is an empty list.
     fn of_list(&self, quantifier: Quantifier, column: &Column, elements: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
         for start in elements.clone().step_by(ROWS) {

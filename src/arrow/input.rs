@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
 
-/// Shared code for arrays of several layouts.
+/// Runs the same body for arrays of any of the layouts.
 macro_rules! match_layout {
     ($value:expr, $input:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
         match $value { $($input::$layout($array) => $body),* }

@@ -99,7 +99,7 @@ impl Test {
         Ok(collect_truths(keys.into_iter().enumerate().map(truth), rows))
     }
 
-    /// The truth for each row of a run-end encoded column.
+    /// Truth value of each row of a run-end encoded column.
     fn of_runs<R: RunEndIndexType>(&self, column: &RunArray<R>) -> Result<Vec<Truth>, Error> {
         self.of_parts((0..column.len()).map(|row| Some(column.values().slice(column.get_physical_index(row), 1))))
     }
@@ -217,7 +217,7 @@ impl Test {
 }
 
 impl Quantifier {
-    /// The truth for the elements of one list.
+    /// Truth value of one list, from those of its elements.
     fn over(self, elements: &[Truth], range: Range<usize>) -> Truth {
         let (mut yes, mut no, mut null) = (false, false, false);
         for index in range {
@@ -230,7 +230,7 @@ impl Quantifier {
     }
 }
 
-/// The truth for one row, in the lowest bit.
+/// Truth value of one row, in the lowest bit.
 fn one(truths: &[Truth], row: usize) -> Truth {
     let Truth { yes, no } = truths[row / ROWS];
     Truth { yes: yes >> (row % ROWS) & 1, no: no >> (row % ROWS) & 1 }

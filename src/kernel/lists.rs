@@ -316,7 +316,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// Like `validate`, but also collects the values of the requested keys in `selected`, which is empty before.
+    /// Like `validate`, but also collects the values of the requested keys in `selected`, which must be empty.
     pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, selected: &mut SelectedValues<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
         unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, selected)) }

@@ -146,7 +146,7 @@ impl<'a> SelectedValues<'a> {
     }
 }
 
-/// Receives headers row by row. If it returns false, the row is left to the slow path.
+/// Receives headers row by row. A visitor that returns false leaves the row to the slow path.
 ///
 /// A visitor is created for the rows of one block, and may have reserved memory for exactly these. Each row is passed
 /// once: by `null`, or by `begin`, then `header` for each of its headers, then `end`. After one of them returned false,

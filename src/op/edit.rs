@@ -177,7 +177,7 @@ impl<'e> Editor<'e> {
         })
     }
 
-    /// Offset of the first header of a message that only has headers.
+    /// Offset of the first header of a message that consists of headers only.
     pub fn headers_start(&self, data: &[u8]) -> usize {
         match self.format.wire_layout.max_count > 0 {
             true => data.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1),

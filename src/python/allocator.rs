@@ -11,7 +11,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// `mi_option_purge_delay` of mimalloc 2, the time for which unused pages are kept. The crate does not define it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Purge delay. mimalloc keeps large areas ten times as long, so that a query can request its next batch in time.
+/// Purge delay. mimalloc multiplies it by ten for large areas, which covers the wait for a query's next batch.
 const MILLISECONDS: i64 = 1_000;
 
 /// Keeps pages between two batches, unless `MIMALLOC_PURGE_DELAY` is set.

@@ -122,7 +122,7 @@ Where = Annotated[
     option("--where", "Only rows for which this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL"),
 ]
 OnErrors = Annotated[
-    Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
+    Errors, option("--errors", "For data that cannot be decoded: stop, make it null, or report it in a column.")
 ]
 ErrorColumn = Annotated[str, option("--error-column", "With --errors column: the name of that column.", "NAME")]
 

@@ -244,7 +244,7 @@ _EVENTHUBS = _profile(
     "Properties of an application have their own names, and values of the same form",
     ("device_id", "iothub-connection-device-id", "string:amqp", "device that sent the message"),
     ("module_id", "iothub-connection-module-id", "string:amqp", "its module"),
-    ("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how it was authenticated"),
+    ("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how the device was authenticated"),
     ("auth_generation_id", "iothub-connection-auth-generation-id", "string:amqp", "generation of the device id"),
     ("enqueued_time", "iothub-enqueuedtime", "timestamp_ms:amqp", "when IoT Hub received the message"),
     ("message_source", "iothub-message-source", "string:amqp", "`Telemetry`, `twinChangeEvents`, …"),

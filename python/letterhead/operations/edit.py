@@ -81,7 +81,7 @@ class Edit:
         self._core()
 
     def _core(self, edited: _native.EditedKeys | None = None) -> _native.Edit:
-        """Return the core's edit of messages with columns of new values."""
+        """Return the edit of the core; computed values are read from columns beside the messages."""
         edit, columns = self.edit, self._computed_values()
         renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
         info = format_info(self.format)
