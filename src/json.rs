@@ -6,7 +6,8 @@
 //!   float64:json    2.5   "NaN"   "-Infinity"     numbers that JSON lacks are in quotes
 //!   string:json     "text/plain"   acme           text that is not a JSON string is the value itself
 //!   int32:json      null   ""                     null
-//!   binary:json     [65, -61]   "Qcs="            bytes: a list of numbers, with or without a sign, or Base64 as of Jackson
+//!   binary:json     [65, -61]   "Qcs="            bytes: a list of numbers, with or without a sign, or Base64 as in
+//! Jackson
 //! ```
 
 use std::borrow::Cow;

@@ -142,7 +142,8 @@ pub struct CollectErrors {
     unnumbered: bool,
     /// Whether a limit of a batch ended the parse.
     over_limit: bool,
-    /// Position of all errors, if the message contains the parsed bytes in another form, such as compressed.
+    /// Position reported for every error if the parsed bytes are not the bytes of the message itself, for example after
+    /// decompression.
     error_byte: Option<usize>,
     /// Labels of all bytes, if they are requested.
     labels: Option<Vec<Label>>,
@@ -239,13 +240,14 @@ impl CollectErrors {
         CollectErrors { unnumbered: true, ..self }
     }
 
-    /// Assigns errors to this message of a batch, counted from 1, and to one position, if there is one.
+    /// Assigns errors to message `number` of a batch, counted from 1; `error_byte` is the position of all of them, if
+    /// given.
     pub fn for_message(self, number: usize, error_byte: Option<usize>) -> Self {
         CollectErrors { counts: BatchCounts { messages: number, ..self.counts }, error_byte, ..self }
     }
 
-    /// Parses bytes that the message contains in another form. Positions in them are meaningless to the caller, so all
-    /// errors get one position.
+    /// Parses bytes that are not the bytes of the message itself, for example after decompression. Positions in them
+    /// mean nothing to the caller, so every error gets the position `byte`.
     pub fn with_error_byte(&mut self, byte: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
         let mut inner = CollectErrors {
             error_byte: Some(byte),
@@ -291,7 +293,7 @@ impl CollectErrors {
         self.take_errors()
     }
 
-    /// Position of all errors, if they share one.
+    /// Position reported for every error; `None` if each error has its own.
     pub fn error_byte(&self) -> Option<usize> {
         self.error_byte
     }
@@ -301,7 +303,7 @@ impl CollectErrors {
         self.labels.is_some()
     }
 
-    /// Takes the labels, and returns the limit. A truncated list has one label more than the limit.
+    /// Takes the labels, and also returns their limit. A truncated list has one label more than the limit.
     pub fn take_labels(&mut self) -> (Vec<Label>, usize) {
         (self.labels.take().unwrap_or_default(), self.reports)
     }
@@ -315,12 +317,12 @@ impl CollectErrors {
         self.counts = counts;
     }
 
-    /// Adds to the total of bytes of messages.
+    /// Adds to the number of bytes of messages.
     pub fn count_output(&mut self, bytes: usize) {
         self.counts.output_bytes = self.counts.output_bytes.saturating_add(bytes);
     }
 
-    /// Adds to the total of decompressed bytes.
+    /// Adds to the number of decompressed bytes.
     pub fn count_decompressed(&mut self, bytes: usize) {
         self.counts.decompressed_bytes = self.counts.decompressed_bytes.saturating_add(bytes);
     }

@@ -223,7 +223,7 @@ pub enum FieldType {
     Id,
 }
 
-/// Meaning of a field. Conversion matches fields of two formats by it.
+/// Meaning of a field. Conversion matches fields of two formats by their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Headers,
@@ -444,7 +444,8 @@ impl Class {
     }
 }
 
-/// Opens one message, unless it is too large. It is inlined, because the address of a cursor would keep it in memory.
+/// Opens one message, unless it is too large. Inlined, because passing the address of the cursor would keep the cursor
+/// in memory instead of registers.
 #[inline(always)]
 pub fn open_checked<'a, E: MessageFormat, R: Log>(data: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, E> {
     options.limits.check_message_bytes(data.remaining(), log)?;
@@ -470,7 +471,8 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-/// [`HeadersFormat::parse`] for any log and sink. It is called by a pointer, so that a caller does not get a copy.
+/// [`HeadersFormat::parse`] for any log and sink, as one function that callers reach by a pointer instead of compiling
+/// a copy each.
 #[inline(never)]
 fn parse_any_headers<'a, H: HeadersFormat>(
     data: Cursor<'a>,

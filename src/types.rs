@@ -42,7 +42,7 @@ pub enum Coding {
     Charset(Charset),
     /// Any value, as its bytes, for tests of nulls, which need no type.
     Any,
-    /// Any value, with a null as no bytes, for tests of existence.
+    /// Any value, with a null read as empty bytes, for tests of existence.
     Exists,
     /// Values of all headers, with any key, as bytes.
     Every,
@@ -66,7 +66,7 @@ impl Type {
     /// Parses a name and its suffix.
     pub fn parse(text: &str) -> Result<Type, Error> {
         let plain = |scalar, coding| Ok(Type { scalar, coding, base: None });
-        // Conditions use these, which are not documented.
+        // Undocumented names, which conditions use.
         match text {
             "binary:any" => return plain(Scalar::Binary, Coding::Any),
             "binary:exists" => return plain(Scalar::Binary, Coding::Exists),

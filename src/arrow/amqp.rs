@@ -58,7 +58,7 @@ impl Work for ReadAmqp {
             let actual = schema::type_name(input.column.data_type());
             Error::Type(format!("the column is {actual}, and {NAME} is read from binary or string"))
         })?;
-        // The sink reads the rows itself, so that threads cannot share them.
+        // The sink reads the rows itself, so threads cannot share them.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT) };
         let rows = column.len() - input.from;
         // The content is shorter than the primitive, except for a UUID, which becomes text.

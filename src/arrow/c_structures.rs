@@ -258,14 +258,14 @@ unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_A
     let mut data = Vec::new();
     for (pointer, spec) in pointers.iter().zip(layout(data_type).buffers) {
         let (size, alignment) = size(data_type, spec, len + offset, &data)?;
-        // SAFETY: the size that follows from the rows and the last offset.
+        // SAFETY: the caller's contract: the buffer has the size that follows from the rows and the last offset.
         match unsafe { buffer(*pointer, size, alignment, owner) } {
             None if size > 0 => return malformed("a buffer is null"),
             buffer => data.push(buffer.unwrap_or_default()),
         }
     }
     for (pointer, size) in pointers[data.len()..].iter().zip(lengths) {
-        // SAFETY: the length that is stated.
+        // SAFETY: the caller's contract: the buffer has the length that the producer states.
         match unsafe { buffer(*pointer, size, 1, owner) } {
             None if size > 0 => return malformed("the length of a buffer is out of range"),
             buffer => data.push(buffer.unwrap_or_default()),

@@ -34,17 +34,17 @@ use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
 /// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages
-/// and these.
+/// and those columns.
 #[derive(Debug, Clone)]
 pub struct EditColumn {
     pub edit: Arc<Edit>,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Entries that had a header; `None` if this is not needed.
+    /// Entries that matched a header in any row; `None` if the caller does not need them.
     pub seen: Option<Arc<SeenEntries>>,
 }
 
-/// Entries of an edit that had a header in any row.
+/// Entries of an edit that matched a header in any row.
 #[derive(Debug)]
 pub struct SeenEntries {
     seen: Vec<AtomicBool>,
@@ -64,7 +64,7 @@ impl SeenEntries {
         self.has_rows.fetch_or(rows > 0, Ordering::Relaxed);
     }
 
-    /// Indices of the entries that had no header; empty before the first row.
+    /// Indices of the entries that matched no header; empty before the first row.
     pub fn unseen(&self) -> Vec<usize> {
         let has_rows = self.has_rows.load(Ordering::Relaxed);
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| has_rows && !seen.load(Ordering::Relaxed));
@@ -179,7 +179,7 @@ struct EditSink<'a, 'e> {
     headers: Vec<Header<'a>>,
     fields: Vec<FieldValue<'a>>,
     found: Vec<FoundHeader>,
-    /// For each entry, whether a row had its header.
+    /// For each entry, whether it matched a header in any row.
     seen: Vec<bool>,
     /// Headers of each entry in the current row.
     counts: Vec<usize>,

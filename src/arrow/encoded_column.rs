@@ -29,7 +29,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
 
-/// Type that a typed format stores with values of a type.
+/// Type tag that a typed format stores with values of this type.
 pub(super) fn stored_type(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
     if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
@@ -174,8 +174,8 @@ pub(super) fn encode<'a>(
     let array: &dyn Array = lists.map_or(column, |lists| lists.values().as_ref());
     let range = lists.map_or(0..array.len(), ListInput::element_range);
     let value_type = stored_type(type_, format).map_err(Failed::Type)?;
-    // A typed format has one encoding for each type. In it, a UUID is bytes in the requested order, and so are bytes
-    // that are written as text.
+    // A typed format has only one encoding for each of its types. The requested byte order applies to a UUID, which
+    // such a format stores as bytes, and to bytes that are written as text.
     let has_own = matches!(value_type, None | Some(ValueType::Named(Scalar::Binary))) || type_.base.is_some();
     let encoding = match type_.coding {
         Coding::Plain(encoding) if has_own => encoding,

@@ -44,13 +44,13 @@ impl FailedRow {
         !self.is_appended || policy.is_null() && (self.is_broken || self.is_damaged || !self.keeps_parts)
     }
 
-    /// Whether only the headers of a row that becomes null have errors.
+    /// Whether only the headers of the row have errors, so that the other fields are kept when the row becomes null.
     pub fn keeps_fields(self) -> bool {
         self.is_appended && !self.is_damaged
     }
 
-    /// Decides what happens to the row. `is_selected`: a filter selects the row, or the null that replaces it.
-    /// `is_excluded`: the filter excludes the row, so that its errors are ignored.
+    /// Decides what happens to the row. `is_selected`: a filter selects the row, or selects the null that replaces it.
+    /// `is_excluded`: the filter excludes the row, so its errors are ignored.
     pub fn decide(self, policy: OnError, is_selected: bool, is_excluded: bool) -> RowAction {
         match policy {
             _ if is_excluded => RowAction::Drop,
@@ -74,7 +74,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Column of an error of the row, which is the condition if the error leaves it undecided.
+    /// Column to name in an error of the row: the condition if the error leaves the condition undecided.
     pub fn column_of(self, column: Option<&str>, is_incomplete: bool) -> Option<&str> {
         match column {
             None | Some(CONDITION) => {
@@ -85,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// Names the condition as the column of the errors that left it undecided.
+    /// Sets `column` to the name of the condition in each error that left the condition undecided.
     pub fn attribute(self, errors: &mut [ErrorDetail]) {
         for error in errors {
             let column = self.column_of(error.column.as_deref(), error.code == Code::Incomplete);

@@ -32,7 +32,7 @@ pub struct Filtered<O> {
     pub on_error: OnError,
 }
 
-/// Operation from bytes or lists to a column that tells whether a filter selects each row, and to its errors.
+/// Operation from bytes or lists to a column with the result of a filter for each row, and a column of errors.
 pub struct Matches {
     pub filter: Arc<Filter>,
     pub options: ReadOptions,
@@ -197,7 +197,7 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
     make_array(taken.freeze())
 }
 
-/// Names the condition as the column of the errors that left it undecided.
+/// Sets `column` to the name of the condition in each error that left the condition undecided.
 fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     let (element, offsets, values, nulls) = errors.as_list::<i32>().clone().into_parts();
     let (fields, mut columns, valid) = values.as_struct().clone().into_parts();
@@ -216,7 +216,8 @@ fn attribute_errors(errors: &ArrayRef, verdicts: &[Verdict]) -> ArrayRef {
     Arc::new(ListArray::new(element, offsets, Arc::new(StructArray::new(fields, columns, valid)), nulls))
 }
 
-/// Adds the errors of the filter to the last column of a result. Both contain the errors without an output column.
+/// Adds the errors of the filter to the last column of a result. Errors without an output column are in both inputs,
+/// and are copied once.
 fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
     let (fields, mut columns, nulls) = result.as_struct().clone().into_parts();
     let Some(last) = columns.pop() else { return Arc::clone(result) };

@@ -51,7 +51,7 @@ type WriteNumber<'a> = Box<dyn Fn(usize, &mut Buffer) + 'a>;
 /// Returns the time of a row; `None` if it is null.
 type ReadTime<'a> = Box<dyn Fn(usize) -> Option<i64> + 'a>;
 
-/// Column, by how its values are written.
+/// Column, with a variant for each way of writing its values.
 enum Node<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -262,7 +262,8 @@ impl TypedNode<'_> {
             (Node::Bytes(bytes), Some(types)) => match (bytes.get(row), types.get(row)) {
                 (None, _) => out.null(),
                 (Some(bits), Some(name)) => out.typed_value(name, bits),
-                // Text would be read as a value of type string.
+                // A value without a type is written as Base64, because a JSON string would be read as a value of type
+                // `string`.
                 (Some(bits), None) => out.base64(bits),
             },
             _ => self.node.write(row, out),

@@ -12,7 +12,7 @@ pub(super) struct MessageBlock<'a, B: BatchFormat> {
     pub fields: Vec<FieldsOf<'a, B>>,
     /// Number of each message in its value, counted from 1.
     pub numbers: Vec<usize>,
-    /// Byte of all errors, if the messages are decompressed.
+    /// Position reported for every error if the messages were decompressed.
     pub error_byte: Option<usize>,
 }
 

@@ -169,8 +169,8 @@ const MIN_DECOMPRESSED: usize = 8 << 20;
 #[derive(Clone, Copy)]
 struct Share {
     left: usize,
-    /// Whether the limit applies to all values together, whose messages are kept until they are appended, rather than
-    /// to each value.
+    /// Whether the limit applies to the sum over all values, because all their messages are kept until they are
+    /// appended, rather than to each value.
     is_of_all_values: bool,
 }
 
@@ -303,7 +303,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         }
         let errors = log.take_errors();
         if flushed.is_ok() && !errors.is_empty() {
-            // The value ends here in any case.
+            // The result is not needed, because the value ends here in any case.
             let _ = self.append_unreadable(&mut held.found, errors);
         }
     }
@@ -530,7 +530,7 @@ impl<B: BatchFormat> MessageReceiver for BatchReader<'_, B> {
     }
 
     fn flush<'a>(&mut self, held: &mut Held<'a, B>) {
-        // The reason is in `ended`, and the next message stops.
+        // The reason is in `ended`; the next message ends the parse.
         let _ = self.read_held(held);
     }
 

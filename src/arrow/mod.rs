@@ -505,7 +505,7 @@ fn not_binary(column: &dyn Array, format: &Info) -> Error {
     Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
 }
 
-/// Names a column of a table that was passed whole.
+/// Advice to pass a column, such as `headers`, for a table that was passed as a whole.
 fn column_advice(columns: &Fields) -> String {
     let is_readable = |data_type: &DataType| {
         use DataType::{Binary, BinaryView, LargeBinary, LargeList, List, Map};

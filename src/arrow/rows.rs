@@ -52,7 +52,7 @@ pub struct Buffers<'a> {
     message: GatheredMessage<'a>,
 }
 
-/// Number of rows that a sink was offered at once, and how many it appended. The next row must be parsed.
+/// Number of rows that a sink was offered at once, and number that it appended. The row after these must be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     pub offered: usize,
@@ -136,8 +136,8 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, S> {
     }
 }
 
-/// Opens messages and adds their headers to a block and their fields to the others, up to the first that kernels cannot
-/// read. A block takes `room` bytes.
+/// Opens messages, and adds their headers to a block and their other fields to `fields`, up to the first message that
+/// kernels cannot read. A block takes `room` bytes.
 type OpenRows<'a> =
     fn(&mut kernel::RowBlock<'a>, &mut Vec<FieldValue<'a>>, Bytes<'a>, Range<usize>, usize, ReadOptions);
 

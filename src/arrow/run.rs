@@ -28,7 +28,7 @@ const PART_ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
-    /// Format of errors in writing a row, if it differs from the format that is read.
+    /// Format to name in errors of writing a row, if it differs from the format that is read.
     pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,

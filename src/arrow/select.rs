@@ -239,7 +239,8 @@ impl SelectSink {
         done
     }
 
-    /// Runs work that sets the index of the current slot, whose column is named if memory cannot be allocated.
+    /// Runs work that sets the index of the current slot. If memory cannot be allocated, the error names that slot's
+    /// column.
     #[inline(always)]
     fn name_refusals<T>(&mut self, work: impl FnOnce(&mut [Slot], &mut usize) -> T) -> T {
         let (slots, mut current) = (&mut self.slots[..], 0);

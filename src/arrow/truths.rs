@@ -1,4 +1,4 @@
-//! [`truths`] evaluates a condition for each row of a table, whose columns are its operands.
+//! [`truths`] evaluates a condition for each row of a table. The columns of the table are the operands.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -15,8 +15,9 @@ use ::zstd::zstd_safe;
 use super::{Codec, Output, Result, TRUNCATED};
 use crate::memory;
 
-/// Maximum window size for reading, 128 MiB. The library and Kafka have the same limit, and the highest levels write
-/// it. The library reserves the whole window, but only touches as much as there is content.
+/// Maximum window size for reading, 128 MiB. The library and Kafka have the same limit, and the highest compression
+/// levels write windows of this size. The library reserves the whole window, but only touches as much of it as there is
+/// content.
 const MAX_WINDOW_LOG: u32 = 27;
 
 /// Error of the library if it cannot reserve the window.

@@ -262,7 +262,7 @@ pub fn shrunk<T: Copy>(elements: Vec<T>) -> Vec<T> {
     // SAFETY: the vector allocated its memory with this layout, and `size` is not 0 and smaller.
     let moved = unsafe { realloc(elements.as_mut_ptr().cast(), layout, size) }.cast::<T>();
     let (start, capacity) = match moved.is_null() {
-        // Nothing has moved.
+        // The allocation failed, so the elements are still at their old address.
         true => (elements.as_mut_ptr(), capacity),
         false => (moved, len),
     };
@@ -419,7 +419,7 @@ impl Writer<'_> {
     ///
     /// # Safety
     ///
-    /// They were written, and the writer was made for this value and these bytes.
+    /// The bytes were written, and the writer was made for this value and these bytes.
     #[inline(always)]
     pub unsafe fn end_value(&mut self, len: usize) {
         self.len += len;
@@ -528,14 +528,14 @@ impl<'b> Tail<'b> {
     ///
     /// # Safety
     ///
-    /// They were written, and the tail was made for them.
+    /// The bytes were written, and the tail was made for them.
     #[inline(always)]
     pub unsafe fn keep(&mut self, len: usize) {
         self.len += len;
         debug_assert!(self.len <= self.bytes.capacity());
     }
 
-    /// The bytes appended since there were `from` bytes.
+    /// Bytes of the buffer from offset `from` on.
     pub fn since(&self, from: usize) -> &[u8] {
         assert!(from <= self.len);
         // SAFETY: this many bytes were written.

@@ -37,13 +37,13 @@ dispatch! {
     /// Decodes rows up to the first that is unreadable or has more than `limit` headers, and returns the number of
     /// decoded rows.
     pub fn decode<F: WireLayout, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut ListColumns<'_, V>) -> usize {
-        // SAFETY: it keeps nothing.
+        // SAFETY: the visitor keeps nothing.
         unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut IgnoreHeaders) }
     }
 }
 
 dispatch! {
-    /// Like `decode`, but also collects the values of the requested keys in `selected`, which is empty before. They may
+    /// Like `decode`, but also collects the values of the requested keys in `selected`, which must be empty. These may
     /// include values of rows that were not decoded.
     pub fn decode_and_select<'a, F: WireLayout, V: Values>(
         block: &RowBlock<'a>,
@@ -53,7 +53,7 @@ dispatch! {
         keys: &keys::KeySet,
         selected: &mut SelectedValues<'a>,
     ) -> usize {
-        // SAFETY: it keeps values in memory that grows.
+        // SAFETY: the visitor keeps values in memory that grows.
         unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }
@@ -212,7 +212,7 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
 ///
 /// # Safety
 ///
-/// The writer was made for it.
+/// The writer was made for this name.
 #[inline(always)]
 unsafe fn push_name(names: &mut Option<Writer<'_>>, value_type: Option<ValueType>) {
     if let (Some(names), Some(value_type)) = (names, value_type) {
@@ -225,7 +225,7 @@ unsafe fn push_name(names: &mut Option<Writer<'_>>, value_type: Option<ValueType
 ///
 /// # Safety
 ///
-/// The writer was made for it; it is readable, with `COPY` bytes after it.
+/// The writer was made for this key or value, which is readable, with `COPY` bytes after it.
 #[inline(always)]
 unsafe fn append<F: WireLayout>(from: *const u8, len: usize, value_type: Option<ValueType>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.

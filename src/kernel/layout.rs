@@ -56,17 +56,17 @@ pub struct Rules {
     pub max_bytes: usize,
 }
 
-/// Receives each header of a row once. If it returns false, the row is left to the slow path.
+/// Receives each header of a row once. If a function returns false, the row is left to the slow path.
 ///
-/// A layout calls it in each of its branches, so that the result of a test is not stored and tested again.
+/// A layout calls the visitor in each of its branches, so that the result of a test is not stored and tested again.
 pub trait HeaderVisitor {
     /// Receives a header without types, with a key and a value of at most 63 bytes each, so that one copy suffices for
     /// either. A null has no bytes.
     ///
     /// # Safety
     ///
-    /// The visitor was created for a row that has this header, and gets it once. Key and value are in that row, with
-    /// `SLACK` bytes after it.
+    /// The visitor was created for a row that has this header, and receives the header once. Key and value are in that
+    /// row, with `SLACK` bytes after it.
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool;
 
     /// Receives any other header.
@@ -94,7 +94,7 @@ pub enum LayoutName {
     Iggy,
     /// With types of values.
     Iggy2023,
-    /// Only written by kernels.
+    /// Layout that kernels only write.
     Kip82,
     NoKernels,
 }
@@ -111,12 +111,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Whether kernels read it.
+    /// Whether kernels read this layout.
     pub const fn is_readable(self) -> bool {
         matches!(self.name, LayoutName::Varint | LayoutName::Iggy | LayoutName::Iggy2023)
     }
 
-    /// Whether kernels write it.
+    /// Whether kernels write this layout.
     pub const fn is_writable(self) -> bool {
         !matches!(self.name, LayoutName::NoKernels)
     }
@@ -206,8 +206,8 @@ pub unsafe trait WireLayout: 'static {
     ///
     /// # Safety
     ///
-    /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as
-    /// many bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
+    /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. At the key and at the value, the length of
+    /// each, rounded up to a multiple of `COPY`, and at least `COPY` bytes, are readable.
     #[inline(always)]
     unsafe fn write(_to: *mut u8, _header: &RawHeader, _rules: Rules) -> Option<usize> {
         None
@@ -291,7 +291,7 @@ unsafe fn irregular<F: WireLayout>(row: Span<'_>, start: *const u8) -> Option<Ra
 /// Layout of formats without kernels, which the slow path reads and writes.
 pub struct NoKernels;
 
-// SAFETY: it finds and writes no headers.
+// SAFETY: this layout finds and writes no headers.
 unsafe impl WireLayout for NoKernels {
     const NAME: LayoutName = LayoutName::NoKernels;
 }
@@ -311,7 +311,7 @@ pub(super) unsafe fn pass_long<T: HeaderVisitor>(
 ) -> Option<*const u8> {
     fetch_ahead(header.value);
     let len = header.value.addr() - start.addr() + header.value_len;
-    // SAFETY: the caller vouches for the pointers, and the value ends within the row.
+    // SAFETY: the caller's contract covers the pointers, and the value ends within the row.
     let is_passed = len <= end.addr() - start.addr() && unsafe { visitor.long(header) };
     if is_passed { Some(header.end()) } else { None }
 }

@@ -307,9 +307,10 @@ dispatch! {
     /// Reads rows up to the first that needs the slow path, and returns the number of rows before it.
     pub fn validate<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
         match lists.columns {
-            // Only the offsets of these can be wrong, and the caller's library has checked them.
+            // Only the offsets of columns without types can be wrong, and the caller's library has checked these
+            // offsets.
             Columns { key_types: None, types: None, .. } => lists.len,
-            // SAFETY: it keeps nothing.
+            // SAFETY: the visitor keeps nothing.
             _ => unsafe { lists.for_each_row::<F, _>(&mut IgnoreHeaders) },
         }
     }
@@ -318,7 +319,7 @@ dispatch! {
 dispatch! {
     /// Like `validate`, but also collects the values of the requested keys in `selected`, which must be empty.
     pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, selected: &mut SelectedValues<'a>) -> usize {
-        // SAFETY: it keeps values in memory that grows.
+        // SAFETY: the visitor keeps values in memory that grows.
         unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }

@@ -14,7 +14,7 @@
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
-//!        next block               arrow::run::Rows::append_row, the only maker of errors;
+//!        next block               arrow::run::Rows::append_row, which alone creates errors;
 //!                                 the next block begins after that row
 //! ```
 //!
@@ -98,7 +98,7 @@ impl<'a> Span<'a> {
         self.len
     }
 
-    /// Bytes of the row, without those after it.
+    /// Bytes of the row, without the readable bytes after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         // SAFETY: `new` checked that the buffer has these bytes, which live for `'a`.

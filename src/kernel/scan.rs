@@ -21,7 +21,7 @@ pub struct RawValue<'a> {
     bytes: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: it is a reference to bytes that live for `'a`.
+// SAFETY: a `RawValue` is a reference to bytes that live for `'a`.
 unsafe impl Send for RawValue<'_> {}
 
 /// Length of a null, and of a missing value.
@@ -172,8 +172,8 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. From the start
-    /// of each, as many bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
+    /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. At each of them,
+    /// its length, rounded up to a multiple of `COPY`, and at least `COPY` bytes, are readable.
     unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool;
 
     /// # Safety
@@ -276,13 +276,13 @@ dispatch! {
     /// Reads rows up to the first that is unreadable or has more than `limit` headers, and returns the number of rows
     /// before it.
     pub fn validate<F: WireLayout>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
-        // SAFETY: it keeps nothing.
+        // SAFETY: the visitor keeps nothing.
         unsafe { scan_block::<F, _>(block, limit, scratch, &mut IgnoreHeaders) }
     }
 }
 
 dispatch! {
-    /// Like `validate`, but also collects the values of the requested keys in `selected`, which is empty before.
+    /// Like `validate`, but also collects the values of the requested keys in `selected`, which must be empty.
     pub fn select<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,
@@ -290,7 +290,7 @@ dispatch! {
         keys: &KeySet,
         selected: &mut SelectedValues<'a>,
     ) -> usize {
-        // SAFETY: it keeps values in memory that grows.
+        // SAFETY: the visitor keeps values in memory that grows.
         unsafe { scan_block::<F, _>(block, limit, scratch, &mut SelectHeaders::<F>::new(keys, selected)) }
     }
 }

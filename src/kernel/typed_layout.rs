@@ -152,7 +152,7 @@ impl<T: Types> TypedLayout<T> {
 /// big-endian.
 pub struct Kip82Layout;
 
-// SAFETY: it finds no headers; a written header has the length of its framing, key and value.
+// SAFETY: this layout finds no headers; a written header has the length of its framing, key and value.
 unsafe impl WireLayout for Kip82Layout {
     const NAME: LayoutName = LayoutName::Kip82;
     const TYPED: bool = true;

@@ -38,8 +38,9 @@ unsafe fn two_byte_length(start: *const u8) -> Option<usize> {
     (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it passes them on, and the key ends
-// where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both from the row's slice.
+// SAFETY: `header` compares the end of the value with the end of the row before it passes the header on, and the key
+// ends where the length of the value begins; lengths of one byte are at most 63. `irregular` takes key and value from
+// the row's slice.
 unsafe impl WireLayout for VarintLayout {
     const NAME: LayoutName = LayoutName::Varint;
     const MIN_LEN: usize = 2;
@@ -159,8 +160,8 @@ unsafe impl WireLayout for VarintLayout {
 #[inline(always)]
 unsafe fn write_untyped(to: *mut u8, header: &RawHeader, value_type: ValueType, order: ByteOrder) -> Option<usize> {
     let RawHeader { key, key_len, value, value_len, .. } = *header;
-    // SAFETY: the caller's contract: key and value, two lengths and `COPY` bytes are writable, and `COPY` bytes are readable at
-    // either; a value with a width has between 1 and 16 bytes.
+    // SAFETY: the caller's contract: key and value, two lengths and `COPY` bytes are writable, and `COPY` bytes are
+    // readable at each of key and value; a value with a width has between 1 and 16 bytes.
     unsafe {
         let is_text = |text, len| {
             len < COPY && !has_high_bit(text, len)

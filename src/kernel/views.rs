@@ -257,7 +257,7 @@ unsafe impl ValueWriter for ViewWriter<'_> {
 
     #[inline(always)]
     unsafe fn push_short(&mut self, from: *const u8, len: usize) {
-        // SAFETY: the caller's contract; `COPY` bytes are readable, and 16 are fewer.
+        // SAFETY: the caller's contract; `COPY` bytes are readable, which are more than the 16 that are read.
         unsafe {
             if len <= INLINE {
                 let head = u128::from_le_bytes(from.cast::<[u8; 16]>().read());

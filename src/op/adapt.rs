@@ -18,7 +18,7 @@ pub fn lost(index: usize, key: &Key<'_>, code: Code, message: String) -> Loss {
     Loss { code, message, header: Some(index), key: Some(key.to_string()), value_type: None, written: None }
 }
 
-/// Whether the target supports a key. Where keys are typed, text is a string and an integer an int32.
+/// Whether the target supports a key. In a format with typed keys, text is a string, and an integer an int32.
 #[inline]
 pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     match (form, key) {
@@ -34,7 +34,7 @@ pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, lo
     const INT32: ValueType = ValueType::Named(Scalar::Int32);
     const NO_DECIMAL: (Option<ValueType>, &str) = (None, "the key is no decimal int32");
     let is = |value_type: ValueType| (Some(value_type), "");
-    // Key to write, and the message about a loss: the type of the key, and the text after it.
+    // Key to write, and the parts of the message about a loss: the type of the key, and the end of the text.
     let (key, loss) = match (form, &header.key) {
         (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
         // Text also replaces types that the target lacks.
@@ -43,7 +43,7 @@ pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, lo
             None => (None, Some((Some(typed.value_type), " and has no text form"))),
         },
         (KeyForm::Int, Key::Text(text)) => match decimal(text.as_bytes()) {
-            // Where keys are typed, the digits of a number differ from that number.
+            // In a format with typed keys, the text "7" and the number 7 are different keys.
             Some(number) => (Some(Key::Int(number)), (from == KeyForm::Typed).then(|| is(STRING))),
             None => (None, Some(NO_DECIMAL)),
         },

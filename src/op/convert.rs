@@ -66,8 +66,8 @@ fn map_fields<'a, R: Log>(
             Some(index) => fields[index] = convert_field(field, targets[index], *value, log)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) => {}
-                // In a target whose tombstones are null values, a null with the mark is a tombstone, and a null inside
-                // a wrapper without the mark is not.
+                // Where a null value means a tombstone, a null with the tombstone flag loses nothing. A null in a
+                // wrapper without that flag is not a tombstone, so it would lose that meaning.
                 (Role::Tombstone, FieldValue::Bool(true)) if is_null => {}
                 (Role::Tombstone, FieldValue::Bool(false)) if !(is_null && null_deletes) || no_wrapper => {}
                 _ => {
@@ -94,7 +94,7 @@ fn default_value<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
 fn has_same_meaning(source: Role, target: Role) -> bool {
     let is_time = |role| matches!(role, Role::Millis | Role::Micros);
     match (source, target) {
-        // A message without a value deletes its key, which some targets store in a field. Derived fields are never set.
+        // A message without a value deletes its key; some targets store this as a field. Derived fields are never set.
         (Role::Deletes, Role::Tombstone) => true,
         (_, Role::Deletes) => false,
         _ => source == target || (is_time(source) && is_time(target)) || (source.is_value() && target.is_value()),
@@ -175,7 +175,7 @@ pub fn convert_message(
     let mut losses = log.take_losses();
     let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
     if writer.hints_left_out && !losses.is_empty() && !is_cut {
-        // Only this entry shows that the type hints do not restore all values.
+        // The appended entry alone shows that the type hints do not restore all values.
         truncate_list(&mut losses, usize::MAX, read.limits.reports);
     }
     Ok(Converted { data, losses, type_hints: writer.type_hints })

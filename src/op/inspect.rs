@@ -12,7 +12,7 @@ use crate::traits::{
     message_len, parse_batch,
 };
 
-/// Labelled message. The labels are in order and cover it without gaps.
+/// Labelled message. The labels are in order and cover the message without gaps.
 #[derive(Debug)]
 pub struct Inspection {
     pub labels: Vec<Label>,

@@ -22,7 +22,7 @@ use crate::value_type::{Scalar, ValueType};
 pub struct Origin {
     pub order: ByteOrder,
     pub keys: KeyForm,
-    /// Encode or convert. An invalid value is an error in the former, and a loss in the latter.
+    /// Encode or convert: an invalid value is an error when encoding, and a loss when converting.
     pub direction: Direction,
 }
 
@@ -64,7 +64,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Rejects options like [`check_written`].
+    /// Creates a writer, and rejects the options that [`check_written`] rejects.
     pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         check_written(target, &options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
         Ok(Some(written))
     }
 
-    /// Converts a value to the type that the options request, or keeps its own.
+    /// Converts a value to the type that the options request, or keeps the value's own type.
     fn with_requested_type<R: Log>(
         &mut self,
         header: &Header<'a>,
@@ -428,7 +428,7 @@ impl<'a> Sink<'a> for Writer<'a> {
             && self.target.keys == KeyForm::Text
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
-            // A format with text keys supports the text of a typed string.
+            // In a format with text keys, write a typed string key as plain text.
             header.key = Key::Text(text);
         }
         let original_type = header.value_type;

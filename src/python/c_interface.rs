@@ -277,14 +277,14 @@ unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: the caller passes a stream of `export_stream`, or null.
     let Some(stream) = (unsafe { stream.as_mut() }) else { return };
-    // SAFETY: without these two, the stream is released.
+    // SAFETY: a stream without its private data and its release function is a released stream.
     let exported = unsafe {
         stream.set_release(None);
         stream.set_private_data(null_mut()).cast::<Exported>()
     };
     // A second call has nothing to free.
     if !exported.is_null() {
-        // SAFETY: `export_stream` made the pointer from a box, and it was just removed from the stream.
+        // SAFETY: `export_stream` made the pointer from a box, and the pointer was just removed from the stream.
         drop(unsafe { Box::from_raw(exported) });
     }
 }

@@ -114,12 +114,12 @@ impl Stream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
         enter(|| {
-            // The chunks are taken out meanwhile: a second thread that waited for the lock while holding the GIL would
-            // block this one.
+            // The chunks are taken out of the mutex while this thread creates the next one: a second thread that waited
+            // for the lock while holding the GIL would block this thread.
             let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
             let result = without_gil(py, || chunks.next_chunk());
             let result = chunks.notes.note_remedy(py, result);
-            // They are also put back after an error, which later calls repeat.
+            // The chunks are also put back after an error, which later calls repeat.
             let reported = if matches!(result, Ok(None)) { chunks.notes.end(py) } else { Ok(()) };
             *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Available(chunks) };
             reported?;
@@ -366,7 +366,8 @@ impl Chunks {
 /// Maximum number of chunks that are read ahead, for any number of threads.
 const MAX_AHEAD: usize = 64;
 
-/// Chunks as a C stream, which a consumer may read with or without the GIL. It is released while chunks are created.
+/// Chunks as a C stream, which a consumer may read with or without the GIL. The GIL is released while chunks are
+/// created.
 struct Unattached(Chunks);
 
 impl Iterator for Unattached {

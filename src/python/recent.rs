@@ -115,7 +115,7 @@ impl Recent {
 impl Drop for Recent {
     fn drop(&mut self) {
         let table = std::mem::take(&mut self.0);
-        // A thread that is ending does not keep it.
+        // A thread that is ending does not keep the table.
         let _ = TABLE.try_with(|cell| cell.set(Some(table)));
     }
 }

@@ -9,9 +9,10 @@
 //! record         its fields, without a separator
 //! ```
 //!
-//! Differences from other readers, which accept these values: a boolean is 0 or 1, text is UTF-8, a decimal has no more
-//! digits than its precision, a time is on one day, the size of a block is that of its items, and no byte is left. Types
-//! that contain themselves, and arrays of items without bytes, have no columns and are refused.
+//! Differences from other readers: a boolean must be 0 or 1, text must be UTF-8, a decimal must not have more digits
+//! than its precision, a time must be within one day, the stated size of a block must be the size of its items, and no
+//! bytes may follow the value. Recursive types, and arrays of items without bytes, have no Arrow columns and are
+//! rejected.
 
 use std::collections::HashMap;
 use std::str::from_utf8;
@@ -194,7 +195,7 @@ impl WriterSchema {
             }
             let size = if count < 0 { Some(reader.long("the size of a block")?) } else { None };
             let first = reader.next;
-            // Every item has at least one byte, so that the loop ends with the value.
+            // Every item has at least one byte, so the loop ends at the end of the value at the latest.
             for _ in 0..count.unsigned_abs() {
                 check_item(reader)?;
             }
@@ -277,7 +278,7 @@ struct Parser {
     types: Vec<Type>,
     /// Number of types in each expanded type, and the minimum number of bytes of a value.
     sizes: Vec<(usize, usize)>,
-    /// Named types; `None` within the type itself.
+    /// Named types; `None` while the type itself is being parsed.
     names: HashMap<String, Option<usize>>,
 }
 

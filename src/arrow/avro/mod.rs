@@ -18,7 +18,7 @@ pub use self::check::WriterSchema;
 use self::check::without_uuids;
 pub use self::writer::AvroWriter;
 
-/// Number of rows in a batch. If one of them fails, they are decoded twice.
+/// Number of rows in a batch. If one of the rows fails, the whole batch is decoded twice.
 const BATCH_ROWS: usize = 1 << 16;
 
 /// Reads values of one schema into the columns of another.
@@ -74,7 +74,7 @@ impl AvroReader {
         Ok((batches, errors.into_iter().collect()))
     }
 
-    /// Decodes values that are valid for the writer's schema. The columns' schema may exclude some.
+    /// Decodes values that are valid for the writer's schema. The schema of the columns may reject some of them.
     fn decode_checked(
         &self,
         values: &BinaryArray,
@@ -144,7 +144,7 @@ fn unusable(error: ArrowError) -> Error {
 }
 
 fn decode_value(decoder: &mut Decoder, value: &[u8]) -> Result<(), ErrorDetail> {
-    // The message may contain data.
+    // The decoder's own error message is not used, because it may contain data.
     match decoder.decode(value) {
         Ok(read) if read == value.len() => Ok(()),
         _ => Err(not_readable()),

@@ -94,7 +94,7 @@ impl Slot {
     /// Whether an unreadable header may have had the requested key.
     fn is_lost<R: Log>(&self, occurrences: &[Occurrence<'_>], headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
-            // An error that was not kept may have concerned such a header.
+            // An error that the log dropped may belong to a header with this key.
             (Presence::Damaged | Presence::Broken, EitherLog::Collect(log)) => {
                 log.has_left_out_errors() || self.is_among(occurrences, log.errors())
             }

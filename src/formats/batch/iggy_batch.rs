@@ -189,7 +189,8 @@ fn read_batch<'a, V: MessageReceiver<Batch = IggyBatch>>(
     Ok(())
 }
 
-/// Reads the header of a batch: base values, the number of frames and its offset; also returns the frames.
+/// Reads the header of a batch: base values, the number of frames and the offset of that number; also returns the
+/// frames.
 fn open_batch<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     verify: bool,

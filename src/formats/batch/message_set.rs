@@ -137,7 +137,7 @@ pub fn unknown_codec<R: Log>(codec: u8, byte: usize, log: &mut R) -> Stop {
     log.fatal(Code::UnknownCodec, Some(byte), || format!("codec {codec} is unknown"))
 }
 
-/// Passes the messages of a compressed message to the receiver, from `first` on. `has_errors`: the outer message has
+/// Passes the inner messages of a compressed set to the receiver, from `first` on. `has_errors`: the outer message has
 /// errors.
 fn expand<'a, L: SetLayout, V: MessageReceiver<Batch = L::Batch>>(
     set: &'a [u8],

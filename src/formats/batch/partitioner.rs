@@ -42,7 +42,7 @@ impl Partitioner {
         ("random", Partitioner::Random),
     ];
 
-    /// Hash of a key; `None` if any partition will do.
+    /// Hash of a key; `None` if the record may go to any partition.
     pub fn hash(self, key: Option<&[u8]>) -> Option<u32> {
         match (self, key) {
             (Partitioner::All(hash), key) => Some(hash.of(key.unwrap_or_default())),

@@ -53,7 +53,7 @@ pub fn open_frame<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<Fr
     Ok(Framed { offset, message: cursor.split(size, "message", log)? })
 }
 
-/// A message, and the offset of its value; `None` if the message ends in the length of the value.
+/// A message, and the offset of its value, which is `None` if the message ends within the length of the value.
 pub struct Message<'a> {
     pub opened: Opened<'a, LegacyFields<'a>>,
     pub value_offset: Option<usize>,

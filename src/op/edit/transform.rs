@@ -158,8 +158,8 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
     }
 
     /// Appends an edited message, which is a range of `data`, or nothing on failure. Its last header ends after
-    /// `headers_len` bytes; a lenient read accepts more bytes. If the edit changes the message, those bytes are
-    /// dropped, because they would follow an appended header and be read as a header.
+    /// `headers_len` bytes; a lenient read accepts further bytes. If the edit changes the message, those further bytes
+    /// are dropped, because they would follow an appended header and be read as a header.
     #[inline(always)] // Called for every row of a block.
     pub fn push_edited(
         &mut self,
@@ -211,7 +211,7 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
     fn recount(&mut self, dropped: usize, added: usize) {
         let (count, count_len) = match varint::read(&self.data[self.message.clone()]) {
             ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits).max(0) as usize, len),
-            // These bytes parsed before, so there are none, and no headers.
+            // The bytes were parsed before, so the message is empty and has no headers.
             ParsedVarint::Truncated | ParsedVarint::TooLong => (0, 0),
         };
         let (edited, start) = (count - dropped + added, self.start);
