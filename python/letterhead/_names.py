@@ -29,7 +29,7 @@ MOST_COMPARED = 1000
 def check_name(name: str, value: object, names: Iterable[str]) -> None:
     """Raise TypeError if a name is not a str, ValueError if it is not in the list.
 
-    ``name`` is what errors call it; options whose names are plural are called ``"errors value"``.
+    ``name`` names the argument in errors; for an option with a plural name, pass for example ``"errors value"``.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name.removesuffix(' value')} must be str, not {type(value).__name__}")

@@ -161,7 +161,8 @@ class ObjectPath:
     def write_bytes(self, content: Any) -> None:
         """Write an object, which appears when it is complete.
 
-        The single call cannot be interrupted halfway. Closing a stream of pyarrow would complete a partial object.
+        The content is written in one call, which cannot be interrupted. If an interrupt came between several writes,
+        closing the stream would publish a partial object.
         """
         with self.filesystem.open_output_stream(self.path, compression=None) as stream:
             stream.write(content)

@@ -467,8 +467,8 @@ def pack(
         The columns, one message per row.
     columns : mapping of str to type or Field, or sequence of str, optional
         The type to write, or a :func:`letterhead.field` with another key, by column, in the order
-        of the headers. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
-        are copied. A sequence, and by default all columns, takes the types of the columns; times are ``timestamp_ms``.
+        of the headers. ``array<type>`` writes each element as a header. The type ``"headers"`` copies a column of lists of
+        headers. A sequence, and by default all columns, takes the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
         Name of the target format, which determines whether headers have types.
     nulls : {"keep", "skip"}, default "skip"
@@ -588,7 +588,7 @@ def scan(
         What to do with invalid messages: raise the first error; or count them by error code, together with the headers that
         could be read.
     max_keys : int, default 1000
-        Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
+        Maximum number of keys with statistics. If there are more, those with the fewest headers are only counted.
     lenient : bool, default False
         Accept everything that Kafka's Java deserializers accept, even if data is lost.
     strict_types : bool, default False

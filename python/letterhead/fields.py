@@ -84,8 +84,8 @@ Columns: TypeAlias = Mapping[str, object] | str | SchemaLike | type
 A schema is Spark's DDL (``"tenant string not null, retry int"``), a ``StructType``, a schema of pyarrow, or a dataclass. The
 header of a column that is not nullable is required. Annotations of a dataclass are ``str int float bool bytes datetime UUID``
 and lists of these, possibly with ``| None``, or with another type, as in ``Annotated[int, "int32"]``; a default is the value of
-a message without the header. Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of
-several classes, which a mapping to the union of these classes would reject. Values of other classes raise
+a message without the header. Values are ``object``, because type checkers infer ``dict[str, object]`` for a variable
+with types of several classes, and do not accept it as a mapping to their union. Values of other classes raise
 ``TypeError``.
 """
 

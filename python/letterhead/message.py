@@ -71,8 +71,8 @@ class Message:
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        # Called for missing fields only, and by `__setattr__`: a misspelt field would be set and never written. It also
-        # tells type checkers that there are fields, which depend on the format.
+        # Called for missing fields only, and by `__setattr__`: a misspelt field would be set and never written. The method
+        # also tells type checkers that there are fields, which depend on the format.
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(str(unknown_name("field", name, self.__dict__)))

@@ -163,8 +163,8 @@ def batch(
         The messages, with the fields of the format. Offsets must increase: a message without one gets the offset after the
         previous message, the first gets 0. A null timestamp is written as -1. In ``record-batch`` the timestamp type,
         the producer, ``transactional`` and ``control`` belong to the batch, so all messages must agree on them, and
-        sequences follow the first one's. In a compressed set of ``kip82-messages*`` all messages must have the same
-        magic and timestamp type.
+        sequences are counted from that of the first message. In a compressed set of ``kip82-messages*`` all messages
+        must have the same magic and timestamp type.
     format : {"record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"}, default "record-batch"
         Name of the format. Other batch formats cannot be written.
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
@@ -186,8 +186,8 @@ def batch(
     Raises
     ------
     EncodeError
-        If a message cannot be written; ``row`` of the error is its index. In ``record-batch`` offsets must stay within
-        31 bits of the first.
+        If a message cannot be written; ``row`` of the error is its index. In ``record-batch`` the first and last
+        offset must differ by less than 2^31.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError

@@ -163,7 +163,7 @@ def _convert_column(
 
 
 def _count_emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
-    """Return the number of messages that had headers, of which none is left."""
+    """Return the number of messages that had headers and have none left."""
     import pyarrow.compute as pc
 
     written = converted.fields["data"]

@@ -4,8 +4,9 @@
 
 A value is null, a string if it is text, or else an object with "base64"; text is UTF-8 without control characters other
 than tabs and ends of lines. A value with a type is an object with "type" and "value", or "base64" if its bits are not
-valid; in formats with types, strings are plain JSON strings. Integers that a double cannot represent
-with integer keys, and in formats with typed keys an object like a value if it is not a string. The schema is
+valid; in formats with types, strings are plain JSON strings. Integers that a double cannot represent are strings of
+digits, and times are ISO 8601, or milliseconds since 1970 as numbers. A key is a string, a number in formats with
+integer keys, and in formats with typed keys an object like a value if it is not a string. The schema is
 docs/reference/record.schema.json; :func:`letterhead._native.json_lines` writes rows of Arrow columns in the same form.
 """
 

@@ -70,7 +70,7 @@ def note(message: str) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """Replace users and passwords in addresses, even in an address passed as a file name, and remove their options."""
+    """Replace users and passwords in addresses, and drop the options after ``?``; file names may be addresses, too."""
     return _ADDRESS.sub(r"\1***@\2", text)
 
 

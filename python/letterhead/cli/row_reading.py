@@ -272,7 +272,8 @@ class RowReading:
         if len(printed) < left:
             return batch
         end = printed[left - 1].as_py() + 1 if left else 0
-        # Rows hidden by --errors only are readable, so reading continues until an error.
+        # With `--errors only`, the remaining rows of the batch are readable and not printed: reading continues until an
+        # error.
         self._tally.more |= len(printed) > left or (end < len(batch) and self._errors is not ReadErrors.only)
         return batch.slice(0, end) if self._tally.more else batch
 

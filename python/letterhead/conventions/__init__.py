@@ -23,8 +23,8 @@ def __dir__() -> list[str]:
 def profile(name: str) -> dict[str, Field]:
     """Return the columns of a convention.
 
-    No column is required: it is null for a message without the header. The dict is a copy; add, drop and rename columns
-    as needed.
+    No column is required: a column is null for a message without its header. The dict is a copy; add, drop and rename
+    columns as needed.
 
     Parameters
     ----------

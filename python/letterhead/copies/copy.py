@@ -44,7 +44,7 @@ def copy(
     offsets: str | os.PathLike[str] | None = None,
     **options: Unpack[ReadOptions],
 ) -> Copied:
-    """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic, each once.
+    """Copy a topic or a log to a directory of Parquet files or to a file, or any records to a topic; copy each record once.
 
     Keys, values, headers (with order, repeats and nulls), timestamps and partitions are kept. If a copy was killed, call
     it again: it continues, and each record is copied once. A directory continues after the last offset in its files; a

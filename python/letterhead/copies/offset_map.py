@@ -79,7 +79,7 @@ def translate(runs: Sequence[Run], offset: int) -> int:
 
 
 class OffsetMap(Closing):
-    """Offset map in a file, opened for appending. Opening rewrites the file, which joins the runs of several copies."""
+    """Offset map in a file, opened for appending. Opening rewrites the file, to join adjacent runs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,7 +1,7 @@
 """Limit the rounds of key derivation in encrypted keys: :func:`check_rounds`.
 
-PKCS #8 (PBES1, PBES2 with PBKDF2) and PKCS #12 store them as an integer after a salt: SEQUENCE { OCTET STRING, INTEGER,
-… }. OpenSSL runs as many rounds as a file states, possibly for hours, and cannot be interrupted.
+PKCS #8 (PBES1, PBES2 with PBKDF2) and PKCS #12 store their number as an integer after a salt: SEQUENCE { OCTET
+STRING, INTEGER, … }. OpenSSL runs as many rounds as a file states, possibly for hours, and cannot be interrupted.
 """
 
 from __future__ import annotations

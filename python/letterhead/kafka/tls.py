@@ -34,8 +34,8 @@ class TlsSettings:
         The same as PEM text.
     revoked_location : str, optional
         List of revoked certificates, PEM.
-    Context to use instead of all other settings.
-        Used instead of all others.
+    context : ssl.SSLContext, optional
+        Context to use instead of all other settings.
     """
 
     trusted_location: str | None = None

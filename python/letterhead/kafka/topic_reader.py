@@ -33,7 +33,7 @@ __all__ = ["CommittingReader", "read_topic", "topic_ranges"]
 
 
 def read_topic(topic: str, settings: Callable[[], Settings], request: RowRequest) -> Reader:
-    """Return a stream of what the view of the request selects: records, batches, or records with control records.
+    """Return a stream of records, batches, or records with control records, depending on the view of the request.
 
     ``settings`` is called after the request is validated, because it may prompt for a password.
     """

@@ -172,8 +172,8 @@ class TopicWriter(Closing):
         Name of the topic.
     settings : Settings
         Settings of a writer.
-    Partition, or name of the column with the partition of each row; by default it depends on the key.
-        The partition, or the name of the column that has it; by default the key chooses it.
+    partition : int or str, optional
+        Partition, or name of the column with the partition of each row; by default it depends on the key.
     types : Types, optional
         Types of header values, as :func:`letterhead.arrow.encode` accepts them.
     """

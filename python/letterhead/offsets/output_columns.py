@@ -76,7 +76,7 @@ def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) ->
 
 
 def join_errors(condition: pa.Array, output: pa.Array) -> pa.Array:
-    """Return the errors of both the condition and the output columns for each row, without duplicating row errors."""
+    """Return the errors of both the condition and the output columns for each row; errors of the whole row occur once."""
     lists = output.to_pylist()
     for row in pc.indices_nonzero(condition.is_valid()).to_pylist():
         lists[row] = [*condition[row].as_py(), *(error for error in lists[row] or () if error["column"] is not None)]

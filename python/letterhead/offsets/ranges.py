@@ -24,7 +24,7 @@ __all__ = [
 def choose_partitions(
     available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None, bounds: OffsetBounds | None = None
 ) -> list[TopicPartition]:
-    """Return the partitions with the given numbers, or all; raise ValueError if one of them or of ``bounds`` is missing."""
+    """Return the partitions with the given numbers, or all; raise ValueError if any of them, or of ``bounds``, is missing."""
     if bounds is not None:
         bounds.check_partitions((partition.partition for partition in available), f"topic {str(topic)!r}")
     if numbers is None:
@@ -90,7 +90,7 @@ class TimeInFiles(NamedTuple):
 
     @property
     def first_possible(self) -> int | None:
-        """Smallest possible offset of a record at or after the time; it may be damaged."""
+        """Smallest possible offset of a record at or after the time; the record at this offset may be damaged."""
         return self.found if self.hidden is None else self.hidden
 
 
@@ -99,8 +99,9 @@ def check_range_of_files(
 ) -> None:
     """Raise ValueError if ``start`` is after the end of all partitions in files, or ``end`` before their beginning.
 
-    ``end_of`` returns the end offset of a partition's segments; if the end is after its second argument, any offset after
-    that argument up to the end is enough. Only segments without a successor contain the end of a partition.
+    ``end_of`` returns the end offset of a partition's segments; if the end is after its second argument, it may return any
+    offset between this argument and the end. Nothing is checked if a partition continues in a segment that was not passed,
+    because its end is then unknown.
     """
     if any(segments[-1].next_offset is not None for segments in partitions):
         return

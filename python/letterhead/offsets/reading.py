@@ -152,7 +152,7 @@ def last_of_range(
 
 
 def rows_up_to_error(read: Callable[[int], RowsT], start: int, end: int) -> Iterator[RowsT]:
-    """Yield the result of ``read``, which reads offsets from ``start`` up to its argument; rows before an error come first.
+    """Yield the result of ``read``, which reads offsets from ``start`` up to its argument; yield rows before an error first.
 
     A record with an unreadable offset fails in every range, so no rows precede its error.
     """

@@ -118,7 +118,7 @@ class RowReader:
         raise NotImplementedError
 
     def keeps_error_rows(self, partition_values: Mapping[str, Any]) -> bool:
-        """Return whether the result includes unreadable rows; without an error column, a condition must accept null."""
+        """Return whether the result includes unreadable rows: no, if a condition rejects null and there is no error column."""
         where = self.where and self.where.bind(partition_values)
         return where is None or has_error_column(self.errors) or where.accepts_null
 

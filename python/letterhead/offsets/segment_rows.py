@@ -19,7 +19,7 @@ __all__ = ["SegmentRowReader"]
 
 
 class SegmentRowReader(Generic[BatchT]):
-    """Converter from batches of segment files to record batches with :attr:`schema`; a :class:`RowReader` has the options."""
+    """Converter from batches of segment files to record batches by the options of a :class:`RowReader`."""
 
     def __init__(self, reader: RowReader) -> None:
         self.schema = reader.schema

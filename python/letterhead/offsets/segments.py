@@ -42,7 +42,7 @@ class SegmentReports:
     examined: set[Path] = field(default_factory=set)
     """Files that were read up to their end."""
     requested: tuple[int, int] = (0, LAST_OFFSET)
-    """Requested offsets of the current partition, for reports, even while only a part of them is read."""
+    """Full range requested for the current partition. Reports use it even while reading is limited to a part of it."""
     sizes: Mapping[Path, int] = field(default_factory=dict)
     """Size of each file at the start of reading; a server may delete files later."""
     done: int = 0
@@ -114,7 +114,7 @@ class SegmentLog(ABC, Generic[SegmentT, BatchT]):
         """Return whether all records of a batch are older than a time and, if not, the offset of the first newer record."""
 
     def end_of(self, last: SegmentT, enough: int = LAST_OFFSET) -> EndOfFiles:
-        """Return the end of a partition from its last file; if the end is after ``enough``, any offset after it suffices."""
+        """Return the end of a partition from its last file; if it is after ``enough``, any offset in between will do."""
         end, is_certain, truncated = last.base_offset, True, None
         with self.open(last) as file:
             for batches, invalid in file.walk(enough, validates_last=True):

@@ -53,7 +53,7 @@ class StoredBatches(NamedTuple, Generic[BatchT]):
     data: Any
     batches: Sequence[BatchT]
     origin: int = 0
-    """Position of the first byte of ``data``; the positions of batches are relative to the same start."""
+    """Position of the first byte of ``data``, counted from the same origin as the positions of batches."""
 
     next_offset: int | None = None
     """Offset of the next batch in a file."""

@@ -255,7 +255,7 @@ class EditReport:
         """Keys found by the core."""
 
     def until_end(self) -> _native.EditedKeys:
-        """Return the object in which the core notes keys of a column, until it calls :meth:`end`."""
+        """Return the object in which the core notes the keys of a column; at its end, the core calls :meth:`end`."""
         if self._warns:
             self.keys = _native.EditedKeys(len(self._keys), lambda _: self.end())
         return self.keys

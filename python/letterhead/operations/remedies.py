@@ -21,14 +21,14 @@ SHOW_ROWS = 'letterhead.open with errors="column" shows such rows'
 
 
 def note_remedy(error: BaseException, remedy: str = KEEP_ROWS) -> None:
-    """Add a note to a row's error, which names the option to keep the other rows. Also called by the core."""
+    """Add to a row's error a note that names the option to keep the other rows. Also called by the core."""
     if isinstance(error, DecodeError) and error.row is not None and not getattr(error, "__notes__", ()):
         error.add_note(remedy)
 
 
 @contextmanager
 def noting_remedy(errors: str, remedy: str = KEEP_ROWS) -> Iterator[None]:
-    """Add a note to a row's error, if ``errors="raise"``, which names the option to keep the other rows."""
+    """If ``errors="raise"``, add to a row's error a note that names the option to keep the other rows."""
     try:
         yield
     except DecodeError as error:

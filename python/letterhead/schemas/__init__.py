@@ -1,4 +1,4 @@
-"""Values by the schemas of a registry.
+"""Decode and encode values with schemas from a schema registry.
 
 :class:`AvroDecoder`, :class:`JsonDecoder` and :class:`ProtobufDecoder` decode values, for
 :func:`letterhead.arrow.decode_by_schema` and, in a stream, :func:`decode_values`;

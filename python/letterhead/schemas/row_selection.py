@@ -71,7 +71,7 @@ class RowSelection:
 
 
 def _join_errors(own: pa.Array, undecided: pa.BooleanArray, of_condition: pa.Array | None) -> pa.Array:
-    """Merge errors of rows with errors of the condition, to which the errors of undecided rows are attributed."""
+    """Merge errors of rows with errors of the condition; errors that leave it undecided are attributed to the condition."""
     if not pc.any(undecided).as_py() and (of_condition is None or of_condition.null_count == len(of_condition)):
         return own
     others: list[Any] = [None] * len(own) if of_condition is None else of_condition.to_pylist()

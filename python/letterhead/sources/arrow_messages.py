@@ -5,7 +5,7 @@
     ffffffff  metadata length (int32)  metadata (flatbuffer, padded)  body      repeated; a length of 0 ends the stream
 
 A compressed buffer begins with its decompressed length (int64, or -1 if it is not compressed). Arrow allocates that
-many bytes, even if few follow.
+many bytes, even if fewer bytes follow.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _MOST_CELLS = 1 << 20
 """Limit of rows times columns in a batch."""
 
 _SPARSE = 100
-"""Number of table values per value in the lines up to which missing values become null, regardless of the limit."""
+"""Expansion that is always allowed: a table may have this many values per value in the lines, regardless of the limit."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -81,9 +81,9 @@ def json_lines_table(
         Name of the file in errors.
     limits : Limits or None
         ``message_bytes`` limits a line, ``decompressed_bytes`` a line of a compressed file, and ``headers`` the
-        elements and fields of a line, and the values of the table that the first lines form.
+        elements and fields of a line, and the number of values in the table of the first lines.
     is_compressed : bool
-        Whether the file decompresses another one.
+        Whether ``file`` decompresses a compressed file.
 
     Raises
     ------

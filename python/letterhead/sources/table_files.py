@@ -89,7 +89,7 @@ def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
 
 
 def _open(file: Any, label: str, limits: Limits | None) -> Table:
-    """Return the table of an open file; its ``close`` does not close this file, only others."""
+    """Return the table of an open file; closing the table closes all files opened here, but not ``file``."""
     with ExitStack() as files, damage(label):
         table = _recognized(file, label, limits, files)
         return table._replace(close=files.pop_all().close)

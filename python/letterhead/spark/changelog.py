@@ -47,7 +47,7 @@ def changelog_table(
         ``"suppress"`` is the buffer of ``suppress()``.
     retention : int or timedelta, optional
         Milliseconds for which a window or session store keeps its rows: expired rows are dropped. By default none
-        expire. Required for a versioned store: a version older than that on arrival was dropped.
+        expire. Required for a versioned store, which drops a version that is older than this on arrival.
     segment_interval : int or timedelta, optional
         Length of a segment of a window or session store, in milliseconds: rows expire one segment at a time. By
         default as in the stores.

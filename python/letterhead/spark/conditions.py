@@ -130,7 +130,7 @@ class HeaderCondition:
 
 
 def _any(values: Sql, holds: Any) -> Sql:
-    """Return whether a test is true for any element; null for an empty list, or if the test is null but never true."""
+    """Return whether a test is true for any element; null for an empty list, or if it is true for none and null for some."""
     is_true = F.mapped("exists", values, "v", lambda value: F.coalesce(holds(value), F.lit(False)))
     is_null = (F.size(values) <= 0) | F.mapped("exists", values, "v", lambda value: holds(value).is_null())
     return F.when(values.is_null(), F.lit(None)).when(is_true, True).when(is_null, F.lit(None)).otherwise(False)

@@ -56,7 +56,7 @@ class Input(NamedTuple):
     """Column to read: its name or a Column, and its accepted types, as :func:`letterhead.spark.schemas.ddl` writes them.
 
     Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing. ``field`` is
-    the field of the message that it contains.
+    the field of the message that the column contains.
     """
 
     name: Any

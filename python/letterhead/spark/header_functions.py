@@ -155,10 +155,10 @@ def select_headers(
     engine : {"spark", "arrow"}, optional
         Engine that reads the headers: ``"arrow"`` is the native module in Python. ``"spark"`` reads lists of headers by
         expressions of Spark SQL: it needs nothing installed on executors, and filters on partitions and on kept columns
-        reach the table. Spark then evaluates, and checks, only the columns that a query uses. What it does not have, such
-        as types with the suffix ``:json``, is an error that names ``"arrow"``. By default expressions read a
-        list where they are as fast: up to six headers, none with alternatives or with text that has a form, such as times.
-        Arrow reads all others, and its plan has ``MapInArrow``.
+        reach the table. Spark then evaluates, and checks, only the columns that a query uses. A type that it does
+        not support, such as one with the suffix ``:json``, is an error that names ``"arrow"``. By default, expressions read
+        a list if they are as fast as Arrow: for up to six headers, none with alternative types or a text form, such as
+        times. Arrow reads all others; the query plan then contains ``MapInArrow``.
     options : items of ParseOptions
         Other options by name: ``lenient``, ``strict_types``, ``limits`` and ``error_column``, see
         :class:`letterhead.ParseOptions`.
@@ -171,7 +171,7 @@ def select_headers(
     >>> lhs.select_headers(orders, columns, keep=["offset"])
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
 
-    A view by expressions of Spark, which lets conditions on other columns through:
+    A view with Spark's expressions, through which Spark pushes down conditions on other columns:
 
     >>> lhs.select_headers(orders, columns, engine="spark").where("offset = 1").count()
     1

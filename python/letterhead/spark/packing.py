@@ -43,8 +43,8 @@ def pack_headers(
         The DataFrame, a batch or a stream.
     columns : mapping of str to type or Field, or sequence of str
         Type to write for each column, or a :func:`letterhead.field` with another key; headers are in the order of the
-        columns. ``array<type>`` writes each element as a header. ``"headers"`` is a column of lists of headers, which
-        are copied. With a sequence, headers have the types of the columns; times are ``timestamp_ms``.
+        columns. ``array<type>`` writes each element as a header. The type ``"headers"`` copies a column of lists of
+        headers. With a sequence, headers have the types of the columns; times are ``timestamp_ms``.
     format : str, default "kafka"
         Name of the target format, which determines whether headers have types.
     into : str, default "headers"

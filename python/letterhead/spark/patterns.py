@@ -92,7 +92,7 @@ def _class(text: str, ignores_case: bool) -> str | None:
     for first, last, single in re.findall(r"([A-Za-z0-9])-([A-Za-z0-9])|(.)", body, re.DOTALL):
         if single:
             first = last = single
-        # An empty range makes the pattern invalid; a range across character classes includes others between them.
+        # A reversed range makes the pattern invalid. A range such as A-z also includes the characters between Z and a.
         members.extend(map(chr, range(ord(first), ord(last) + 1)))
     if ignores_case:
         letters = {letter.lower() for letter in members if letter.isalpha()}

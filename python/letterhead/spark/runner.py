@@ -168,7 +168,7 @@ class ArrowFunction:
 
 @dataclass(frozen=True)
 class _ArrowStream:
-    """Column as a stream of an unknown library: an operation would convert a pyarrow column as a whole."""
+    """Column that operations read as a stream, chunk by chunk; they would convert a pyarrow column as a whole."""
 
     column: pa.ChunkedArray
 

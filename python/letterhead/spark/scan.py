@@ -61,7 +61,7 @@ def scan_headers(
     column : str or Column, default "headers"
         A column of headers as Spark's Kafka source returns it with ``includeHeaders``, or a binary column.
     max_keys : int, default 1000
-        Maximum number of keys with statistics: those with the most headers. Other keys are only counted.
+        Maximum number of keys with statistics. If there are more, those with the fewest headers are only counted.
     lenient : bool, default False
         Accept everything that Kafka's Java deserializers accept, even if data is lost.
     strict_types : bool, default False

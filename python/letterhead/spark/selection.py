@@ -41,7 +41,7 @@ _REMEDY = "omit engine=, or pass 'arrow'"
 
 @dataclass(frozen=True)
 class SelectByExpressions:
-    """Selects headers from a column of lists by projections, which let filters on kept columns and partitions pass.
+    """Selects headers from a column of lists by projections; Spark pushes filters on kept columns and partitions through them.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Sql:
     parts : tuple of str or Sql
         The text of the expression, with its operands.
     variables : frozenset of str
-        Variables of lambdas in it that no lambda in it declares.
+        Free variables: variables that only a lambda around this expression declares.
     """
 
     is_bound = False

@@ -37,13 +37,13 @@ __all__ = ["ArrowStep", "Step", "control_column_count", "run_step"]
 
 
 class Step(Protocol):
-    """Work of a transform on the columns that it reads."""
+    """Step of a transform: computes the result from the prepared input columns."""
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the resulting DataFrame.
 
         ``fields`` are the columns of the caller's DataFrame. ``inputs`` are the columns to read, by their names in
-        ``df``, which may have more columns for them.
+        ``df``, to which columns for them may have been added.
         """
 
 
@@ -64,12 +64,12 @@ def run_step(
     step : Step
         An operation that runs as ``mapInArrow``, or expressions of Spark SQL.
     by_default : SelectByExpressions or FilterByExpressions, optional
-        A step by expressions of Spark, which replaces the other where the column is a list of headers of its format.
+        A step by expressions of Spark, used instead of ``step`` if the column is a list of headers in its format.
 
     Raises
     ------
     ValueError
-        If a column is missing, or would be there twice.
+        If a column is missing, or the result would have two columns of the same name.
     TypeError
         If a column has the wrong type.
     """
@@ -87,7 +87,7 @@ def run_step(
 
 
 def _has_lists(df: DataFrame, name: str, format: str) -> bool:
-    """Return whether the engine is Spark, and a column has its Kafka source's lists, in the format's shape."""
+    """Return whether the engine is Spark, and a column has the type of its Kafka source's headers and of the format's lists."""
     field = fields_of(df).get(name)
     if field is None or not ddl(field.dataType) == HEADERS == header_lists(format)[0]:
         return False

@@ -247,7 +247,10 @@ class VersionedStore(BytesStore):
         return next_start
 
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
-        """Replace the latest version, or put a version after it; the latest version then moves to the segment of its end."""
+        """Replace the latest version, or add a newer one.
+
+        The previous version then moves to the segment of the time at which its validity ends.
+        """
         rows: list[tuple[bytes, bytes | None]] = []
         # A tombstone has no latest row. If it has the time of the latest version, no version moves, but the segment of
         # that time must still record the deletion. Otherwise, a late version with an earlier time would become the

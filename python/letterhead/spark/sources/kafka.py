@@ -202,7 +202,7 @@ class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
 class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     """Query of topics, with the settings of its connection."""
 
-    # With skipping, records of a recreated topic below the old offsets would also be skipped.
+    # If lost records were skipped, new records of a recreated topic below the old offsets would be skipped, too.
     remedies = (
         "check that kafka.bootstrap.servers names the cluster of the checkpoint; to read a recreated topic, start "
         "with a new checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the records that are gone"

@@ -54,8 +54,8 @@ def run_topology(
     -------
     DataFrame
         The records that the topology writes, with the columns ``topic``, ``partition``, ``key``, ``value``, ``headers``,
-        ``timestamp`` and ``changelog``, which is true for changes of stores. These have the partition of their task; records
-        of a sink have none, because the key determines it.
+        ``timestamp`` and ``changelog``, which is true for changes of stores. Changes of stores have the partition of
+        their task; records of a sink have none, because the key determines it.
 
     Raises
     ------
