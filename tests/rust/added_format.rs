@@ -77,7 +77,7 @@ use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{GatheredMessage, MessageFormat as _, ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
-/// The row of the table: the type that the dispatch hands out.
+/// Row of the table: the type that the dispatch passes to an operation.
 type Row = Bare<tiny::Tiny>;
 
 const GOOD: &[u8] = b"\x01a\x02\x00\x07\x01b\x01x\x01a\x02\x00\x09";

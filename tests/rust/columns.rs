@@ -1,5 +1,5 @@
-//! What the rows of columns hold, as messages and faults.
-#![allow(dead_code)] // Every test takes what it needs.
+//! Reads rows of columns as the messages and errors that tests compare.
+#![allow(dead_code)] // Each test uses only some of these functions.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int8Type, Int32Type, Int64Type};
@@ -12,7 +12,7 @@ use letterhead::value_type::ValueType;
 
 use crate::common::{Head, Held, HeldKey, Message, other_fields};
 
-/// Values as a column, and what a operation makes of them; what is raised comes with its row.
+/// Applies an operation to a column of these values. A raised error is returned with its row.
 pub fn apply<V: Operation>(
     format: Format,
     operation: &V,
@@ -37,7 +37,7 @@ pub fn apply_to<V: Operation>(
     }
 }
 
-/// A row of an envelope's or a batch's structs.
+/// Message in a row of a struct column of a message or batch format.
 pub fn message_at(structs: &StructArray, row: usize, format: Format) -> Message {
     let column = |name: &str| structs.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
     let fields = other_fields(format).map(|field| held_at(column(field.name), row)).collect();
@@ -64,7 +64,7 @@ pub fn number<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array, row
     column.as_primitive::<T>().value(row).into()
 }
 
-/// The headers of a row; `None` where the list is null.
+/// Headers of a row; `None` if the list is null.
 pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
     let lists = lists.as_list::<i32>();
     if lists.is_null(row) {
@@ -93,7 +93,7 @@ pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
     Some((0..structs.len()).map(head).collect())
 }
 
-/// What a row says about a fault, but its code as text: code, message, byte, header and key.
+/// Error as a row of the error column: code as text, message, byte, header and key.
 pub type Told = (String, String, Option<i64>, Option<i32>, Option<String>);
 
 pub fn told(error: &ErrorDetail) -> Told {
@@ -101,7 +101,7 @@ pub fn told(error: &ErrorDetail) -> Told {
     (error.code.name().into(), error.message.clone(), byte, header, error.key.clone())
 }
 
-/// An error without the number of its message, which a column of errors leaves out.
+/// Removes the number of the message from the text of an error, as a column of errors does.
 pub fn without_number((code, message, byte, header, key): Told) -> Told {
     let message = match message.strip_prefix("message ").and_then(|rest| rest.split_once(": ")) {
         Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.into(),
@@ -110,7 +110,7 @@ pub fn without_number((code, message, byte, header, key): Told) -> Told {
     (code, message, byte, header, key)
 }
 
-/// The faults of a row.
+/// Errors of a row.
 pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
     let lists = lists.as_list::<i32>();
     if lists.is_null(row) {

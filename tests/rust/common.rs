@@ -1,6 +1,5 @@
-//! Messages in memory of their own, and the operations on one value of a format that is known by its place in the
-//! table.
-#![allow(dead_code)] // Every test takes what it needs.
+//! Messages that own their data, and operations on one value of a format.
+#![allow(dead_code)] // Each test uses only some of these functions.
 
 use letterhead::cursor::Cursor;
 use letterhead::error::{Error, ErrorDetail};
@@ -24,8 +23,8 @@ pub const STRICT: ReadOptions =
 pub const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
 pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_types: true, ..STRICT };
 
-/// A key. A typed string that is UTF-8 is `Text` and a typed int32 is `Int`, as they mean the same; a test may give
-/// either spelling to a writer.
+/// A key. A typed string that is UTF-8 becomes `Text`, and a typed int32 becomes `Int`, because these are equal keys. A
+/// test may pass either form to a writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldKey {
     Text(String),
@@ -52,7 +51,7 @@ impl From<&Key<'_>> for HeldKey {
 }
 
 impl HeldKey {
-    /// The one spelling of a typed key.
+    /// Returns the form of a typed key that tests compare.
     pub fn typed(value_type: ValueType, bits: &[u8]) -> HeldKey {
         match (value_type, std::str::from_utf8(bits), <[u8; 4]>::try_from(bits)) {
             (ValueType::Named(Scalar::String), Ok(text), _) => HeldKey::Text(text.into()),
@@ -70,7 +69,7 @@ impl HeldKey {
     }
 }
 
-/// A header; a value that has a kind is its bits, most significant byte first.
+/// A header. The bytes of a typed value are big-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     pub key: HeldKey,
@@ -79,7 +78,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// What a walk handed over, its values lying in this order.
+    /// Copies a parsed header, whose typed value has this byte order.
     fn of(header: &Header<'_>, order: ByteOrder) -> Head {
         let bits = |value| match header.value_type {
             Some(value_type) => bits_of(value_type, value, order).into_owned(),
@@ -140,7 +139,8 @@ impl Held {
     }
 }
 
-/// A message; `None` for headers: it has no headers field. Fields are in the order of the table, the headers left out.
+/// A message; `headers` is `None` if it has no headers field. `fields` are in the order of the table, without the
+/// headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub headers: Option<Vec<Head>>,
@@ -148,12 +148,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// What a block holds.
+    /// Creates a message of a headers format.
     pub fn block(headers: Vec<Head>) -> Message {
         Message { headers: Some(headers), fields: vec![] }
     }
 
-    /// The headers, be it none.
+    /// The headers; none if there is no headers field.
     pub fn heads(&self) -> &[Head] {
         self.headers.as_deref().unwrap_or_default()
     }
@@ -164,7 +164,7 @@ pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
     format.info().fields.iter().filter(|field| field.field_type != FieldType::Headers)
 }
 
-/// Every message of a value, or the first fault. A value that is not a batch has one message.
+/// Returns every message of a value, or the first error. A value that is not a batch has one message.
 pub fn read(format: Format, serialized: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
     match format.visit(Read(serialized, options)) {
         Ok(messages) => Ok(messages),
@@ -196,7 +196,7 @@ impl Visitor for Read<'_> {
                 MessageHeaders::Bytes(_) => unreachable!("headers are parsed"),
             });
             messages.push(taken(headers, fields, <B::Message as MessageFormat>::Headers::ORDER));
-            // Every other place of a batch is one where reading stops and goes on.
+            // Reading stops after every other message of a batch and then resumes.
             messages.len() % 2 == 0
         };
         loop {
@@ -218,12 +218,12 @@ fn taken(headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>], order: ByteO
     }
 }
 
-/// Everything that is wrong with a value.
+/// All errors of a value.
 pub fn errors(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
     format.visit(Inspect { data: serialized, options }).errors
 }
 
-/// The value of a message; `None` where the format has none for it.
+/// Writes a message; `None` if the format writes no bytes for it.
 pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, ErrorDetail> {
     let headers = message.headers.as_deref().map(lend);
     let fields =
@@ -235,7 +235,7 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
     }
 }
 
-/// The errors of a batch, found exactly and with labels.
+/// Errors of a batch, collected without labels and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
     let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::with_labels(Limits::DEFAULT.reports));
     let mut receiver = ParseHeaders::<B>::new(options);

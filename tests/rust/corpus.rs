@@ -1,4 +1,4 @@
-//! What the fuzzer found worth keeping, on stable Rust: every input of `fuzz/kept` once more.
+//! Runs every input that the fuzzer stored in `fuzz/kept` again, on stable Rust.
 
 #[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
@@ -13,7 +13,7 @@ fn kept() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/kept")
 }
 
-/// The inputs of a target for a format, each a line in hex; none where nothing is kept yet.
+/// Inputs of a target for a format, one line of hexadecimal digits each; none if there is no file.
 fn inputs(target: &Target, subject: &str) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(kept().join(target.name).join(format!("{subject}.hex"))).unwrap_or_default();
     let byte = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).expect("ASCII"), 16).expect("hex");

@@ -1,12 +1,12 @@
-//! A crate that forbids unsafe code, compiled against this one: it reaches the operations, and none of the parts whose memory
-//! kernels trust.
+//! A crate that forbids unsafe code, compiled against this crate: it can use the operations, but none of the internals
+//! on which the memory safety of kernels depends.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each of these made memory unsafe when it was public, and is named with the code of the error that it is now.
+/// Code that caused undefined behaviour when an item was public, and the compiler's error code now that it is private.
 const REFUSED: &[(&str, &str)] = &[
     ("pub use letterhead::kernel::RowBlock;", "E0603"),
     ("pub use letterhead::kernel::buffer::{BinaryValues, Utf8};", "E0603"),
@@ -35,7 +35,7 @@ const ACCEPTED: &str = "
     pub fn whole(input: Input<'_>) -> Input<'_> { input.from_row(1).after(2).with_max_offset(3).with_threads(0) }
 ";
 
-/// The newest build of this crate beside the test program, and the folder.
+/// The newest build of this crate next to the test program, and its directory.
 fn library() -> Option<(PathBuf, PathBuf)> {
     let folder = env::current_exe().ok()?.parent()?.to_path_buf();
     let is_library = |path: &PathBuf| {
@@ -47,14 +47,14 @@ fn library() -> Option<(PathBuf, PathBuf)> {
     Some((newest, folder))
 }
 
-/// Checks a crate, and returns the errors of the compiler.
+/// Compiles a crate, and returns the errors of the compiler.
 fn check(code: &str, name: &str) -> Option<String> {
     let (library, folder) = library()?;
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&out).unwrap();
     let source = out.join("lib.rs");
     fs::write(&source, format!("#![forbid(unsafe_code)]\n{code}\n")).unwrap();
-    // The compiler that has built this program is beside its cargo.
+    // The compiler that built this program is in the directory of its cargo.
     let mut command = Command::new(Path::new(&env::var_os("CARGO")?).with_file_name("rustc"));
     command
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"])

@@ -1,4 +1,4 @@
-//! Sizes and checksums that hold for any bytes.
+//! Corrects the sizes and checksums of arbitrary bytes.
 
 use std::hash::Hasher;
 
@@ -7,7 +7,7 @@ use letterhead::formats::checksum::crc32;
 use letterhead::formats::checksum::crc32c;
 use twox_hash::XxHash3_64;
 
-/// Makes sizes and checksums hold for a value of this format, where it has any.
+/// Writes correct sizes and checksums to a value, if its format has any.
 pub fn seal(format: Format, serialized: &mut [u8]) {
     match format {
         Format::Kip82Message | Format::Kip82MessageInt | Format::Kip82MessageWrapper if serialized.len() >= 16 => {
@@ -23,7 +23,7 @@ pub fn seal(format: Format, serialized: &mut [u8]) {
     }
 }
 
-/// Writes the checksums of record batches, as far as they can be told apart.
+/// Writes the checksums of record batches, as far as batches can be found.
 pub fn seal_record_batches(mut rest: &mut [u8]) {
     while rest.len() >= 17 {
         let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
@@ -40,7 +40,7 @@ pub fn seal_record_batches(mut rest: &mut [u8]) {
     }
 }
 
-/// Writes the checksums of a message set, as far as its messages can be told apart.
+/// Writes the checksums of a message set, as far as its messages can be found.
 pub fn seal_set(mut rest: &mut [u8]) {
     while rest.len() >= 16 {
         let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
@@ -53,7 +53,7 @@ pub fn seal_set(mut rest: &mut [u8]) {
     }
 }
 
-/// Writes the checksums of a batch of Iggy, as far as its frames can be told apart.
+/// Writes the checksums of a batch of Iggy, as far as its frames can be found.
 pub fn seal_frames(batch: &mut [u8]) {
     if batch.len() < 256 {
         return;
@@ -76,7 +76,7 @@ pub fn seal_frames(batch: &mut [u8]) {
     header[40..48].copy_from_slice(&hasher.finish().to_le_bytes());
 }
 
-/// Writes the checksums of messages as polled that have one, as far as they can be told apart.
+/// Writes the checksums of polled messages of era B, as far as messages can be found.
 fn seal_polled(mut rest: &mut [u8]) {
     const CRC: usize = 33;
     const BLOCK: usize = 41;

@@ -10,12 +10,12 @@ use twox_hash::XxHash3_64;
 use super::{first_fault, little_run, rejected, rejected_at};
 use crate::common::{STRICT, errors, read};
 
-/// A message of the first era.
+/// Message in the layout of era A.
 fn first_era(block: &[u8], payload: &[u8]) -> Vec<u8> {
     [&[5; 7][..], &[0], &[5; 7], &[0], &[7; 16], &little_run(block), &little_run(payload)].concat()
 }
 
-/// A message of the second, which has a state and a checksum.
+/// Message in the layout of era B, with a state and a checksum.
 fn second_era(state: u8, block: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut serialized = first_era(block, payload);
     serialized.splice(32..32, crc32(payload).to_le_bytes());
@@ -23,10 +23,10 @@ fn second_era(state: u8, block: &[u8], payload: &[u8]) -> Vec<u8> {
     serialized
 }
 
-/// A header of the older layout, `k` with the string `v`.
+/// Header `k` with the string `v` in the format `iggy-2023`.
 const OLDER: &[u8] = b"\x01\0\0\0k\x02\x01\0\0\0v";
 
-/// Where the fields of each era begin, the block's length last.
+/// Offsets of the fields of each era; the last is the length of the headers.
 const FIRST: [usize; 4] = [0, 8, 16, 32];
 const SECOND: [usize; 6] = [0, 8, 9, 17, 33, 37];
 
@@ -43,7 +43,7 @@ fn complete_polls_of_both_layouts_are_read() {
 #[test]
 fn truncated_polled_message_is_rejected_at_field_start() {
     for (serialized, fields) in [(first_era(OLDER, b"p"), &FIRST[..]), (second_era(1, OLDER, b"p"), &SECOND)] {
-        // The first message shows the era.
+        // The first message decides the era.
         let (one, serialized) = (serialized.len(), [&serialized[..], &serialized].concat());
         let lens = fields.last().expect("the length of the block");
         let rest = [lens + 4, lens + 4 + OLDER.len(), lens + 8 + OLDER.len()];
@@ -102,13 +102,13 @@ fn bad_polled_header_is_rejected_at_its_offset_in_value() {
     );
 }
 
-/// A frame: its checksum, an id, two deltas, the lengths, eight reserved bytes, then payload and block.
+/// A frame: checksum, id, two deltas, lengths, eight reserved bytes, payload, headers.
 fn frame(block: &[u8], payload: &[u8]) -> Vec<u8> {
     let lens = [0, 0, block.len() as u32, payload.len() as u32].map(u32::to_le_bytes).concat();
     resealed([&[0; 8][..], &[7; 16], &lens, &[0; 8], payload, block].concat())
 }
 
-/// The frame with the checksum of what it became.
+/// Returns a changed frame with a correct checksum.
 fn resealed(mut frame: Vec<u8>) -> Vec<u8> {
     let sum = XxHash3_64::oneshot(&frame[8..]);
     frame[..8].copy_from_slice(&sum.to_le_bytes());
@@ -117,7 +117,7 @@ fn resealed(mut frame: Vec<u8>) -> Vec<u8> {
 
 const HEADER_LEN: usize = 256;
 
-/// A batch that says to have so many frames of these, with this at the place of the producer.
+/// A batch with these frames, and with a stated number of frames and a producer.
 fn batch_of(count: u32, producer: [u8; 20], frames: &[Vec<u8>]) -> Vec<u8> {
     let len = (HEADER_LEN + frames.concat().len()) as u64;
     let mut out = [1, 5, 6, 7, len].map(u64::to_le_bytes).concat();
@@ -140,10 +140,10 @@ fn batch(frames: &[Vec<u8>]) -> Vec<u8> {
     batch_of(frames.len() as u32, [0; 20], frames)
 }
 
-/// A header of the later layout, `k` with the string `v`.
+/// Header `k` with the string `v` in the format `iggy`.
 const LATER: &[u8] = b"\x02\x01\0\0\0k\x02\x01\0\0\0v";
 
-/// Fields of the header of a batch, and of a frame.
+/// Offsets of the fields in the header of a batch, and in a frame.
 const LENGTH: usize = 32;
 const CHECKSUM: usize = 40;
 const COUNT: usize = 48;
@@ -163,10 +163,10 @@ fn whole_batches_are_read_behind_any_prefix() {
     ] {
         assert_eq!(first_fault(IggyBatch, &serialized), None);
     }
-    // A producer with all its numbers.
+    // A producer with all fields set.
     let producer = [1, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 0, 0, 4, 4, 4, 4];
     assert_eq!(first_fault(IggyBatch, &batch_of(1, producer, &[frame(LATER, b"p")])), None);
-    // Polls that found nothing.
+    // Polls without messages.
     for len in [0, 16, 40] {
         assert_eq!(read(IggyBatch, &vec![0; len], STRICT), Ok(vec![]));
     }
@@ -244,7 +244,7 @@ fn trailing_bytes_in_batch_header_are_rejected() {
 
 #[test]
 fn wrong_batch_checksum_is_rejected() {
-    // What it covers, itself, and the checksum of the frame, which is another fault then.
+    // The bytes that the checksum covers, and the checksum itself. A changed frame checksum would be another error.
     for at in [0, 8, 16, 24, CHECKSUM] {
         let mut serialized = batch(&[frame(LATER, b"p")]);
         serialized[at] ^= 1;

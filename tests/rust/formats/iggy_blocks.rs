@@ -10,17 +10,17 @@ const STRING: u8 = 2;
 const BOOL: u8 = 3;
 const INT32: u8 = 6;
 
-/// A header of the later block.
+/// Header in the format `iggy`.
 fn typed(key_type: u8, key: &[u8], value_type: u8, value: &[u8]) -> Vec<u8> {
     [&[key_type][..], &little_run(key), &[value_type], &little_run(value)].concat()
 }
 
-/// A header of the older block.
+/// Header in the format `iggy-2023`.
 fn older(key: &[u8], value_type: u8, value: &[u8]) -> Vec<u8> {
     [&little_run(key)[..], &[value_type], &little_run(value)].concat()
 }
 
-/// Both blocks, their name and the header with the key `k` in them, and where its kind stands.
+/// Both formats, each with a header with the key `k`, and the offset of the type of its value.
 fn with_value(value_type: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
     [(Iggy, typed(STRING, b"k", value_type, value), 6), (Iggy2023, older(b"k", value_type, value), 5)]
 }

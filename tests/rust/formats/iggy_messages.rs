@@ -6,12 +6,12 @@ use letterhead::format::Format::{IggyMessage, IggyMessage2023};
 use super::{first_fault, little_run, rejected, rejected_at};
 use crate::common::{STRICT, errors};
 
-/// A message of the older layout around a block.
+/// Message in the format `iggy-message-2023`.
 fn older(block: &[u8], payload: &[u8]) -> Vec<u8> {
     [&[7; 16][..], &little_run(block), &little_run(payload)].concat()
 }
 
-/// A header of the older layout, `k` with the string `v`.
+/// Header `k` with the string `v` in the format `iggy-2023`.
 const OLDER: &[u8] = b"\x01\0\0\0k\x02\x01\0\0\0v";
 
 #[test]
@@ -60,7 +60,7 @@ fn bad_older_header_is_rejected_at_its_offset_in_value() {
     assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownType, Some(25), Some(0)));
 }
 
-/// A message of the later layout: eight bytes of each number but the id, all 1.
+/// Message in the format `iggy-message`. Its numbers are 1, and both halves of its id are 7.
 fn later(block: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = [1u64, 7, 7, 1, 1, 1].map(u64::to_le_bytes).concat();
     out.extend((block.len() as u32).to_le_bytes());
@@ -69,10 +69,10 @@ fn later(block: &[u8], payload: &[u8]) -> Vec<u8> {
     [&out, payload, block].concat()
 }
 
-/// A header of the later layout, `k` with the string `v`.
+/// Header `k` with the string `v` in the format `iggy`.
 const LATER: &[u8] = b"\x02\x01\0\0\0k\x02\x01\0\0\0v";
 
-/// Where the fields of the later layout begin.
+/// Offsets of the fields of `iggy-message`.
 const FIELDS: [usize; 8] = [0, 8, 24, 32, 40, 48, 52, 56];
 const PAYLOAD: usize = 64;
 

@@ -17,7 +17,7 @@ use super::{first_fault, rejected};
 use crate::columns::apply;
 use crate::common::{LENIENT, STRICT};
 
-/// Two headers, the second without a value.
+/// Two headers, the second with a null value.
 const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";
 
 #[test]
@@ -134,7 +134,7 @@ fn truncated_timestamp_leaves_headers_readable() {
 fn trailing_bytes_do_not_become_headers_of_edited_message() {
     let rest: &[u8] = &[2, 0, 0, 99];
     let cases: [(&[u8], &[u8], &[u8]); 4] = [
-        // No headers, less than none, one that stays, and one that is dropped.
+        // No headers, a negative count, a header that the edit keeps, and a header that it drops.
         (&[0], &[2], b""),
         (&[5], &[2], b""),
         (b"\x02\x02b\x02x", b"\x04", b"\x02b\x02x"),
@@ -153,7 +153,7 @@ fn trailing_bytes_do_not_become_headers_of_edited_message() {
             match (is_appended, message.contains(&b'a')) {
                 (true, _) => assert_eq!(edited, [count, kept, b"\x02n\x02v"].concat()),
                 (false, true) => assert_eq!(edited, b""),
-                // What the edit does not touch is copied.
+                // Messages that the edit does not change are copied, including the trailing bytes.
                 (false, false) => assert_eq!(edited, [message, rest].concat()),
             }
         }

@@ -5,12 +5,12 @@ use letterhead::format::Format::{Kip82Int, Kip82Typed};
 
 use super::{first_fault, rejected, rejected_in_header, run};
 
-/// A header of the typed block with the key `k`; the value begins with its kind.
+/// Header of `kip82-typed` with the key `k`; `value` begins with the type.
 fn typed(value: &[u8]) -> Vec<u8> {
     [run(b"k"), run(value)].concat()
 }
 
-/// Where the kind of the value of such a header stands.
+/// Offset of the type of the value in such a header.
 const KIND: usize = 9;
 const VALUE: usize = 10;
 

@@ -1,4 +1,4 @@
-//! `kip82-wrapper` and the three messages of the drafts.
+//! `kip82-wrapper` and the three message formats of the drafts.
 
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Message, Kip82MessageInt, Kip82MessageWrapper, Kip82Wrapper};
@@ -9,19 +9,19 @@ use crate::common::{STRICT, errors};
 
 /// The three layouts.
 const MESSAGES: [Format; 3] = [Kip82Message, Kip82MessageInt, Kip82MessageWrapper];
-/// Those whose headers stand behind the key.
+/// Layouts whose headers follow the key.
 const WITH_BLOCK: [Format; 2] = [Kip82Message, Kip82MessageInt];
 
 const NULL: [u8; 4] = [0xff; 4];
 
-/// A message with the checksum that holds for what follows it.
+/// A message with the correct checksum.
 pub fn sealed(magic: u8, attributes: u8, rest: &[u8]) -> Vec<u8> {
     let covered = [&[magic, attributes][..], rest].concat();
     let message = [&crc32(&covered).to_be_bytes()[..], &covered].concat();
     [&[0; 8][..], &run(&message)].concat()
 }
 
-/// A message of magic 2 without a key: a timestamp, then this.
+/// A message of magic 2 with a timestamp of 0 and without a key; `rest` follows the key.
 fn message(attributes: u8, rest: &[u8]) -> Vec<u8> {
     sealed(2, attributes, &[&[0; 8][..], &NULL, rest].concat())
 }
@@ -31,7 +31,7 @@ const MAGIC: usize = 16;
 const ATTRIBUTES: usize = 17;
 const TIMESTAMP: usize = 18;
 const KEY_LENGTH: usize = 26;
-/// Where there is no key: what stands behind its length.
+/// Offset of the bytes after the key length, in a message without a key.
 const REST: usize = 30;
 
 #[test]
@@ -265,6 +265,6 @@ fn value_without_required_wrapper_is_rejected() {
     assert_eq!(rejected_at(Kip82MessageWrapper, &value(b"{}")), (Code::BadMagic, REST + 4));
     assert_eq!(rejected_at(Kip82MessageWrapper, &value(b"\0\xff\xff\xff\xff")), (Code::NegativeLength, REST + 5));
     assert_eq!(rejected_at(Kip82MessageWrapper, &value(b"\0\0\0\0\0\0\0\0\0!")), (Code::TrailingBytes, REST + 13));
-    // With a codec it is a set and not opened.
+    // A message with a codec contains a compressed set, which is not opened.
     assert_eq!(first_fault(Kip82MessageWrapper, &message(1, &run(b"{}"))), None);
 }

@@ -1,4 +1,4 @@
-//! `kip82-messages` and its two sisters.
+//! `kip82-messages`, `kip82-messages-int` and `kip82-messages-wrapper`.
 
 use letterhead::codec::{Codec, compress};
 use letterhead::error::Code;
@@ -11,7 +11,7 @@ use crate::common::{LENIENT, STRICT, errors, read};
 
 const SETS: [Format; 3] = [Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper];
 
-/// A message of magic 2 with neither key nor value.
+/// A message of magic 2 without key and value.
 fn plain() -> Vec<u8> {
     message(2, 0, None)
 }
@@ -22,12 +22,12 @@ fn message(magic: u8, attributes: u8, value: Option<&[u8]>) -> Vec<u8> {
     sealed(magic, attributes, &[&timestamp[..], &[0xff; 4], &value].concat())
 }
 
-/// A message that holds these, compressed.
+/// A message whose value is these messages, compressed.
 fn set(magic: u8, messages: &[u8]) -> Vec<u8> {
     message(magic, 1, Some(&compress(Codec::Gzip, messages).expect("memory takes it")))
 }
 
-/// Where the value of a message of magic 2 without a key begins.
+/// Offset of the value of a message of magic 2 without a key.
 const VALUE: usize = 34;
 
 fn said(format: Format, serialized: &[u8]) -> String {
@@ -122,7 +122,7 @@ fn set_without_complete_length_is_not_expanded() {
 
 #[test]
 fn compressed_data_past_the_limit_are_rejected() {
-    // Raw snappy says its length first: 64 MiB and one byte.
+    // Bare Snappy data begins with its content length, here 64 MiB and one byte.
     let serialized = message(2, 2, Some(b"\x81\x80\x80\x20"));
     for format in SETS {
         assert_eq!(rejected_at(format, &serialized), (Code::DecompressedTooLarge, VALUE));

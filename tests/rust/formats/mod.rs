@@ -13,39 +13,39 @@ use letterhead::format::Format;
 
 use crate::common::{STRICT, errors, read};
 
-/// What is wrong with a value first; the operations that read and those that look at all of it say the same.
+/// First error of a value; reading and inspecting must report the same error.
 fn first_fault(format: Format, serialized: &[u8]) -> Option<ErrorDetail> {
     let first = read(format, serialized, STRICT).err();
     assert_eq!(errors(format, serialized, STRICT).first(), first.as_ref());
     first
 }
 
-/// The code, byte and header of what is wrong with a value first.
+/// Code, byte and header of the first error of a value.
 fn rejected(format: Format, serialized: &[u8]) -> (Code, Option<usize>, Option<usize>) {
     let error = first_fault(format, serialized).expect("rejected");
     (error.code, error.byte, error.header)
 }
 
-/// As `rejected`, for a fault that belongs to no header.
+/// Code and byte of the first error of a value, which belongs to no header.
 fn rejected_at(format: Format, serialized: &[u8]) -> (Code, usize) {
     let (code, byte, header) = rejected(format, serialized);
     assert_eq!(header, None);
     (code, byte.expect("a byte"))
 }
 
-/// As `rejected`, for what is wrong with the first header.
+/// Code and byte of the first error of a value, which belongs to the first header.
 fn rejected_in_header(format: Format, serialized: &[u8]) -> (Code, usize) {
     let (code, byte, header) = rejected(format, serialized);
     assert_eq!(header, Some(0));
     (code, byte.expect("a byte"))
 }
 
-/// The length and the bytes, big-endian.
+/// A big-endian length, and the bytes.
 fn run(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as i32).to_be_bytes()[..], bytes].concat()
 }
 
-/// The length and the bytes, little-endian.
+/// A little-endian length, and the bytes.
 fn little_run(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat()
 }

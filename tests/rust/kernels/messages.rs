@@ -1,4 +1,4 @@
-//! The operation that makes rows of the messages of batches.
+//! The operation that expands batches to rows of messages.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use letterhead::types::Type;
 use crate::columns::{apply, apply_to, faults_at, heads_at};
 use crate::common::{Head, Held, HeldKey, Message, write};
 
-/// A message with this offset, and the header 7 with the same number.
+/// A message with this offset, and with the header 7 whose value is the same number.
 fn message(offset: i32) -> Vec<u8> {
     let head = Head { key: HeldKey::Int(7), value_type: None, value: Some(offset.to_be_bytes().to_vec()) };
     let mut fields = vec![Held::Null; 8];
@@ -29,11 +29,11 @@ fn message(offset: i32) -> Vec<u8> {
     write(One, &Message { headers: Some(vec![head]), fields }, WriteOptions::default()).unwrap().unwrap()
 }
 
-/// Where a message has the length of its header's value, and its magic.
+/// Offsets in a message: the length of its header's value, and the magic.
 const VALUE_LENGTH: usize = 38;
 const MAGIC: usize = 16;
 
-/// A message whose header is broken, or of which nothing can be read, or that is cut.
+/// A message with an unreadable header.
 fn broken_header(offset: i32) -> Vec<u8> {
     with(message(offset), VALUE_LENGTH, 0x80)
 }
@@ -149,7 +149,7 @@ fn errors_are_returned_beside_readable_values() {
     let operation = Messages { on_error: OnError::Column, ..Messages::default() };
     let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
-    // The frame around a broken header could be read.
+    // The frame around a broken header is readable.
     let offsets = [Some(0), Some(1), Some(2), None, Some(4), Some(6), None, Some(8)];
     assert_eq!(numbers(&made, "offset"), offsets);
     let errors =
@@ -201,7 +201,7 @@ fn single_value_over_largest_offset_is_error() {
     }
 }
 
-/// Batches for several threads: regular ones, and some with errors from a row on.
+/// Batches for several threads. From row `damaged_from` on, every seventh batch has errors.
 fn many(damaged_from: usize) -> Vec<Vec<u8>> {
     let batch = |row: usize| -> Vec<u8> {
         let messages = (0..8).map(|n| message((row * 8 + n) as i32)).collect::<Vec<_>>().concat();
@@ -211,7 +211,7 @@ fn many(damaged_from: usize) -> Vec<Vec<u8>> {
     (0..1500).map(batch).collect()
 }
 
-/// Chunks of output up to the end or an error, read by some threads.
+/// Output chunks up to the end or an error, read with this number of threads.
 fn chunks(column: &BinaryArray, operation: &Messages, threads: usize, cut: usize) -> (Vec<ArrayRef>, Option<Error>) {
     let (mut from, mut chunks) = (0, vec![]);
     while from < column.len() {

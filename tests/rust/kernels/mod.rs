@@ -1,4 +1,4 @@
-//! What the kernels do with columns: nulls, slices, layouts, policies, cutting.
+//! Columns read and written by kernels: nulls, slices, layouts, error policies, limits of offsets.
 
 mod messages;
 mod refusals;
@@ -22,7 +22,7 @@ use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 
-/// `n = int32(row)`, and `route` as often as the row says.
+/// Headers of a row: `n = int32(row)`, and `row` headers `route`.
 fn block(row: usize) -> Vec<u8> {
     let mut out = vec![(1 + row as u8) * 2, 2, b'n', 8];
     out.extend((row as i32).to_be_bytes());
@@ -95,7 +95,7 @@ fn the_first_bad_row_is_raised() {
 
 #[test]
 fn non_utf8_key_is_reported_before_later_errors() {
-    // Keys that are not ASCII are looked at long after they were read.
+    // Keys that are not ASCII are validated only after later rows were read.
     let mut blocks: Vec<Vec<u8>> = (0..400).map(|row| block(row % 8)).collect();
     blocks[3] = vec![2, 4, 0xc3, 0x28, 1];
     blocks[5] = vec![2, 4, 0xc3, 0xa9, 1];
@@ -135,7 +135,7 @@ fn select_from_lists_equals_select_from_bytes() {
         let bytes = errors.as_struct().column(2).as_primitive::<Int64Type>();
         bytes.is_valid(0).then(|| bytes.value(0))
     };
-    // A list has no bytes to point at.
+    // A list has no byte positions.
     assert_eq!((byte(&from_bytes), byte(&from_lists)), (Some(4), None));
 }
 
@@ -193,7 +193,7 @@ fn messages_with(payloads: Vec<Option<&[u8]>>) -> StructArray {
         |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
     let timestamps: ArrayRef = Arc::new(Int64Array::from_iter_values((0..payloads.len()).map(|row| row as i64)));
     let payloads: ArrayRef = Arc::new(BinaryArray::from_opt_vec(payloads));
-    // In another order than the table's: fields are found by name.
+    // The columns are in another order than in the table, because fields are found by name.
     StructArray::from(vec![
         (field("payload", &payloads), payloads),
         (field("timestamp", &timestamps), timestamps),

@@ -1,4 +1,4 @@
-//! What operations refuse before they read a row, and what writers refuse of a message.
+//! Arguments that operations reject before they read a row, and messages that writers reject.
 
 use arrow_array::BinaryArray;
 use letterhead::arrow::messages::Messages;
@@ -15,7 +15,7 @@ use letterhead::type_option::{TypeOption, TypesByKey};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};
 
-/// What a operation says to a format.
+/// Error of an operation that rejects a format.
 fn refused(format: Format, operation: &impl Operation) -> String {
     match format.visit(Apply(operation, Input::new(&BinaryArray::from_vec(vec![])))).err() {
         Some(Error::Value(text) | Error::Type(text)) => text,
@@ -104,7 +104,7 @@ fn types_that_a_target_cannot_have_are_rejected() {
     }
 }
 
-/// What a writer says to a message with these fields and no headers.
+/// Error of a writer for a message with these fields and without headers.
 fn refused_fields(format: Format, fields: Vec<Held>) -> (Code, String) {
     let error = write(format, &Message { headers: None, fields }, WriteOptions::default()).expect_err("refused");
     assert_eq!((error.byte, error.header), (None, None));
@@ -199,7 +199,7 @@ fn null_headers_become_none_or_are_rejected() {
     }
 }
 
-/// What a writer says to one header.
+/// Error of a writer for one header.
 fn refused_head(format: Format, key: HeldKey, value: Option<&[u8]>) -> (Code, String) {
     let value_type =
         (format != Kafka && value.is_some()).then(|| letterhead::value_type::ValueType::parse("binary").unwrap());

@@ -30,7 +30,7 @@ fn serialized(format: Format, heads: &[Head]) -> Vec<u8> {
     write(format, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a value")
 }
 
-/// An `int32` under a text key and a string under a number.
+/// An `int32` with a text key, and a string with a number as its key.
 fn two() -> [Head; 2] {
     [head("n".into(), Scalar::Int32, &[0, 0, 1, 2]), head(HeldKey::Int(7), Scalar::String, b"seven")]
 }
@@ -123,7 +123,7 @@ fn select_takes_types_that_the_input_fits_and_rejects_others() {
         let serialized_rows = [serialized(format, &two()[..1])];
         let select =
             |of| Select { selections: vec![selection(RequestedKey::Text("n".into()), of)], ..Select::default() };
-        // The spelling asked for is that of formats without kinds.
+        // The requested encoding applies to formats without types.
         for of in ["int32", "int32:le", "int32:text"] {
             let made = apply(format, &select(of), &serialized_rows).unwrap();
             assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
@@ -172,7 +172,7 @@ fn select_refuses_a_key_that_no_header_could_have() {
     assert_eq!(refused(Iggy, RequestedKey::Int(7)), "key 7: iggy has typed keys: give lh.Int32(3)");
 }
 
-/// Lists of one header each, from these columns of keys, kinds and values.
+/// Lists of one header each, from columns of keys, types and values.
 fn lists(keys: ArrayRef, types: Option<Vec<Option<&str>>>, values: Vec<Option<&[u8]>>) -> ListArray {
     let field = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
     let count = keys.len();
@@ -259,7 +259,7 @@ fn canonical_sorts_by_type_code_and_then_by_serialized_bytes() {
     let options = WriteOptions { canonical: true, ..WriteOptions::default() };
     let written = write(Iggy, &Message::block(given.clone()), options);
     assert_eq!(written, Ok(Some(serialized(Iggy, &sorted))));
-    // A column is sorted row by row.
+    // Headers are sorted within each row of a column.
     let column = apply(Iggy, &Decode::default(), &[serialized(Iggy, &given), serialized(Iggy, &given)]).unwrap();
     let operation =
         Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() }, ..Encode::default() };

@@ -1,4 +1,4 @@
-//! What is converted comes back, or is named as lost.
+//! A converted message can be converted back, except for the data that is reported as lost.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -36,7 +36,7 @@ fn convert(
     }
 }
 
-/// What gives values their kinds again: for each key that lost one a kind, or a list of them.
+/// Type options that restore the types of values: one type, or a list of types, for each key that lost a type.
 fn kinds_of(type_hints: &[TypeHint]) -> TypeOption {
     let mut types: Vec<(RequestedKey, Vec<EncodedType>)> = vec![];
     for back in type_hints.iter().filter(|back| type_hints.iter().any(|other| other.lost && other.key == back.key)) {
@@ -53,7 +53,7 @@ fn kinds_of(type_hints: &[TypeHint]) -> TypeOption {
     TypeOption::ByKey(types.into_iter().map(|(key, each)| (key, times(each))).collect())
 }
 
-/// A loss as a row tells it: code, message, header, key, kind and what was written.
+/// Loss as a row of the column of losses: code, message, header, key, type, and the replacement that was written.
 type ToldLoss = (String, String, Option<i32>, Option<String>, Option<String>, Option<String>);
 
 fn told_loss(loss: &Loss) -> ToldLoss {
@@ -77,7 +77,7 @@ fn losses_at(lists: &ArrayRef, row: usize) -> Vec<ToldLoss> {
     (0..structs.len()).map(loss).collect()
 }
 
-/// What is said of kinds on the way from one format to another, if anything.
+/// Type option of a conversion from one format to another.
 fn kinds_between(source: Format, target: Format, encoding: Option<Encoding>) -> TypeOption {
     match (source.info().types, target.info().types, encoding) {
         (TypeCodes::None, TypeCodes::None, _) | (_, _, None) => TypeOption::Unset,
@@ -131,7 +131,7 @@ proptest! {
                     let losses: Vec<_> = converted.losses.iter().map(told_loss).collect();
                     prop_assert_eq!(losses_at(column("losses"), row), losses);
                 }
-                // Of a value with a fault what could be read is there.
+                // For an invalid value, the column contains the part that could be read, and the same error.
                 Err((_, error)) => prop_assert_eq!(found.first(), Some(&told(&error))),
             }
         }
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// A checksum that is handed on is no part of what is converted.
+/// Removes checksums, which a conversion does not preserve.
 fn without_checksum(mut messages: Vec<Message>, format: Format) -> Vec<Message> {
     for (place, field) in other_fields(format).enumerate() {
         if (field.role, field.field_type) == (Role::Derived, FieldType::Uint64) {
@@ -174,7 +174,7 @@ fn comes_back(
         losses.iter().filter(|loss| loss.header == Some(index)).cloned().collect()
     };
     let left_out = |losses: &[Loss]| losses.iter().any(|loss| loss.written.is_none());
-    // A tombstone has no value and an old message no headers: then all that are left are one loss.
+    // The target may write no headers for a tombstone or an old message; then one loss covers all dropped headers.
     let all_at_once = |loss: &Loss| {
         let null = loss.code == Code::NullNotCarried && loss.written.is_none();
         loss.header.is_none() && (null || loss.message.ends_with("has no headers"))
@@ -191,7 +191,8 @@ fn comes_back(
         let carried =
             other_fields(target).zip(&written[0].fields).any(|(to, found)| is_carried(field, value, to, found));
         let named = there.losses.iter().any(|loss| loss.header.is_none() && loss.message.starts_with(field.name));
-        // Where a null value deletes, one that does so is no loss, and one in a wrapper that does not is.
+        // If a null value means a tombstone, only a null in a wrapper without the tombstone flag must be reported as a
+        // loss.
         let null_deletes = other_fields(target).any(|to| matches!(to.role, Role::Deletes | Role::StoredValue));
         let is_null = has_no_value(original, source);
         let deletes = field.role == Role::Tombstone
@@ -223,7 +224,7 @@ fn comes_back(
         let lost = of(&there.losses, index);
         let gone = left_out(&of(&back.losses, place));
         let again = if gone { None } else { returned.next() };
-        // What was said to be lost beyond its kind need not come back.
+        // A value with a loss other than its type need not be restored.
         let head = &original.heads()[index];
         if lost.iter().all(|loss| loss.value_type.is_some()) {
             prop_assert_eq!(again, Some(head), "{} there {:?} back {:?}", pair, there.losses, back.losses);
@@ -232,7 +233,7 @@ fn comes_back(
     Ok(())
 }
 
-/// Whether a field of the target has what this field of the source had.
+/// Whether a field of the target has the value of a field of the source.
 fn is_carried(field: &Field, value: &Held, to: &Field, found: &Held) -> bool {
     let times =
         |held: &Held, by: i128| if let Held::Number(number) = held { Held::Number(number * by) } else { Held::Null };
@@ -243,10 +244,10 @@ fn is_carried(field: &Field, value: &Held, to: &Field, found: &Held) -> bool {
     }
 }
 
-/// Whether there is nothing in a field that another format would have to carry.
+/// Whether a field has no value that another format would have to store.
 fn says_nothing(field: &Field, value: &Held) -> bool {
     let derived = [Role::Derived, Role::Deletes, Role::Magic, Role::Attributes].contains(&field.role);
-    // Kafka's word for none is -1.
+    // Kafka stores -1 for a missing value.
     derived || *value == Held::Null || *value == Held::Number(-1)
 }
 
@@ -255,7 +256,7 @@ fn has_no_value(message: &Message, format: Format) -> bool {
     fields.any(|(field, value)| field.role.is_value() && *value == Held::Null)
 }
 
-/// What comes back of headers that go from one format to another, with the kinds that the losses name.
+/// Headers after a conversion to another format and back, with the type options that the losses name.
 fn there_and_back(heads: &[Head], source: Format, target: Format, encoding: Option<Encoding>) -> Vec<Head> {
     let serialized =
         write(source, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a value");

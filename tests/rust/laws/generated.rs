@@ -1,4 +1,4 @@
-//! Messages at random, as values of every format, whole or nearly.
+//! Random messages, serialized in every format, either valid or with a few changed bytes.
 
 use letterhead::codec::{Codec, compress};
 use letterhead::encoding::Encoding;
@@ -18,7 +18,7 @@ use proptest::sample::{Index, select};
 use crate::common::{Head, Held, HeldKey, Message, other_fields, write};
 use crate::sealing::{seal, seal_frames, seal_record_batches};
 
-/// What a message of any format is made of.
+/// Content of a message, from which the fields of any format are taken.
 #[derive(Debug, Clone)]
 pub struct Parts {
     pub heads: Vec<Head>,
@@ -34,7 +34,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// A time in whole milliseconds, or nearly.
+    /// Microseconds, which are whole milliseconds unless `appended` is set.
     fn micros(&self) -> u64 {
         u64::from(self.millis.unsigned_abs()) * 1000 + if self.appended { 7 } else { 0 }
     }
@@ -59,7 +59,7 @@ impl Parts {
     }
 }
 
-/// How the messages of a batch stand in their value.
+/// Framing of the messages of a batch.
 #[derive(Debug, Clone)]
 pub struct Frame {
     codec: Codec,
@@ -79,7 +79,7 @@ enum Edit {
     Cut(Index),
 }
 
-/// Messages, how they are framed, and what is then done to the bytes.
+/// Messages, their framing, and the changes to the serialized bytes.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     pub messages: Vec<Parts>,
@@ -89,7 +89,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// A whole value; of a format that is not a batch, of the first message.
+    /// A valid value; for a format that is not a batch, it contains the first message.
     pub fn whole(&self, format: Format) -> Vec<u8> {
         match format {
             Format::IggyAuto if self.frame.with_state => self.whole(Format::Iggy2023),
@@ -104,14 +104,14 @@ impl Recipe {
         }
     }
 
-    /// A whole value that may stand after another one: what a poll puts before its batches stands there once, and a
-    /// value is in one era.
+    /// A valid value that may follow another value of the same format: it has no poll prefix, and the same era as the
+    /// first.
     pub fn second_of_two(&self, format: Format, first: &Recipe) -> Vec<u8> {
         let frame = Frame { prefix: 0, with_state: first.frame.with_state, ..self.frame.clone() };
         Recipe { frame, ..self.clone() }.whole(format)
     }
 
-    /// A value that is whole, or nearly. Half of the time checksums and sizes hold for what the bytes became.
+    /// A value with the changes applied. With `resealed`, checksums and sizes are corrected after the changes.
     pub fn near(&self, format: Format) -> Vec<u8> {
         let mut serialized = self.whole(format);
         for edit in &self.edits {
@@ -140,7 +140,7 @@ impl Edit {
     }
 }
 
-/// How values get or lose their kinds where a test does not mind.
+/// Type option for tests that do not depend on the option.
 pub fn kinds_for(format: Format) -> TypeOption {
     match format.info().types {
         TypeCodes::None => TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big)),
@@ -148,19 +148,19 @@ pub fn kinds_for(format: Format) -> TypeOption {
     }
 }
 
-/// The message as far as the format carries it; no bytes where it has no value.
+/// Serializes the data of a message that the format supports; no bytes if the format writes none.
 fn serialized(message: &Message, format: Format) -> Vec<u8> {
     let options = WriteOptions { on_loss: OnLoss::Drop, types: kinds_for(format), ..WriteOptions::default() };
     write(format, message, options).expect("whole messages are written").unwrap_or_default()
 }
 
-/// A message set; with a codec its messages are in a compressed one.
+/// A message set; with a codec, one message that contains the compressed set.
 fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
     let messages: Vec<_> = messages.iter().map(|parts| parts.message(one)).collect();
     if frame.codec == Codec::None {
         return messages.iter().flat_map(|message| serialized(message, one)).collect();
     }
-    // Zstandard came with the format after these.
+    // Formats 0 and 1 do not support Zstandard.
     let codec = if frame.codec == Codec::Zstd { Codec::Gzip } else { frame.codec };
     let mut set = vec![];
     for (offset, mut message) in messages.into_iter().enumerate() {
@@ -185,7 +185,7 @@ fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
     serialized(&Message { headers: None, fields }, one)
 }
 
-/// Messages as polled of one of the two eras.
+/// Messages of `iggy-polled-2023` in one of the two eras.
 fn polled(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     const STATES: [u8; 4] = [1, 10, 20, 30];
     let mut out = vec![];
@@ -206,7 +206,7 @@ fn polled(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     out
 }
 
-/// One batch or two of Iggy, behind what a poll may put before them.
+/// One or two batches of Iggy, after an optional poll prefix.
 fn batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     let mut out = vec![0; frame.prefix];
     let middle = if frame.in_two { messages.len() / 2 } else { 0 };
@@ -242,7 +242,7 @@ fn batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     out
 }
 
-/// One batch or two of records; with a state, of a transaction. Now and then a message set of an older format.
+/// One or two record batches, transactional with a state. Sometimes a message set of an older format instead.
 fn record_batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     if frame.in_two && frame.prefix > 0 {
         let magic = frame.magic % 2;
@@ -282,7 +282,7 @@ fn record(parts: &Parts, delta: i32) -> Vec<u8> {
         body.extend(run.as_deref().unwrap_or_default());
     }
     let block = serialized(&parts.message(Format::Kafka), Format::Kafka);
-    // Here the count is never left out.
+    // Record batches always have a header count.
     body.extend(if block.is_empty() { vec![0] } else { block });
     let mut out = vec![];
     varint::write_count(body.len(), &mut out);
@@ -290,14 +290,14 @@ fn record(parts: &Parts, delta: i32) -> Vec<u8> {
     out
 }
 
-/// Every kind that a user can name, some without a name among them.
+/// Every type that a user can name, including some type codes without a name.
 pub fn value_type() -> impl Strategy<Value = ValueType> {
     let named: Vec<_> =
         Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| ValueType::Named(*scalar)).collect();
     prop_oneof![9 => select(named), 1 => (16u8..).prop_map(ValueType::Unnamed)]
 }
 
-/// The bits of a value of a kind.
+/// Bytes of a value of a type.
 fn value_of(value_type: ValueType) -> BoxedStrategy<Vec<u8>> {
     match (value_type, value_type.width()) {
         (ValueType::Named(Scalar::Bool), _) => vec(0u8..2, 1).boxed(),
@@ -307,7 +307,7 @@ fn value_of(value_type: ValueType) -> BoxedStrategy<Vec<u8>> {
     }
 }
 
-/// Keys that one format or another takes: text, numbers as text, numbers, and typed ones.
+/// Keys that at least one format supports: text, numbers as text, numbers, and typed keys.
 fn key() -> impl Strategy<Value = HeldKey> {
     prop_oneof![
         3 => "[a-cé]{1,3}".prop_map(HeldKey::Text),
@@ -317,7 +317,7 @@ fn key() -> impl Strategy<Value = HeldKey> {
     ]
 }
 
-/// Headers that are whole, if not for every format.
+/// Headers that at least one format supports.
 fn head() -> impl Strategy<Value = Head> {
     let typed = value_type().prop_flat_map(|value_type| (Just(Some(value_type)), value_of(value_type).prop_map(Some)));
     let value = prop_oneof![
@@ -334,7 +334,7 @@ pub fn parts() -> impl Strategy<Value = Parts> {
     let numbers = (any::<i32>(), any::<i32>(), any::<[u8; 16]>(), any::<u64>());
     (vec(head(), 0..5), bytes(), bytes(), numbers, magic, any::<bool>(), any::<bool>()).prop_map(
         |(heads, key, payload, (offset, millis, mut id, checksum), magic, appended, tombstone)| {
-            // An id that ends in zeros can make the bytes of one era of Iggy those of the other.
+            // An id that ends in zeros could make bytes of one era of Iggy valid in the other era.
             id[0] |= 1;
             Parts { heads, key, payload, offset, millis, id, checksum, magic, appended, tombstone }
         },
@@ -364,7 +364,7 @@ pub fn recipe() -> impl Strategy<Value = Recipe> {
         .prop_map(|(messages, frame, edits, resealed)| Recipe { messages, frame, edits, resealed })
 }
 
-/// Headers of every sort: too short, too long, of a kind that does not fit, with bits that are no value of it.
+/// Any headers, including those with invalid lengths, types that do not fit, and bits that are invalid for their type.
 pub fn any_head() -> impl Strategy<Value = Head> {
     let bytes = || prop_oneof![8 => vec(any::<u8>(), 0..5), 1 => vec(any::<u8>(), 255), 1 => vec(any::<u8>(), 256)];
     let bits = move || {
@@ -387,12 +387,12 @@ pub fn any_head() -> impl Strategy<Value = Head> {
     (key, value).prop_map(|(key, (value_type, value))| Head { key, value_type, value })
 }
 
-/// The formats that the operations for one message take.
+/// Formats that operations on one message support.
 pub fn formats_of_one() -> impl Iterator<Item = Format> {
     Format::ALL.iter().copied().filter(|format| format.info().class != Class::Batch)
 }
 
-/// The formats that can be written.
+/// Formats that can be written.
 pub fn targets() -> impl Iterator<Item = Format> {
     formats_of_one().filter(|format| format.info().is_target)
 }

@@ -1,4 +1,4 @@
-//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a
+//! Limits: data at a limit is read as without the limit, and data above a limit is rejected, in every mode and as a
 //! column.
 
 use letterhead::arrow::Decode;
@@ -18,7 +18,7 @@ fn with(limits: Limits) -> ReadOptions {
     ReadOptions { limits, ..STRICT }
 }
 
-/// What a column of one such value raises.
+/// Error that a column of this one value raises.
 fn raised(format: Format, serialized: &[u8], options: ReadOptions) -> Option<ErrorDetail> {
     let serialized_rows = [serialized.to_vec()];
     let made = match is_batch(format) {

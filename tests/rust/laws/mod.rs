@@ -1,4 +1,4 @@
-//! Laws that every format keeps, on values that are whole or nearly.
+//! Properties of every format, tested on values that are valid or have a few changed bytes.
 
 mod conversions;
 mod generated;
@@ -38,7 +38,8 @@ fn is_batch(format: Format) -> bool {
     format.info().class == Class::Batch
 }
 
-/// What each mode finds in a value. The fast one only says good or bad, and does not look at batches.
+/// Errors that each mode finds in a value. The fast mode only returns whether a value is valid, and does not read
+/// batches.
 struct Found {
     fast: Option<bool>,
     exact: Vec<ErrorDetail>,
@@ -68,7 +69,7 @@ impl Visitor for InEveryMode<'_> {
     }
 }
 
-/// Values that are whole.
+/// Valid values.
 fn whole_values(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
     let serialized_rows = recipes.iter().flat_map(|recipe| [recipe.whole(format), recipe.near(format)]);
     serialized_rows.filter(|serialized| read(format, serialized, STRICT).is_ok()).collect()
@@ -85,7 +86,7 @@ fn decoded(column: &ArrayRef, row: usize, format: Format) -> Message {
     }
 }
 
-/// The rows of a batch's messages that are from this value.
+/// Rows of the messages of one value.
 fn rows_of(made: &ArrayRef, serialized: usize) -> Vec<usize> {
     let rows = made.as_struct().column_by_name("row").expect("a column").as_primitive::<Int64Type>();
     (0..rows.len()).filter(|row| rows.value(*row) == serialized as i64).collect()
@@ -107,7 +108,7 @@ proptest! {
     fn fast_exact_and_labelled_accept_the_same_bytes(recipe in recipe()) {
         for made_for in Format::ALL {
             let serialized = recipe.near(*made_for);
-            // The value of one format is noise to another.
+            // A value of one format consists of arbitrary bytes for another format.
             for format in Format::ALL {
                 for options in ALL_OPTIONS {
                     let found = format.visit(InEveryMode(&serialized, options));
@@ -203,7 +204,7 @@ proptest! {
 
 const TYPES: [&str; 8] = ["binary", "string", "int8", "int32", "uint64", "float32", "int128", "int32:text"];
 
-/// Columns for what the generated headers have most of.
+/// Columns for the most frequent headers of the generator.
 fn selections(format: Format, of: &str) -> Vec<Selection> {
     let keys = match format.info().keys {
         KeyForm::Int => [RequestedKey::Int(0), RequestedKey::Int(-1)],
@@ -237,7 +238,7 @@ proptest! {
                 let column = |made: &ArrayRef| made.as_struct().column_by_name(&selection.output).cloned();
                 prop_assert_eq!(column(&from_bytes), column(&from_lists), "{:?}", format);
             }
-            // A list has no bytes to point at.
+            // A list has no byte positions.
             let without_bytes = |made: &ArrayRef, row| -> Vec<_> {
                 let errors = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
                 errors.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
@@ -249,7 +250,7 @@ proptest! {
     }
 }
 
-/// Whether these messages are the beginning of those, the last payload perhaps cut.
+/// Whether messages are the beginning of others, except that the last payload may be truncated.
 fn is_beginning(short: &[Message], long: &[Message]) -> bool {
     let begins = |(short, long): (&Message, &Message)| {
         let fields = short.fields.iter().zip(&long.fields).all(|(short, long)| match (short, long) {

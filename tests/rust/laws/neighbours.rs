@@ -1,4 +1,4 @@
-//! A row is what it is, whatever lies behind it: kernels that read and copy more than a header has keep nothing of it.
+//! The result for a row does not depend on the bytes after it, although kernels read and copy beyond a header.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use super::{near_values, whole_values};
 use crate::columns::{apply, apply_to};
 use crate::common::{LENIENT, STRICT, STRICT_KINDS};
 
-/// More bytes than any kernel looks at behind a row.
+/// More bytes than any kernel reads after a row.
 const BEHIND: [u8; 512] = [0xff; 512];
 
-/// The values as every other row of a column, nulls between them, whose buffer goes on behind them.
+/// A column of these values with a null after each, whose buffer continues after the last value.
 fn among_others(serialized_rows: &[Vec<u8>]) -> BinaryArray {
     let rows = serialized_rows.iter().flat_map(|serialized| [Some(serialized.as_slice()), None]);
     let all: Vec<Option<&[u8]>> = rows.chain([Some(&BEHIND[..])]).collect();
@@ -46,7 +46,7 @@ fn same_alone<V: Operation>(
         let alone = apply(format, operation, std::slice::from_ref(serialized)).expect("as above");
         let in_column = made.slice(2 * row, 1);
         prop_assert_eq!(&made.slice(2 * row + 1, 1), &null, "{:?} {}", format, row);
-        // The row of a fault is its place in the column; all else is the same.
+        // Only the row number of an error depends on the position in the column.
         prop_assert_eq!(&in_column, &alone, "{:?} {:02x?}", format, serialized);
     }
     Ok(made)
@@ -70,12 +70,12 @@ fn select(format: Format, options: ReadOptions) -> Select {
 
 const BIG: Encoding = Encoding::Bytes(ByteOrder::Big);
 
-/// Whether it makes sense to ask a format for values like that.
+/// Whether a format supports this type option.
 fn takes(target: Format, types: &TypeOption) -> bool {
     types.check(target.info().name, target.info().types).is_ok()
 }
 
-/// Whether keys of a source have a form that a format takes as it is.
+/// Whether a format supports the keys of a source unchanged.
 fn has_keys_of(target: Format, source: Format) -> bool {
     let (form, given) = (target.info().keys, source.info().keys);
     form == given || (form, given) == (KeyForm::Typed, KeyForm::Text)
@@ -135,9 +135,9 @@ proptest! {
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
         types in prop::sample::select(vec![TypeOption::Unset, TypeOption::Binary, TypeOption::Untyped(BIG)]),
     ) {
-        // Kinds that another format has, values of any size under them, and keys with kinds and without.
+        // Types of another format, values of any size with these types, and keys with and without types.
         let serialized_rows = whole_values(&recipes, source);
-        // What is repeated lies behind what is looked at.
+        // The repeated rows follow those that are compared.
         let all: Vec<_> = std::iter::repeat_n(&serialized_rows, 50).flatten().cloned().collect();
         let lists = headers_of(&apply(source, &Decode::default(), &all).expect("whole"));
         let is_asked = |target: &Format| target.info().class == Class::Headers && takes(*target, &types);
@@ -163,7 +163,7 @@ proptest! {
     fn a_row_is_written_alike_alone_and_among_others(recipes in prop::collection::vec(recipe(), 1..4)) {
         let serialized_rows = whole_values(&recipes, Format::Kafka);
         let mut all = serialized_rows.clone();
-        // A header that is long enough to lie behind all others.
+        // A row with a long value, whose bytes follow all other rows.
         all.push([&[2, 2, b'k', 0x80, 0x08][..], &BEHIND].concat());
         let lists = apply(Format::Kafka, &Decode::default(), &all).expect("whole");
         let written = apply_to(Format::Kafka, &Encode::default(), &lists).expect("read before");

@@ -1,4 +1,4 @@
-//! What is written is read as it was, and what a reader would refuse is not written.
+//! Written messages are read back unchanged, and messages that a reader would reject are not written.
 
 use letterhead::arrow::{Decode, Encode};
 use letterhead::error::Code;
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// A header as a format that carries it has it.
+/// Header as a format stores it.
 fn as_carried(head: &Head, format: Format) -> Head {
     let key = match &head.key {
         HeldKey::Typed(value_type, bits) => HeldKey::typed(*value_type, bits),
@@ -77,7 +77,7 @@ proptest! {
 
 #[test]
 fn headers_in_compressed_message_are_rejected_everywhere() {
-    // One header, and codec 1 beside bit 4.
+    // One header; attributes with codec 1 and bit 4.
     let mut serialized = vec![0; 12];
     serialized.extend([0, 0, 0, 0, 2, 0x11]);
     serialized.extend([0; 8]);
@@ -90,7 +90,7 @@ fn headers_in_compressed_message_are_rejected_everywhere() {
     assert_eq!(codes, [Code::BadAttributes]);
 }
 
-/// What `iggy` says to a header with this key.
+/// Error of the format `iggy` for a header with this key.
 fn refused_key(value_type: Scalar, bits: &[u8]) -> Option<Code> {
     let key = HeldKey::Typed(ValueType::Named(value_type), bits.to_vec());
     let head = Head { key, value_type: Some(ValueType::Named(Scalar::Binary)), value: Some(vec![1]) };

@@ -41,7 +41,7 @@ fn null_is_valid_for_every_type() {
 
 #[test]
 fn every_amqp_primitive_rejects_truncated_and_trailing_bytes() {
-    // The code of a primitive, and its payload or its length and its payload.
+    // The code of a primitive, followed by its content, or by a length and the content.
     let bodies = [0, 1, 2, 4, 8, 16].map(|width| vec![0; width]);
     let bodies: Vec<_> = bodies.into_iter().chain([b"\x03abc".to_vec(), b"\0\0\0\x03abc".to_vec()]).collect();
     let mut codes = 0;

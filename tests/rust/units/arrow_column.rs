@@ -1,4 +1,4 @@
-//! Values appended by their bytes and as values are the same.
+//! Values appended as bytes and as parsed values give the same column.
 
 use super::*;
 use crate::arrow::types::Dialect;

@@ -1,4 +1,4 @@
-//! What happens to rows with errors.
+//! Error policies for rows.
 
 use super::*;
 

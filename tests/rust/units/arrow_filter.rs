@@ -1,4 +1,4 @@
-//! Conditions: three-valued logic, keys that repeat or are absent, and values that are not of their type.
+//! Conditions: three-valued logic, repeated and missing keys, and values that do not have the tested type.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn equals(number: i128) -> Test {
     Test::Compare(Comparison::Eq, Literal::Int(number))
 }
 
-/// The steps for one message; a test of field `n` has the truth at that place.
+/// Evaluates the steps for one message, in which the test of field `n` has the `n`th truth value.
 fn evaluated(steps: Vec<Step>, truths: &[Option<bool>]) -> Truth {
     let filter = Filter { steps, ..Filter::default() };
     filter.evaluate(1, |operand, _, _| match operand {
@@ -120,7 +120,7 @@ fn headers(of: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
     bytes
 }
 
-/// Which rows `n = 7` selects, and which of them have errors; `None` if an error is raised.
+/// Whether `n = 7` selects each row, and whether each row has errors; `None` if an error is raised.
 fn selected(rows: &[Vec<u8>], repeat: Repeat, on_error: OnError) -> Option<(Vec<bool>, Vec<bool>)> {
     let selection = Selection::new("n", RequestedKey::Text("n".into()), Type::parse("int32").expect("a type"), repeat);
     let steps = vec![Step::Test(Operand::Header(0), Quantifier::Any, equals(7))];

@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernel::SLACK;
 
-/// Bytes that begin with a number, which shows whose they are.
+/// Bytes of this length that begin with a number, which identifies the value.
 fn value(number: u8, len: usize) -> Vec<u8> {
     (0..len).map(|at| number.wrapping_add(at as u8)).collect()
 }

@@ -1,4 +1,4 @@
-//! Values of Avro that are refused, and schemas without columns.
+//! Avro values that are rejected, and schemas without columns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Arrays of the C data interface that another library may make: buffers at any address, and null where there are no rows.
+//! Arrays of the C data interface that another library may export: unaligned buffers, and null buffers without rows.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_array::*;
 
 use super::*;
 
-/// Exports an array whose buffers begin one byte past an aligned address; their memory is that of `moved`.
+/// Exports an array with buffers that begin one byte after an aligned address. `moved` owns the memory of the buffers.
 fn misaligned(array: &dyn Array, moved: &mut Vec<Vec<u128>>) -> FFI_ArrowArray {
     let data = array.to_data();
     let exported = FFI_ArrowArray::new(&data);
@@ -26,7 +26,7 @@ fn misaligned(array: &dyn Array, moved: &mut Vec<Vec<u128>>) -> FFI_ArrowArray {
 }
 
 fn imported(array: FFI_ArrowArray, of: &DataType) -> Checked<ArrayRef> {
-    // SAFETY: exported from an array, or changed as a test says.
+    // SAFETY: the structure was exported from an array, and possibly changed as a test describes.
     unsafe { import_array(array, of) }.map(make_array)
 }
 
@@ -80,7 +80,7 @@ fn nulls_are_counted_whatever_null_count_claims() {
     let array = Int8Array::from(vec![Some(1), None, None]);
     for count in [-1, 0, 1, 3] {
         let mut exported = FFI_ArrowArray::new(&array.to_data());
-        // SAFETY: the import does not trust it.
+        // SAFETY: the import does not trust the null count.
         unsafe { exported.set_null_count(count) };
         assert_eq!(imported(exported, array.data_type()).map(|array| array.null_count()), Ok(2));
     }

@@ -23,7 +23,7 @@ fn a_cursor_over_a_value_keeps_to_the_value_and_to_the_buffer() {
     let over = |serialized: Range<usize>| Cursor::within(&buffer, serialized);
     assert_eq!(over(3..7).peek_rest(), &buffer[3..7]);
     assert_eq!((over(3..7).offset(), over(3..7).remaining(), over(3..7).peek(4)), (0, 4, None));
-    // No array has such a value; nothing is read outside the buffer all the same.
+    // No array contains such a range, but a cursor over it must not read outside of the buffer either.
     for (serialized, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)]
     {
         let mut cursor = over(serialized.clone());

@@ -1,4 +1,4 @@
-//! Details of formats of headers alone.
+//! Details of headers formats.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Work that is asked to stop.
+//! Interrupted work.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, sleep};

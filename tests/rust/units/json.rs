@@ -56,7 +56,7 @@ fn scalars_have_quotes_or_none_and_null_is_null() {
     for wrong in [".5", "1.", "+1.5", "00.5", "1e", "NaN", "Infinity"] {
         assert!(read(Scalar::Float64, wrong.as_bytes()).is_err(), "{wrong}");
     }
-    // Jackson reads a string as Java does.
+    // Jackson parses the digits in a string as Java does.
     assert_eq!(read(Scalar::Int32, b"\"007\""), Ok(Some(Value::Int(7))));
     assert_eq!(read(Scalar::Float64, b"\".5\""), Ok(Some(Value::Float64(0.5))));
     assert_eq!(read(Scalar::Float64, b"-1.5e-3"), Ok(Some(Value::Float64(-0.0015))));

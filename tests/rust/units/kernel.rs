@@ -1,5 +1,5 @@
-//! Kernels against naive loops, in buffers that end just behind what a kernel may read, so that Miri sees every byte
-//! too many.
+//! Kernels compared with naive loops. Buffers end after the last byte that a kernel may read, so that Miri detects any
+//! read beyond it.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn written(headers: &[Header]) -> Vec<u8> {
     out
 }
 
-/// Rows in one buffer, with just as many bytes behind them as kernels may read.
+/// Rows in one buffer, followed by exactly as many bytes as kernels may read.
 struct Rows {
     buffer: Vec<u8>,
     places: Vec<Option<(usize, usize)>>,
@@ -81,7 +81,7 @@ impl Rows {
     }
 }
 
-/// What decode appends, and how many rows it read.
+/// Number of rows that decode read, and their headers.
 fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
     decoded_by(rows, |block, lists| decode::<VarintLayout, _>(block, most, PROGRESS, lists))
 }
@@ -124,7 +124,7 @@ fn validated(rows: &Rows) -> usize {
     validate::<VarintLayout>(&rows.block(), MANY, &mut Scratch::default())
 }
 
-/// Lengths on both sides of each that the kernels treat in another way.
+/// Lengths on both sides of each boundary between code paths of the kernels.
 const LENGTHS: [usize; 17] = [0, 1, 7, 8, 15, 16, 17, 32, 33, 62, 63, 64, 65, 127, 128, 8191, 8192];
 
 fn text(len: usize) -> Vec<u8> {
@@ -256,11 +256,11 @@ fn select_finds_the_values_of_wanted_keys() {
 
 fn offsets(offsets: &[i32]) -> Offsets<'_> {
     assert!(offsets[0] >= 0 && never_decrease(offsets));
-    // SAFETY: as was just seen.
+    // SAFETY: as asserted above.
     unsafe { Offsets::new_unchecked(offsets, 0..offsets.len() - 1) }
 }
 
-/// Strings behind offsets, and `COPY` bytes more.
+/// Strings as offsets and bytes, followed by `COPY` bytes.
 fn strings(parts: &[Vec<u8>]) -> (Vec<i32>, Vec<u8>) {
     let mut offsets = vec![0];
     let mut bytes = Vec::new();
@@ -340,7 +340,7 @@ fn lists_outside_of_their_columns_are_left_to_the_slow_path() {
         assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
         assert_eq!(lists.fill(&[0, 2], 0, |place: usize| place), 1);
     }
-    // SAFETY: there are no places.
+    // SAFETY: the range of the offsets is empty.
     let unknown = Strings { offsets: unsafe { Offsets::new_unchecked(&[5, -1], 1..1) }, bytes: &[] };
     let mut lists = ListBlock::new(Columns::new(None, unknown, None, unknown, None, 1..1).unwrap());
     assert_eq!((lists.fill(&[1, 1, 1], 0, |place: usize| place), lists.byte_len()), (2, 0));
@@ -408,7 +408,7 @@ fn typed_headers_are_decoded_and_written_back() {
     let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
     let mut out = BinaryValues::default();
-    // A code without a name is written by the slow path.
+    // The slow path writes a type code without a name.
     assert_eq!(encode::<TypedLayout<Iggy>>(&lists, RULES, PROGRESS, &mut out), 0);
     let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[1, 2], 0, |place: usize| place), 1);
@@ -446,7 +446,7 @@ fn headers_are_written_in_another_layout() {
     };
     let expected =
         [&headers[..], &[], &headers[1..]].map(|headers| headers.iter().flat_map(header).collect::<Vec<_>>());
-    // Iggy has no place for a null and for what is empty.
+    // Iggy supports neither null values nor empty keys and values.
     assert_eq!(
         convert::<VarintLayout, TypedLayout<Iggy>>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out),
         0
@@ -455,7 +455,7 @@ fn headers_are_written_in_another_layout() {
     assert_eq!(runs(out), expected);
 }
 
-/// A rejected header ends its row: it is not passed on once more as one that is not regular.
+/// A rejected header ends its row: it is not passed again as an irregular header.
 #[test]
 fn a_rejected_header_ends_its_row() {
     let rows = Rows::of(&[written(&[(text(3000), None)])]);
@@ -514,7 +514,7 @@ fn headers_lose_their_types() {
     }
 }
 
-/// Memory is reserved by the bytes of a block, which are never fewer than the bytes of its rows.
+/// The memory that is reserved depends on the byte count of a block, which is at least the number of bytes of its rows.
 #[test]
 fn a_row_counts_with_all_of_its_bytes() {
     let headers = [(text(100), Some(text(4000)))];
@@ -624,7 +624,7 @@ fn rows_are_dropped_if_offset_panics() {
     assert_eq!((calls, lists.row_count()), (1, 0));
 }
 
-/// The tests above and below run the kernels for AVX2, where there is AVX2.
+/// The other tests run the AVX2 kernels on processors with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn kernels_for_the_baseline_pass_the_same_tests() {
@@ -647,7 +647,7 @@ fn kernels_for_the_baseline_pass_the_same_tests() {
     ONLY_BASELINE.set(false);
 }
 
-/// Bytes that are often nearly a row.
+/// Bytes that are often a nearly valid row.
 fn row() -> impl Strategy<Value = Vec<u8>> {
     let part = || proptest::collection::vec(prop_oneof![9 => b'a'..=b'z', 1 => any::<u8>()], 0..80);
     let headers = proptest::collection::vec((part(), proptest::option::of(part())), 0..6);
@@ -664,7 +664,7 @@ fn row() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// One header after the other, with no trick.
+/// Decodes a row one header after the other.
 fn naive(row: &[u8]) -> Option<Vec<Header>> {
     fn length(row: &[u8], at: &mut usize) -> Option<i32> {
         let mut bits = 0u64;
@@ -709,7 +709,7 @@ proptest! {
         let expected: Vec<_> = rows.iter().map_while(|row| naive(row)).collect();
         let rows = Rows::of(&rows);
         let (done, found) = decoded(&rows, MANY);
-        // A count of more than two bytes is left to the slow path, and none of these has one.
+        // Kernels leave a count of more than two bytes to the slow path; no row has such a count.
         prop_assert_eq!((done, &found), (expected.len(), &expected));
         prop_assert_eq!(validated(&rows), done);
         let mut out = BinaryValues::default();
@@ -780,7 +780,7 @@ proptest! {
                     expected.extend(tail);
                 }
                 _ => {
-                    // What a kernel does that clears places and then takes some of them back.
+                    // Clears the bit of a later value and then removes that value, as a kernel does.
                     validity.reserve(count + 1);
                     validity.clear(expected.len() + count);
                     validity.set_count(expected.len());

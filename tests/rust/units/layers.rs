@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["python"],
 ];
 
-/// Modules of drafts that no implementation uses: other formats must not depend on them.
+/// Modules of drafts that were never implemented: other formats must not depend on these modules.
 const DRAFTS: &[&str] = &["kip82_", "message_set_writer"];
 
 fn layer(path: &str) -> usize {
@@ -34,7 +34,7 @@ fn layer(path: &str) -> usize {
     LAYERS.iter().position(|layer| layer.iter().any(is_in)).unwrap_or_else(|| panic!("{path}: no layer"))
 }
 
-/// The path of every module, and its code without comments. Modules that only list others are left out.
+/// Path of every module, and its code without comments. Modules that only list others are excluded.
 fn modules() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut folders, mut found) = (vec![root.clone()], Vec::new());
@@ -59,7 +59,7 @@ fn modules() -> Vec<(String, String)> {
     found
 }
 
-/// The modules that code names.
+/// Modules that code names.
 fn imports(code: &str) -> impl Iterator<Item = &str> {
     let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     code.split("crate::").skip(1).map(move |rest| rest.split(|c| !is_path(c)).next().unwrap_or_default())

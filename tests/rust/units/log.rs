@@ -1,4 +1,4 @@
-//! Errors of a walk.
+//! Errors of a parse.
 
 use letterhead::error::{Code, Direction, Error};
 use letterhead::log::{CollectErrors, Log, Stop};

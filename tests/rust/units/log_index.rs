@@ -2,7 +2,7 @@
 
 use letterhead::formats::batch::log_index::{Head, Heads, heads};
 
-// Lengths, and places in a batch and in a message of an older format.
+// Lengths, and offsets in a batch and in a message of an older format.
 const FRAME_LEN: usize = 12;
 const HEADER_LEN: usize = 61;
 const MAGIC_OFFSET: usize = 16;

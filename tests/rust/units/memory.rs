@@ -1,10 +1,10 @@
-//! Memory that is refused.
+//! Failed allocations.
 
 use letterhead::error::Error;
 use letterhead::memory::{self, Refused};
 use letterhead::panics::catch_panic;
 
-/// More bytes than any process may have.
+/// More bytes than any process can allocate.
 const TOO_MANY: usize = isize::MAX as usize - 8;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The modules that formats and operations stand on, each through its public functions.
+//! Modules used by formats and operations, each tested through its public functions.
 
 mod amqp;
 #[cfg(feature = "avro")]

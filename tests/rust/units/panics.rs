@@ -1,4 +1,4 @@
-//! Panics that are caught.
+//! Caught panics.
 
 use letterhead::error::Error;
 use letterhead::panics::catch_panic;

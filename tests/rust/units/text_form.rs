@@ -7,7 +7,7 @@ fn read(form: &str, suffix: &str, text: &str) -> Result<Value<'static>, Code> {
 #[test]
 fn every_day_is_written_and_read_back() {
     let (first, last) = (DAYS.0 as i32, DAYS.1 as i32);
-    // Miri would take hours for all of them.
+    // Miri would take hours for all days.
     for days in (first..last).step_by(if cfg!(miri) { 99_991 } else { 1 }) {
         let text = date_text(days).unwrap();
         assert_eq!(read_date(text.as_bytes()).unwrap(), i64::from(days), "{text}");

@@ -1,4 +1,4 @@
-//! Types and their spellings by name.
+//! Type options and their names.
 
 use letterhead::type_option::EncodedType;
 

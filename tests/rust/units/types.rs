@@ -1,4 +1,4 @@
-//! Types by name, and values read as one of them.
+//! Types by name, and values that are read as a type.
 
 use letterhead::arrow::types::Dialect;
 use letterhead::encoding::{Encoding, encode_value};

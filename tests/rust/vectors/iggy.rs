@@ -1,4 +1,4 @@
-//! The lines that the crates of Apache Iggy made of headers.
+//! Vectors of headers that the crates of Apache Iggy wrote.
 
 use letterhead::arrow::types::Dialect;
 use letterhead::encoding::Encoding;
@@ -15,7 +15,7 @@ use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS}
 
 const CANONICAL: fn() -> WriteOptions = || WriteOptions { canonical: true, ..WriteOptions::default() };
 
-/// A value of the crate's as bits: of a kind with a fixed size it lies the other way round.
+/// Converts a value of the crates to big-endian order: values of fixed width are little-endian there.
 fn bits(value_type: ValueType, mut bytes: Vec<u8>) -> Vec<u8> {
     if value_type.width().is_some() {
         bytes.reverse();
@@ -51,13 +51,13 @@ fn write_block(format: Format, headers: &[Head], options: WriteOptions) -> Vec<u
         .expect("a block has a value")
 }
 
-/// What the crates keep of headers: the last of each key.
+/// Headers that the crates keep: the last of each key.
 fn unique(headers: &[Head]) -> Vec<Head> {
     let is_last = |place: &usize| headers[place + 1..].iter().all(|later| later.key != headers[*place].key);
     (0..headers.len()).filter(is_last).map(|place| headers[place].clone()).collect()
 }
 
-/// The place of a key among the keys of the crates' outcomes: by its code, then by its bytes as they lie.
+/// Sort key of a header in the output of the crates: the type code of the key, then the bytes on the wire.
 fn place(head: &Head) -> (u8, Vec<u8>) {
     let (value_type, key) = match &head.key {
         HeldKey::Text(text) => (ValueType::Named(Scalar::String), text.as_bytes().to_vec()),
@@ -102,7 +102,7 @@ fn tlv_headers() {
         assert_eq!(write_block(Format::Iggy, &expected, WriteOptions::default()), serialized, "{line}");
         let given = line.get("input").map_or(expected, heads);
         assert_eq!(write_block(Format::Iggy, &given, CANONICAL()), serialized, "{line}");
-        // Without being told to sort, the order given is kept.
+        // Without `canonical`, headers keep their order.
         let plain = write_block(Format::Iggy, &given, WriteOptions::default());
         assert_eq!(read_block(Format::Iggy, &plain, STRICT).as_ref(), Ok(&given), "{line}");
         reordered += usize::from(plain != serialized);
@@ -110,7 +110,7 @@ fn tlv_headers() {
     assert_eq!(reordered, 59);
 }
 
-/// A value is read as its kind just if it has the size of it.
+/// A value can be read as its type only if it has the size of the type.
 pub fn assert_sizes_show(headers: &[Head]) -> usize {
     let mut wrong = 0;
     for head in headers {
@@ -136,7 +136,7 @@ fn seed_malformed() {
             assert_eq!(read_block(Format::Iggy2023, &serialized, options), read, "{line}");
         }
         let Some(ok) = line["expect"].get("ok") else {
-            // Where the crate panics this is a fault like any other.
+            // Bytes that make the crate panic are an error here.
             panics += usize::from(line["expect"].get("panic").is_some());
             assert!(read.is_err(), "{line}");
             continue;
@@ -173,7 +173,8 @@ fn tlv_malformed() {
             assert_eq!(write_block(Format::Iggy, &read, WriteOptions::default()), serialized, "{line}");
             continue;
         }
-        // The typed reading of the crate refuses kinds without a name, and sizes that are not those of the kind.
+        // The typed readers of the crate reject types without a name, and values that do not have the size of their
+        // type.
         let named = named.expect_err("refused").code;
         match read {
             Ok(read) => {
@@ -189,7 +190,7 @@ fn tlv_malformed() {
     assert_eq!((collapsed, unnamed, wrong_sizes), (2, 14, 209));
 }
 
-/// `value_len` but for the last value, or a length for each.
+/// Length of each value: `value_len`, except for the last value, or a list of lengths.
 fn value_lens(line: &Value) -> Vec<usize> {
     let len = |value: &Value| value.as_u64().expect("a length") as usize;
     if let Some(lens) = line["value_lens"].as_array() {
@@ -214,7 +215,7 @@ fn limits() {
         };
         let headers: Vec<_> = value_lens(line).into_iter().enumerate().map(head).collect();
         let written = common::write(format, &Message::block(headers.clone()), WriteOptions::default());
-        // The older crate adds up the values of a request: a value is one message of it.
+        // The older crate limits the sum of the values of a request; here, of one message.
         let values: u64 = value_lens(line).iter().map(|len| *len as u64).sum();
         let verdict = if seed { &line["send_messages_validate"] } else { &line["build"] };
         if verdict != "ok" && line["messages"] != 2 {

@@ -1,4 +1,4 @@
-//! The messages that the crates of Apache Iggy made, and what went over the wire between real clients and servers.
+//! Messages that the crates of Apache Iggy wrote, and recorded traffic between real clients and servers.
 
 use letterhead::error::Code;
 use letterhead::format::Format;
@@ -10,7 +10,7 @@ use super::iggy::{assert_sizes_show, heads, sorted};
 use super::{array, bytes, lines};
 use crate::common::{self, Head, Held, Message, STRICT};
 
-/// An id is a number in these lines, and its bytes here.
+/// Converts an id, which is a number in these vectors, to bytes.
 fn id(value: &Value) -> Held {
     let number: u128 = value.as_str().expect("a number as text").parse().expect("a number");
     Held::Bytes(number.to_be_bytes().to_vec())
@@ -24,12 +24,12 @@ fn payload(value: &Value) -> Held {
     Held::Bytes(bytes(value))
 }
 
-/// No headers and none are the same bytes.
+/// An empty list of headers and no headers are the same bytes.
 fn headers(line: &Value) -> Option<Vec<Head>> {
     Some(if line["headers"].is_null() { vec![] } else { heads(&line["headers"]) })
 }
 
-/// A message as sent of the older layout.
+/// A sent message of the older layout.
 fn sent(line: &Value) -> Message {
     let fields = vec![id(&line["message_id"]), payload(&line["payload"])];
     Message { headers: headers(line), fields }
@@ -72,7 +72,7 @@ fn seed_messages() {
     }
 }
 
-/// A message as polled. The checksums of these lines are of no payload: they are faults, and with others all is read.
+/// Compares a polled message. The checksums of these vectors are wrong; with the correct checksum, the message is read.
 fn polled(serialized: &[u8], mut expected: Message) {
     let Some(Held::Bytes(payload)) = expected.fields.last() else { panic!("a payload") };
     let made = crc32(payload);
@@ -84,11 +84,11 @@ fn polled(serialized: &[u8], mut expected: Message) {
     assert_eq!(common::read(Format::IggyPolled2023, &serialized, STRICT), Ok(vec![expected]));
 }
 
-/// Where the checksum of a message as polled is, after offset, state, timestamp and id.
+/// Offset of the checksum of a polled message, after offset, state, timestamp and id.
 const CHECKSUM_OFFSET: usize = 33;
 
-/// The messages of the command of the older layout, after its stream, topic and partitioning: each a code, a length and
-/// so many bytes.
+/// Messages of the send command of the older layout, after its stream, topic and partitioning. Each of these three is a
+/// code, a length and bytes of that length.
 fn messages_sent(mut body: &[u8]) -> Vec<Message> {
     for _ in 0..3 {
         body = &body[2 + usize::from(body[1])..];
@@ -139,10 +139,10 @@ fn tlv_messages() {
     }
 }
 
-/// What stands before the body of a request or a reply of the later layout.
+/// Number of bytes before the body of a request or a response of the later layout.
 const FRAME_HEADER_LEN: usize = 256;
 
-/// The payload of each message as text, and how many headers it has.
+/// Payload of each message as text, and its number of headers.
 fn outline(messages: &[Message]) -> Vec<(String, usize)> {
     let line = |message: &Message| match message.fields.last() {
         Some(Held::Bytes(payload)) => (String::from_utf8_lossy(payload).into_owned(), message.heads().len()),
@@ -166,10 +166,10 @@ fn tlv_wire_capture() {
     let sent = common::read(Format::IggyBatch, &body[4 + metadata_len..], STRICT).expect("whole");
     assert_eq!(outline(&sent), outlined(&told));
 
-    // The partition, the offset and the count before the batches are part of the format.
+    // The partition, the offset and the count before the batches belong to the format.
     let body = bytes(&lines[1]["response"]).split_off(FRAME_HEADER_LEN);
     let polled = common::read(Format::IggyBatch, &body, STRICT).expect("whole");
-    // It was sent twice.
+    // The same messages were sent twice.
     assert_eq!(outline(&polled), outlined(&[told, told].concat()));
     let offsets: Vec<_> = polled.iter().map(|message| message.fields[0].clone()).collect();
     assert_eq!(offsets, [0, 1, 2, 3, 4, 5].map(Held::Number));
@@ -182,14 +182,14 @@ fn tlv_wire_capture() {
 fn seed_wire_capture() {
     let lines = lines("iggy_wire_capture");
     let told = [("hello-world", 1), ("all kinds", 15), ("none", 0), ("wrong size for kind", 1), ("empty map", 0)];
-    // A length and a code stand before the body.
+    // A length and a code precede the body.
     let sent = messages_sent(&bytes(&lines[2]["request"])[8..]);
     assert_eq!(outline(&sent), outlined(&told));
-    // A status and a length, then the partition, the offset and the count of the poll.
+    // A status and a length precede the body, then the partition, the offset and the count of the poll.
     let polled = common::read(Format::IggyPolled2023, &bytes(&lines[3]["response"])[24..], STRICT).expect("whole");
     assert_eq!(outline(&polled), outlined(&told));
     for (sent, polled) in sent.iter().zip(&polled) {
-        // The client's map has no order.
+        // Headers have no order in the client's map.
         assert_eq!(sorted(sent.heads().to_vec()), sorted(polled.heads().to_vec()));
     }
     assert_eq!(sent.iter().map(|message| assert_sizes_show(message.heads())).sum::<usize>(), 1);

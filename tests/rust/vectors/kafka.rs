@@ -1,4 +1,4 @@
-//! The lines that Kafka 4.3.1 made.
+//! Vectors that Kafka 4.3.1 wrote.
 
 use letterhead::error::Code;
 use letterhead::format::Format;
@@ -14,7 +14,7 @@ fn lines(name: &str) -> Vec<Value> {
     text(name).lines().map(|line| json(&without_lone_surrogates(line))).collect()
 }
 
-/// Java strings may hold half of a surrogate pair, which Java then writes as a question mark. No Rust string can.
+/// Replaces lone halves of surrogate pairs by question marks, as Java writes them. Rust strings cannot contain them.
 fn without_lone_surrogates(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -53,7 +53,7 @@ fn payload(bytes: Option<Vec<u8>>) -> Held {
     bytes.map_or(Held::Null, Held::Bytes)
 }
 
-/// An envelope of Streams; only one of the two layouts has a timestamp.
+/// A value of a Streams store; only one of the two layouts has a timestamp.
 fn envelope(headers: Vec<Head>, timestamp: Option<i64>, bytes: Option<Vec<u8>>) -> Message {
     let timestamp = timestamp.map(|number| Held::Number(number.into()));
     Message { headers: Some(headers), fields: timestamp.into_iter().chain([payload(bytes)]).collect() }
@@ -103,7 +103,7 @@ fn varint_is_written(line: &Value) {
 
 fn varint_is_read(line: &Value) {
     let (value_type, data) = (line["kind"].as_str().unwrap(), bytes(&line["decode_hex"]));
-    // As wide as the kind says, then one shape for all.
+    // Reads a varint of the width that the vector names, and converts it to 64 bits.
     let read = if value_type == "varlong" {
         match varint::read_64(&data) {
             ParsedVarint::Read { bits, len, .. } => Ok((varint::unzigzag_64(bits), len)),
@@ -224,7 +224,7 @@ fn malformed() {
             }
         }
     }
-    // The table in the README of the vectors, added up.
+    // The sum of the table in the README of the vectors.
     assert_eq!(refused, 94 + 8 + 8 + 43 + 9 + 7 + 2 + 1 + 1 + 1 + 9 + 9);
 }
 

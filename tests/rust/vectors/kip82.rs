@@ -1,4 +1,4 @@
-//! The lines that were worked out by hand from the drafts of KIP-82.
+//! Vectors that were written by hand from the drafts of KIP-82.
 
 use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
@@ -107,10 +107,10 @@ fn refuses(line: &Value, format: Format) {
     assert_eq!((found, byte, at), (code, None, header), "{line}");
 }
 
-/// The code, byte, header and message of a fault.
+/// Code, byte, header and message of an error.
 type Told = (String, Option<usize>, Option<usize>, String);
 
-/// An error of the vectors, which say kind, with our word for it.
+/// Error of the vectors, with the word "kind" replaced by "type".
 fn told(error: &Value) -> Told {
     let place = |name: &str| error[name].as_u64().map(|place| place as usize);
     let text = |name: &str| error[name].as_str().unwrap_or("").replace("kind", "type");

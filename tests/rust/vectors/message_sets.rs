@@ -1,4 +1,4 @@
-//! The message sets of formats 0 and 1 that Kafka 4.3.1 wrote. All three layouts of sets read them.
+//! Message sets of formats 0 and 1 that Kafka 4.3.1 wrote, read with all three layouts.
 
 use letterhead::format::Format;
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn a_batch_of_magic_2_is_no_message_set() {
     }
 }
 
-/// What Kafka says of a record in these formats, by the names of our fields.
+/// Fields of a record as Kafka reports them, by our field names.
 fn told(batch: &Value, record: &Value) -> [(&'static str, Held); 7] {
     let number = |value: &Value| Held::Number(value.as_str().expect("text").parse().expect("a number"));
     let bytes = |value: &Value| hex(value).map_or(Held::Null, Held::Bytes);

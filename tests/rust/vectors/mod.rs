@@ -1,4 +1,4 @@
-//! Every line of the vectors, against the core.
+//! Compares every line of the vectors with the core.
 
 mod iggy;
 mod iggy_messages;
@@ -25,7 +25,7 @@ fn json(line: &str) -> Value {
     serde_json::from_str(line).expect("JSON")
 }
 
-/// Bytes in hex, or null.
+/// Bytes in hexadecimal digits, or null.
 fn hex(value: &Value) -> Option<Vec<u8>> {
     let digits = value.as_str()?;
     Some((0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect())

@@ -1,4 +1,4 @@
-//! The record sets of all message formats that Kafka 4.3.1 wrote, and what it reads back.
+//! Record sets of all message formats that Kafka 4.3.1 wrote, compared with the records that Kafka reads from them.
 
 use letterhead::format::Format;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn every_record_set() {
                 refused.push(error.code.name());
             }
         }
-        // What is cut off at the end is let go by Kafka.
+        // Kafka ignores a truncated batch at the end.
         let cut = line["id"].as_str().is_some_and(|id| id.contains("partial"));
         if cut {
             assert_eq!(common::read(Format::RecordBatch, &serialized, STRICT).unwrap_err().code.name(), "truncated");
@@ -40,7 +40,7 @@ fn every_record_set() {
 
 type Told = Vec<(&'static str, Held)>;
 
-/// What Kafka says of the records of a batch, by the names of our fields.
+/// Records of a batch as Kafka reports them, by our field names.
 fn told(batch: &Value) -> Vec<Told> {
     let whole = |value: &Value| value.as_str().map_or_else(|| value.as_i64(), |text| text.parse().ok());
     let number = |value: &Value| whole(value).map_or(Held::Null, |number| Held::Number(number.into()));
@@ -69,7 +69,7 @@ fn told(batch: &Value) -> Vec<Told> {
     array(&batch["records"]).iter().map(record).collect()
 }
 
-/// Headers in one comparable piece.
+/// Headers as one value that can be compared.
 fn headers(given: &Value) -> Held {
     let heads = array(given).iter().map(|head| {
         let key = head["key"].as_str().expect("text").as_bytes().to_vec();

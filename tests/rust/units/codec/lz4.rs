@@ -11,7 +11,7 @@ use super::{LIMIT, MIB, is_corrupt, is_too_large, noise};
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
-/// More content than a byte of a block can stand for: a byte of a long length adds 255.
+/// Upper bound of the content bytes per byte of a block: a byte of a long length adds 255.
 const MAX_RATIO: usize = 255;
 
 const SAMPLE: &[u8] = b"a sample, a sample, a sample, and something else";
@@ -34,7 +34,7 @@ fn written(content: &[u8], frame: FrameInfo) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Every combination of what a frame may say.
+/// Every combination of the options of a frame.
 fn frames(len: usize) -> Vec<FrameInfo> {
     let mut frames = Vec::new();
     for bits in 0..16 {
@@ -48,7 +48,7 @@ fn frames(len: usize) -> Vec<FrameInfo> {
     frames
 }
 
-/// A frame with a header of its own making and the right check.
+/// A frame with these header bytes and the correct header checksum.
 fn headed(flags: u8, size: u8, after: &[u8]) -> Vec<u8> {
     let check = XxHash32::oneshot(0, &[flags, size]).to_le_bytes()[1];
     [&MAGIC[..], &[flags, size, check], after].concat()
@@ -125,7 +125,7 @@ fn wrong_checksums_and_lengths_are_rejected() {
         checked(frame.clone().block_checksums(true), 5),
         "the lz4 data is corrupt: the checksum of a block does not hold"
     );
-    // A wrong length with its right check.
+    // A wrong length, with the correct header checksum.
     let mut bytes = written(SAMPLE, frame.block_size(BlockSize::Max64KB).content_size(Some(SAMPLE.len() as u64)));
     bytes[6] += 1;
     bytes[14] = XxHash32::oneshot(0, &bytes[4..14]).to_le_bytes()[1];
@@ -138,7 +138,7 @@ fn lz4_errors_name_cause() {
     assert_eq!(read(&headed(0x60, 0x40, &end), LIMIT).unwrap(), b"");
     let error = |flags, size, after: &[u8]| text(&headed(flags, size, after));
     assert_eq!(text(b"no lz4"), "the lz4 data is corrupt: it does not begin with the magic of a frame");
-    // The format before frames, and a frame to skip.
+    // A frame of the legacy format, and a skippable frame.
     assert_eq!(text(&[0x02, 0x21, 0x4c, 0x18, 0]), text(b"no lz4"));
     assert_eq!(text(&[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]), text(b"no lz4"));
     assert_eq!(error(0xa0, 0x40, &end), "the lz4 data is corrupt: version 2 of the frame is unknown");
@@ -174,7 +174,7 @@ fn block_larger_than_header_allows_is_rejected() {
     let large = written(&[0; 65_537], FrameInfo::new().block_size(BlockSize::Max256KB));
     let lying = headed(0x60, 0x40, &large[7..]);
     assert_eq!(text(&lying), "the lz4 data is corrupt: a block is wrong");
-    // One byte less is fine.
+    // A block of exactly the maximum size is accepted.
     let large = written(&[0; 65_536], FrameInfo::new().block_size(BlockSize::Max256KB));
     assert_eq!(read(&headed(0x60, 0x40, &large[7..]), LIMIT).unwrap().len(), 65_536);
 }

@@ -1,4 +1,4 @@
-//! Compressed data: what is read, what is rejected, and that no content passes the limit.
+//! Compressed data: valid and invalid input, and the limit on the content.
 
 mod gzip;
 mod lz4;
@@ -27,7 +27,7 @@ pub fn is_too_large(result: &Result<Vec<u8>, CodecError>, limit: usize) -> bool 
     *result == Err(CodecError::TooLarge { limit })
 }
 
-/// Bytes that do not compress.
+/// Bytes that cannot be compressed.
 pub fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -96,7 +96,7 @@ fn content_may_reach_the_limit_and_not_pass_it() {
 fn data_that_end_too_early_are_refused() {
     for codec in compressing() {
         let bytes = compress(codec, SAMPLE).unwrap();
-        // A framing of xerial without blocks is an empty one: see `snappy`.
+        // A xerial frame without blocks is valid and empty: see `snappy`.
         let empty = (codec == Codec::Snappy).then_some(16);
         for cut in (0..bytes.len()).filter(|cut| Some(*cut) != empty) {
             assert!(is_corrupt(&decompress(codec, &bytes[..cut], false, LIMIT)), "{codec:?} cut at {cut}");

@@ -4,10 +4,10 @@ use letterhead::codec::{Codec, CodecError, decompress};
 
 use super::{LIMIT, MIB, is_corrupt, is_too_large, noise};
 
-/// As much content as `snappy-java` puts into a block.
+/// Content length of the blocks that `snappy-java` writes.
 const BLOCK_LEN: usize = 32 * 1024;
 
-/// More content than a byte of a block can stand for: the best element makes 64 bytes out of 3.
+/// Upper bound of the content bytes per byte of a block: 3 bytes expand to at most 64.
 const MAX_RATIO: usize = 22;
 
 fn compress(content: &[u8]) -> Result<Vec<u8>, CodecError> {
@@ -101,12 +101,12 @@ fn snappy_errors_name_cause() {
 
 #[test]
 fn claimed_size_is_not_trusted() {
-    // 4 GiB less one byte, announced by six bytes, is past any limit; 16 kiB by four is more than they could hold.
+    // A content of 4 GiB less one byte is above any limit. Four bytes cannot expand to 16 KiB.
     assert!(is_too_large(&read(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0], LIMIT), LIMIT));
     let bytes = [0x80, 0x80, 0x01, 0];
     assert_eq!(text(&bytes), "the snappy data is corrupt: a block announces more than it could hold");
     assert_eq!(text(&framed(&[&bytes])), "the snappy data is corrupt: a block announces more than it could hold");
-    // The best that an element can do is under the ratio.
+    // The best possible compression is below the ratio.
     assert!(bare(&vec![0; MIB]).len() * MAX_RATIO > MIB);
 }
 
