@@ -262,7 +262,7 @@ class Stream:
 
 @final
 class EditedKeys:
-    """Record of the entries of an edit that had a header; ``report`` is called with the others after the last row."""
+    """Record of the entries of an edit that had a header; ``report`` is called with all other entries after the last row."""
 
     def __new__(cls, entries: int, report: Callable[[list[int]], None] | None = None) -> EditedKeys: ...
     def unmatched_keys(self) -> list[int]: ...
@@ -291,7 +291,7 @@ class Schema:
 
 @final
 class AvroReader:
-    """Reads values that Avro has written by one schema into the columns of another."""
+    """Reads values that were written with one Avro schema into the columns of another."""
 
     schema: Final[Schema]
 
@@ -302,7 +302,7 @@ class AvroReader:
 
 @final
 class AvroWriter:
-    """Writes rows of columns as values of Avro by one schema."""
+    """Writes rows of columns as Avro values of one schema."""
 
     schema: Final[Schema]
 

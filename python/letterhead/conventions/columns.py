@@ -1,8 +1,8 @@
 """Parse columns of convention values into typed columns.
 
-:func:`letterhead.arrow.select` returns the values of a header. If a convention combines several fields, or a type and a
-value, one of these functions parses that column. :func:`trace_links` reads columns of headers. They return pyarrow
-arrays, and all but :func:`amqp` need numpy.
+:func:`letterhead.arrow.select` returns the values of a header as a column. If a convention puts several fields, or a type
+and a value, into one header value, a function of this module parses the column. :func:`trace_links` reads columns of
+headers. All functions return pyarrow arrays, and all but :func:`amqp` need numpy.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ def split_options(
 ) -> tuple[RowRequest, TargetOptions]:
     """Return the request for the source, and the options of the target.
 
-    Both use the connection options, except if ``settings`` are passed for the target. Options that only the target uses
-    are removed from the request.
+    Connection options of the request also apply to the target, unless ``settings`` are passed for it. Options that only
+    the target uses are removed from the request.
     """
     used = {"mapping"}
     if is_iggy_address(target):

@@ -150,8 +150,8 @@ class PartDirectory(Closing):
         """Write the description of a new directory, or compare it with the existing one."""
         file = self._path / DESCRIPTION
         exists = file.exists()
-        # The description is replaced until records were copied, because an earlier call may have had a misspelt
-        # option.
+        # The description is replaced as long as no records have been copied, because an earlier call may have had a
+        # misspelt option.
         if not (exists and any(_PART.fullmatch(name) and name != _NO_RECORDS.name for name in self._names())):
             if not exists:
                 self._refuse_other_files()

@@ -167,7 +167,7 @@ def resolve_offsets(
     since: Mapping[TopicPartition, int | None] = log.offsets_since(times) if times else {}
 
     def offset_of(partition: TopicPartition, point: OffsetPoint) -> int:
-        # A time may also match records of open transactions, but committed records end before them.
+        # The first record at a time or later may belong to an open transaction, but committed records end before it.
         by_time = since.get(partition)
         return point.resolve(
             first=lambda: first[partition],

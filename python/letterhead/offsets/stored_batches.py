@@ -11,7 +11,7 @@ import pyarrow as pa
 __all__ = ["StoredBatch", "StoredBatches", "batch_column", "next_pieces"]
 
 _FEW = 16
-"""Selectivity limit: a condition that selects at most one of this many records counts as selective."""
+"""Limit of selectivity: a condition is selective if it selects at most one record in this many."""
 
 _MAX_PIECES = 8
 

@@ -51,7 +51,7 @@ class _Location(NamedTuple):
         return f"field {self.path}" if self.path else "the column"
 
     def below(self, name: str, rows: pa.Array | None = None) -> _Location:
-        """Return the location of a field, or of the elements of lists, which have other rows."""
+        """Return the location of a field, or of the elements of lists; ``rows`` is then the row of each list element."""
         path = f"{self.path}{name}" if name == "[]" or not self.path else f"{self.path}.{name}"
         return self._replace(path=path, rows=self.rows if rows is None else rows)
 

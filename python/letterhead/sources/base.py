@@ -167,7 +167,7 @@ class LogSource(Source):
     """Callback with the number of partitions, once a server has returned their first and last offsets."""
 
     def followed(self, reader: Reader) -> Reader:
-        """Take the progress of this source from a reader, and return the reader."""
+        """Report the progress of a reader as the progress of this source; return the reader."""
         progress: Any = reader._progress
         if progress is not None:
             self._progress = progress

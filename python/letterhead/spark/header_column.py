@@ -229,8 +229,8 @@ class HeaderLists:
         self.is_tested = is_tested
         self.column, self.errors, self.is_strict, self.row = column, errors, errors == "raise", row
         self.type = _header_list_type(format)
-        # The cast does not change text keys; lists with other keys are an error by themselves. Spark checks the first
-        # branch first, although it is never taken, so the error for a map names only the column.
+        # The cast does not change text keys; lists with other keys are rejected elsewhere. Spark checks the types of the
+        # first branch first, although it is never taken, so the error for a map names only the column.
         keys = F.when(F.lit(False), column.cast("array<string>")).otherwise(column["key"].cast("array<string>"))
         self.keys, self.reversed_keys = bound(keys), bound(F.reverse(keys))
 
