@@ -248,7 +248,7 @@ def without_encodings(array: pa.Array, type: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(children, fields=list(type), mask=missing)
     # Elements of null lists and elements outside the slice are omitted.
     if types.is_fixed_size_list(array.type) and type.list_size == 0:
-        # pyarrow divides by the size.
+        # pyarrow would divide by the list size of 0.
         validity = None if missing is None else array.is_valid().buffers()[1]
         return pa.Array.from_buffers(type, len(array), [validity], children=[pa.nulls(0, type.value_type)])
     if types.is_fixed_size_list(array.type):

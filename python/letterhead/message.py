@@ -108,7 +108,7 @@ def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, 
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
     if fields.get("tombstone") is False:
-        # Null headers mean no wrapper, and make a null value a delete, so a message that is not a delete needs a list.
+        # Null headers mean that there is no wrapper, and that a null value is a delete. Any other message needs a list.
         fields.setdefault("headers", ())
     return {name: _field(name, fields.get(name), arrow_type, format) for name, arrow_type in types.items()}
 

@@ -52,7 +52,7 @@ class ProtobufEncoder(RowEncoder):
 
     _schema_type = "PROTOBUF"
     _format = "protobuf"
-    # Path of the first message type: a count of 0.
+    # Path of the first message type, written as a count of 0.
     _type_suffix = b"\0"
 
     def _open(self, schema: RegisteredSchema) -> ValueWriter:

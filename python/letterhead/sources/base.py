@@ -280,7 +280,8 @@ class LogSource(Source):
         if tested is None or where is None or not where.headers:
             return []
         probed = replace(request, columns=("offset",), headers=None, commit_group=None, serialized=None)
-        # If values are decoded, tests of them were left out, and the remaining tests need not form a conjunction.
+        # If values are decoded, tests of decoded columns were removed, and the remaining tests need not form a
+        # conjunction.
         whole = [] if request.serialized is not None else parts_of(as_condition(tested))
         parts = [(part, _headers_of(part, fields, request)) for part in whole]
         # Rows that conditions on fields exclude were not read, and may be damaged.

@@ -92,7 +92,7 @@ class TableSource(Source):
             files.callback(table.close)
             view = self._view = TableView(table.schema, request)
             last = request.last
-            # A condition can exclude any row, so all rows are needed.
+            # With a condition, the position of the last selected rows is unknown, so all rows are read.
             batches = self._counted(table.read(view.needed, last if request.where is None else None))
             files.callback(batches.close)
             reader = Reader(view.schema, lambda: view.rows(batches))

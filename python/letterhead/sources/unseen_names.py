@@ -42,7 +42,7 @@ class EmptyColumns:
         self._empty = set(self._types)
         self._error_column = request.error_column if has_error_column(request.errors) else None
         self._has_rows = self._has_errors = False
-        self._names_types = request.errors == "null"  # values of other types are null
+        self._names_types = request.errors == "null"  # a column can be empty because of its type
         # If only the last rows are read, earlier rows may have the headers.
         self._applies = bool(self._types) and request.last is None
 

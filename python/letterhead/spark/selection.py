@@ -139,7 +139,7 @@ class FilterByExpressions:
         elif errors == "raise":
             is_selected = condition.raising(self.error_type, _row(fields, identifying_names(fields, kept, ())))
         selected = find_unused_name("selected", [*df.columns, *new])
-        # Spark inlines the columns that a filter reads, once for each use, except those of a generator.
+        # Spark inlines the expressions of columns into a filter, once for each use, unless a generator returns them.
         rows = _project(df, kept, {**results, selected: F.explode(F.array(is_selected))})
         return rows.where(quote(selected)).select(*map(quote, [*kept, *new]))
 

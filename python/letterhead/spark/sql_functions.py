@@ -77,7 +77,7 @@ class _ReadHeader:
             options = DecodeOptions(errors=self.errors)
             selected = to_pyarrow(Select("kafka", columns, options, dialect="spark").apply(headers))
         except HeaderError as error:
-            # The row number counts within a batch, so it does not identify a row of the query. The column has no name.
+            # The error omits the row number, which counts within a batch, and the column, which has no name in the query.
             message = f"header {key}: {error.message}: try_{self.name} returns null"
             raise copy_error(error, message, row=None, column=None) from None
         return selected.field("value")
@@ -109,7 +109,7 @@ def pack_headers(*arguments: pa.Array) -> pa.Array:
         if pa.types.is_map(values.type) and is_text(values.type.key_type):
             return _pack_maps(values)
     except HeaderError as error:
-        # The row number counts within a batch, so it does not identify a row of the query.
+        # The error omits the row number, which counts within a batch.
         raise copy_error(error, f"header_pack: {error.message}", row=None) from None
     raise TypeError(
         f"header_pack takes a struct, or a map whose keys are strings, and not {values.type}: write {usage}"

@@ -133,7 +133,7 @@ class ArrowStep:
         """Return the kept columns of a DataFrame, then the new ones."""
         if is_sail(df.sparkSession) and df.isStreaming:
             raise ValueError("Sail does not run Python on streams: pass a batch DataFrame")
-        # A condition keeps the column that it reads.
+        # Unlike other operations, a condition also keeps the column that it reads by default.
         keeps_all = isinstance(self.operation, Where) and self.keep is None
         kept = list(fields) if keeps_all else choose_kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, self.names)

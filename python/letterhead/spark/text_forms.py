@@ -160,7 +160,7 @@ def _pad(digits: Sql, length: Sql) -> Sql:
 
 
 def _base64(text: Sql) -> tuple[Sql, Sql]:
-    """Return whether text is Base64, and its bytes. The parser of the bytes repeats both, so text is used only a few times."""
+    """Return whether text is Base64, and its bytes. Parsers repeat both expressions, so each uses the text only a few times."""
     padded = F.rpad(F.translate(text, "-_", "+/"), (F.length(text) + 3).bits_and(-4), "=")
     return text.rlike(_BASE64), F.unbase64(padded)
 
