@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Number of calls of [`is_requested`] for each check of the watch and the clock, which takes as long as a row.
+/// Number of calls of [`is_requested`] for each check of the watch and the clock: a check takes as long as a row.
 const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);

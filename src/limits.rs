@@ -29,15 +29,15 @@ limits! {
     // The maximum of a value in an Arrow column with 32-bit offsets.
     message_bytes MESSAGE_BYTES "LETTERHEAD_MAX_MESSAGE_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
-    // Twice as many as fit into the largest message that Kafka accepts by default. They take 30 MB of columns, or
-    // 125 MB of objects.
+    // Twice as many as fit into the largest message that Kafka accepts by default. This many headers take 30 MB of
+    // columns, or 125 MB of objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
     /// Decompressed bytes of one value, over all batches or compressed sets in it.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value, which is a batch or several batches one after another.
     // A log segment of Kafka has 1 GiB by default. Records of 107 bytes reach both limits at once.
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
-    /// Bytes of keys, values, ids and headers of these records together.
+    /// Bytes of keys, values, ids and headers of all records of one value together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
     /// Errors, losses or labels that one call lists. Every row of a column keeps its first 64.
     // About 3 MB of objects: more reports than anyone reads.

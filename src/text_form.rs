@@ -249,8 +249,8 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     time(i128::from(minutes + second) * NANOS + nanos, unit)
 }
 
-/// Rejects a second 60 that is not the last one of a day in UTC, and fractions of it: as in POSIX, it has the same
-/// number as the next second.
+/// Rejects a second 60 unless it is the last second of a day in UTC, and rejects fractions of it. As in POSIX, second
+/// 60 has the same number as the next second.
 #[cold]
 fn check_leap_second(minutes: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
     if minutes.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {

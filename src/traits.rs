@@ -138,7 +138,7 @@ pub enum Presence {
     Broken,
 }
 
-/// Constraints on the headers that a format can hold; anything else is a loss.
+/// Constraints on the headers that a format can hold. Data that violates them is reported as a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constraints {
     pub nulls: bool,
@@ -175,7 +175,7 @@ pub trait HeadersFormat: 'static {
     /// The byte order of typed numbers.
     const ORDER: ByteOrder;
     const CONSTRAINTS: Constraints;
-    /// Whether the format can be written, which readers of several layouts cannot.
+    /// Whether the format can be written; false for readers of several layouts.
     const IS_TARGET: bool = true;
     /// Order of headers, if the format defines one.
     const CANONICAL: Option<HeaderOrder> = None;

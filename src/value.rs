@@ -119,7 +119,7 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         Scalar::Uint32 => int!(u32),
         Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(read_fixed(scalar, order, bytes)?).into())),
         Scalar::Uint128 => {
-            // A number above i128 has more than 38 digits, which is the same error.
+            // A number above `i128::MAX` has more than 38 digits, as `i128::MAX` has, so both lead to the same error.
             let number = u128::from_be_bytes(read_fixed(scalar, order, bytes)?);
             Ok(Value::Wide(i128::try_from(number).unwrap_or(i128::MAX)))
         }

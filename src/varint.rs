@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Differences from the reference implementation: bits of the last byte beyond the width are an error, instead of being
-//! dropped. Both accept non-minimal encodings.
+//! dropped. Both implementations accept non-minimal encodings.
 
 /// Maximum length of a varint of 32 bits.
 pub const MAX_LEN: usize = 5;

@@ -54,7 +54,8 @@ impl Work for Imported {
 
 type Checked<T = ()> = Result<T, String>;
 
-/// First fields of the interface's `ArrowSchema`. Those of `FFI_ArrowSchema` are private, and its methods trust them.
+/// First fields of the interface's `ArrowSchema`. The fields of `FFI_ArrowSchema` are private, and its methods trust
+/// them.
 #[repr(C)]
 struct SchemaFields {
     format: *const c_char,

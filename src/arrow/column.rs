@@ -43,7 +43,7 @@ pub enum Data {
     ByteViews(Views),
     /// Lists and their elements.
     List(Lists, Box<Column>),
-    /// A column for each field. The validity of the last one counts the structs.
+    /// A column for each field. The validity of the last column counts the structs.
     Struct(Vec<Column>),
 }
 

@@ -35,7 +35,7 @@ const HEADERS: &str = "headers";
 struct HeaderColumns {
     /// Names of the types of keys, if the format has typed keys.
     key_types: Option<Utf8<BinaryValues>>,
-    /// Keys, which are never null, so that their validity is not used.
+    /// Keys. They are never null, so their validity is not used.
     keys: Column,
     /// Names of the types of values, if the format has types; null for a null value.
     types: Option<Utf8<BinaryValues>>,

@@ -1,5 +1,5 @@
-//! [`ReportColumn`]: a growing column of reports, which are the errors or the losses of rows. It has lists of structs,
-//! null for a row without reports.
+//! [`ReportColumn`]: a growing column of the errors, or of the losses, of rows. A row is a list of structs, or null
+//! without reports.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

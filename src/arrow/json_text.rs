@@ -104,8 +104,8 @@ impl Buffer {
         }
     }
 
-    /// Writes milliseconds since 1970, with decimals for smaller units. A double preserves all digits if it can hold
-    /// twice the number of units.
+    /// Writes milliseconds since 1970, with decimals for smaller units. Times beyond the range in which a double holds
+    /// twice the number of units, and so preserves all digits, are written as strings.
     fn milliseconds(&mut self, time: i64, clock: Clock) {
         let per_millisecond = (clock.per_second / 1000).unsigned_abs();
         if per_millisecond <= 1 {

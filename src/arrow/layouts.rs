@@ -1,4 +1,5 @@
-//! Calls of kernels for a layout that is known at run time: one for each block, so that callers are compiled once.
+//! Macros that call a kernel for a layout that is known only at run time. The layout is looked up once for each block,
+//! so that callers are compiled once for all layouts.
 
 /// Calls a kernel with the type of a layout that kernels read; 0 for other layouts.
 macro_rules! read_rows {

@@ -165,7 +165,8 @@ const MAX_PART: usize = 1 << 20;
 /// one after another, so that threads do not multiply the memory of compressed batches.
 const MIN_DECOMPRESSED: usize = 8 << 20;
 
-/// Share of the limit of decompressed bytes, for a run whose values another run can read with the whole limit.
+/// Share of the limit of decompressed bytes for the run of one thread. Values that exceed the share are read again by a
+/// run with the whole limit.
 #[derive(Clone, Copy)]
 struct Share {
     left: usize,

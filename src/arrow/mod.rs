@@ -105,7 +105,8 @@ impl<'a> Input<'a> {
         Input { threads: threads.max(1), ..self }
     }
 
-    /// Sets the number of threads that work on an input at the same time. They share the limit of decompressed bytes.
+    /// Sets the number of threads that work on an input at the same time. These threads share the limit of decompressed
+    /// bytes.
     pub fn at_once(self, threads: usize) -> Self {
         Input { at_once: threads.max(1), ..self }
     }

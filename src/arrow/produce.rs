@@ -22,7 +22,7 @@ const NO_HEADERS: &[u8] = &[0];
 /// Number of consecutive records without a key that go to the same partition, so that batches are large.
 const KEYLESS_RUN: usize = 1000;
 
-/// Maximum length of a record, which fits 31 bits together with its batch.
+/// Maximum length of a record. The length of a batch with such a record still fits 31 bits.
 const MAX_RECORD: usize = 1 << 30;
 
 /// Number of rows between two checks for an interrupt.
@@ -49,7 +49,7 @@ pub struct Produce {
 pub struct ProducedBatch {
     pub partition: i32,
     pub rows: Vec<i32>,
-    /// `None` if the only row is too large, or of a missing partition.
+    /// `None` if the batch has only one row, which is too large or has a partition that does not exist.
     pub bytes: Option<Vec<u8>>,
 }
 

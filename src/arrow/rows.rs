@@ -74,7 +74,8 @@ pub struct Next {
 
 pub type Parsed = Result<Presence>;
 
-/// Serialized messages of a format. A value for the format, so that the code of a sink is compiled once for all formats.
+/// Serialized messages of a format. The format is a value instead of a type, so that the code of a sink is compiled
+/// once for all formats.
 pub struct MessageRows<'a, S: RowSink<'a>> {
     messages: Bytes<'a>,
     options: ReadOptions,

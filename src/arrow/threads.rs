@@ -62,7 +62,7 @@ pub fn share(
 #[cfg(feature = "python")]
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// Whether threads that each work on a whole chunk of one of these sizes end at nearly the same time.
+/// Whether threads end at nearly the same time if each of them works on a whole chunk of one of these sizes.
 #[cfg(feature = "python")]
 pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
     let (largest, all) = sizes.fold((0, 0), |(largest, all), size: usize| (largest.max(size), all + size));

@@ -56,7 +56,7 @@ fn timestamp(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-/// Parses types separated by ` | `, which are tried in order. They must have a [`common_type`].
+/// Parses types separated by ` | `, which are tried in order. The types must have a [`common_type`].
 pub fn parse_alternatives(text: &str) -> Result<(Type, Vec<Type>), Error> {
     let types = text.split('|').map(|type_| Type::parse(type_.trim_matches(' '))).collect::<Result<Vec<_>, _>>()?;
     let arrow = |type_: &Type| type_.arrow(Dialect::Spark);

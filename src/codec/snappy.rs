@@ -10,7 +10,7 @@
 //!          └─────────────────────────┴─────────────┴────────────────┴────────────────────────────┘  blocks to the end
 //! ```
 //!
-//! Neither has a checksum, and xerial's framing has no end mark: truncation between two blocks is not detected.
+//! Neither form has a checksum, and xerial's framing has no end mark: truncation between two blocks is not detected.
 //!
 //! Differences from the reference implementation: framed streams written one after the other are rejected.
 

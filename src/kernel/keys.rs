@@ -36,7 +36,8 @@ pub struct Requested {
 pub struct KeySet {
     /// Bitmask over the lengths of the requested keys, modulo 64.
     lens: u64,
-    /// Index of the first entry for the first bits of a hash, or `NONE`. It has at least twice as many slots as keys.
+    /// Index of the first entry for the first bits of a hash, or `NONE`. The table has at least twice as many slots as
+    /// keys.
     table: Vec<u32>,
     /// Number of low bits of a hash that are ignored.
     shift: u32,

@@ -135,14 +135,14 @@ impl Layout {
 ///
 /// # Safety
 ///
-/// Kernels copy the headers of `header` and `irregular`, and write where `write` may write, without another check. `header`
-/// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. Key and value
-/// of each header are inside the row: `key + key_len <= value` and `value + value_len <= end`. Those of short headers have
-/// at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than
-/// its header.
+/// Kernels copy the headers of `header` and `irregular`, and write where `write` may write, without another check.
+/// `header` passes the visitor one header at most, and none if it returns `None` for another reason than a rejection by
+/// the visitor. Key and value of each header are inside the row: `key + key_len <= value` and
+/// `value + value_len <= end`. Keys and values of short headers have at most 63 bytes each. A header takes at least
+/// `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
 ///
-/// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
-/// `write`.
+/// A layout that kernels do not read omits `begin` and `header`; a layout that kernels do not write omits `write_count`
+/// and `write`.
 pub unsafe trait WireLayout: 'static {
     const NAME: LayoutName;
     /// Whether values have types.
@@ -247,7 +247,7 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
         return false;
     }
     let (mut start, end) = (row.start().wrapping_add(offset), row.end());
-    // A count, if any, ends the loop. It is compared long before the lengths that lead to the end of the row are
+    // A count, if any, ends the loop. The count is compared long before the lengths that lead to the end of the row are
     // known, so that a wrong prediction of the last header costs less.
     let mut left = count.unwrap_or(limit);
     loop {

@@ -18,8 +18,8 @@ pub struct Offsets<'a> {
 impl<'a> Offsets<'a> {
     /// # Safety
     ///
-    /// Offsets are not negative and never decrease from `range.start` to `range.end`, inclusive. Those of an empty range are
-    /// not read.
+    /// Offsets are not negative and never decrease from `range.start` to `range.end`, inclusive. The offsets of an
+    /// empty range are not read.
     pub unsafe fn new_unchecked(offsets: &'a [i32], range: Range<usize>) -> Self {
         debug_assert!(range.is_empty() || offsets[range.start] >= 0 && offsets[range.start..=range.end].is_sorted());
         Offsets { offsets, range: (range.start, range.end) }
@@ -167,7 +167,7 @@ impl<'a> ListBlock<'a> {
     /// added rows.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, to_index: impl Fn(O) -> usize) -> usize {
-        // Empty, so that a panic of `to_index` does not leave the ends of other rows.
+        // The block is emptied first, so that a panic of `to_index` does not leave the ends of other rows.
         self.len = 0;
         let mut rows = offsets.len().saturating_sub(1).min(ROWS);
         self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = to_index(*offset));
@@ -220,7 +220,7 @@ impl<'a> ListBlock<'a> {
     /// `visit` was created for these rows.
     #[inline(always)]
     pub(super) unsafe fn for_each_row<F: WireLayout, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
-        // A copy, which stores of the visitor cannot change.
+        // A local copy: the compiler knows that stores of the visitor do not change it.
         let columns = self.columns;
         for row in 0..self.len {
             let (first, last) = (self.ends[row], self.ends[row + 1]);

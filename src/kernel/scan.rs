@@ -68,7 +68,7 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut BinaryValue
     let mut writer = out.writer(values.len(), usize::try_from(bytes).unwrap_or(usize::MAX), progress);
     let mut valid = 0;
     for (index, value) in values.iter().enumerate() {
-        // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many
+        // SAFETY: the writer was made for all values, and has `COPY` bytes more. Values that are not null have as many
         // readable bytes as `RawValue::new` requires.
         unsafe {
             if value.len >= 0 {

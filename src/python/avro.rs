@@ -56,7 +56,7 @@ impl AvroWriter {
 /// Values of all rows, or None and the errors by row.
 type Encoded = (Option<Column>, Vec<(usize, ErrorTuple)>);
 
-/// Arrays of rows, and the errors of the others by row.
+/// Arrays of the decoded rows, and the errors of the other rows by row.
 type Decoded = (Vec<Column>, Vec<(usize, ErrorTuple)>);
 
 #[pymethods]
@@ -73,7 +73,7 @@ impl AvroReader {
         enter(|| Ok(Schema { data_type: DataType::Struct(self.0.schema().fields().clone()) }))
     }
 
-    /// Returns the decoded rows in several arrays, and the errors of the others by row. No value may be null.
+    /// Returns the decoded rows in several arrays, and the errors of the other rows by row. No value may be null.
     fn decode(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Decoded> {
         enter(|| {
             let array = import_one(values)?;

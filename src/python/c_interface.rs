@@ -153,8 +153,8 @@ unsafe fn pull<T>(
     mut empty: T,
 ) -> Result<T, String> {
     // SAFETY: the caller's contract, and both pointers are valid for the call. The message is requested after a
-    // failure, as the interface requires. It is null or a text that ends with a zero byte, and valid until the next
-    // call of the stream.
+    // failure, as the interface requires. The message is null or a text that ends with a zero byte, and valid until the
+    // next call of the stream.
     unsafe {
         let code = function.map_or(INVALID, |function| function(stream, &mut empty));
         if code == 0 {
@@ -246,8 +246,8 @@ unsafe fn write_result<T>(
 ///
 /// # Safety
 ///
-/// The stream is null or from `export_stream`, and no other thread uses it, as the interface requires. It outlives the
-/// result, and is not released meanwhile.
+/// The stream is null or from `export_stream`, and no other thread uses it, as the interface requires. The stream
+/// outlives the result, and is not released meanwhile.
 unsafe fn borrow_exported<'a>(stream: *mut FFI_ArrowArrayStream) -> Option<&'a mut Exported> {
     // SAFETY: `export_stream` made the pointer from a box of this type. `release` alone frees it, and leaves null.
     unsafe { stream.as_mut()?.private_data().cast::<Exported>().as_mut() }

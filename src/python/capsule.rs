@@ -199,7 +199,7 @@ fn unnamed(data_type: &DataType) -> FieldRef {
     Arc::new(Field::new("", data_type.clone(), true))
 }
 
-/// Work that threads share. It ends before an output column exceeds `max_offset`.
+/// Work that threads share. The work ends before an output column exceeds `max_offset`.
 pub struct Shared {
     pub work: Arc<dyn Work>,
     pub threads: usize,

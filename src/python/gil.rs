@@ -14,7 +14,8 @@ thread_local! {
 }
 
 /// Runs the body of a function or method that Python calls, and converts a panic to an error. Every such body begins
-/// with it. Arguments are converted before, by [`argument`](super::arguments::argument), which calls it too.
+/// with this function. Arguments are converted earlier, by [`argument`](super::arguments::argument), which also calls
+/// it.
 #[inline(always)]
 pub fn enter<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_panic(body)?

@@ -196,7 +196,8 @@ pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<Batch = B>>(
     options.limits.check_message_bytes(data.remaining(), log)?;
     let parsed = B::messages(data, options, log, receiver);
     if parsed.is_err() && !log.is_over_limit() {
-        // A broken frame ends the parse without a call of `receiver`. It counts as a row, like the previous messages.
+        // A broken frame ends the parse without a call of `receiver`. The frame counts as a row, like the previous
+        // messages.
         options.limits.check_message(0, log)?;
     }
     parsed

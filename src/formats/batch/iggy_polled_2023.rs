@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later)
-//! adds a state and the CRC-32 of the payload. The era of data is the one whose messages, with known states, extend
-//! exactly to its end. If both do, checksums decide; if neither does, the first message decides.
+//! adds a state and the CRC-32 of the payload. Data belongs to the era in whose layout its messages have known states
+//! and end exactly at the end of the data. If both layouts fit, checksums decide; if neither fits, the first message
+//! decides.
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): those of the headers.
 

@@ -10,8 +10,8 @@
 //! Little-endian, repeated to the end of the headers. Type codes from 16 on have no name yet, and are accepted.
 //!
 //! Differences from the reference implementation (`iggy_common` 0.11.1): repeats and the order on the wire are kept. As
-//! there, a value of fixed width must have that width, while a boolean other than 0 and 1 and a string that is not
-//! UTF-8 are accepted, and rejected only when they are read as such.
+//! in that implementation, a value of fixed width must have that width, while a boolean other than 0 and 1 and a string
+//! that is not UTF-8 are accepted, and rejected only when they are read as such.
 
 use std::cmp::Ordering;
 

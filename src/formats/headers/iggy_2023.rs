@@ -10,8 +10,8 @@
 //! Little-endian, repeated to the end of the headers.
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are
-//! kept and keys are not lower-cased. As there, a value may have another size than its type, but cannot be read as that
-//! type.
+//! kept and keys are not lower-cased. As in that implementation, a value may have another size than its type, but
+//! cannot be read as that type.
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};

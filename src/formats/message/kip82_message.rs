@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Big-endian; key and value after an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
-//! timestamp, and neither 0 nor 1 has headers. Attribute bits 0–2 are the codec, bit 3 the type of the timestamp. Bit 4
-//! means in the first two layouts that headers follow the key after an int32 length; in the third, whose value is a
-//! `kip82-wrapper`, that the message deletes its key. The drafts exclude each other, so that each layout is a format of
-//! its own.
+//! timestamp, and neither 0 nor 1 has headers. Attribute bits 0–2 are the codec, bit 3 the type of the timestamp. In
+//! the first two layouts, bit 4 means that headers follow the key after an int32 length. In the third, whose value is a
+//! `kip82-wrapper`, bit 4 means that the message deletes its key. The drafts exclude each other, so each layout is a
+//! separate format.
 //!
 //! There is no reference implementation of magic 2; 0 and 1 are Kafka's.
 
