@@ -212,8 +212,8 @@ fn does_not_fit(scalar: Scalar) -> Box<InvalidValue> {
     invalid(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
 }
 
-/// Returns the bytes of a typed value for a format without types. `bits` are big-endian. Fails if they are not a value of
-/// the type.
+/// Returns the bytes of a typed value for a format without types. `bits` are big-endian. Fails if they are not a value
+/// of the type.
 pub fn encode_value<'a>(
     value_type: ValueType,
     bits: &'a [u8],

@@ -310,7 +310,7 @@ pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 pub struct Contents<'m> {
     pub fields: &'m [FieldValue<'m>],
     pub headers: &'m [Header<'m>],
-    /// False for null, which differs from no headers.
+    /// False for a null list of headers, which differs from an empty list.
     pub has_headers_field: bool,
 }
 

@@ -272,8 +272,8 @@ unsafe fn import(array: &FFI_ArrowArray, data_type: &DataType, owner: &Arc<FFI_A
             buffer => data.push(buffer.unwrap_or_default()),
         }
     }
-    // SAFETY: there are as many buffers and children as the type has, with a value for each row, and the nulls are counted.
-    // `import_array` checks offsets, views and text before anything else reads the data.
+    // SAFETY: there are as many buffers and children as the type has, with a value for each row, and the nulls are
+    // counted. `import_array` checks offsets, views and text before anything else reads the data.
     Ok(unsafe { ArrayData::new_unchecked(data_type.clone(), len, None, nulls, offset, data, children) })
 }
 

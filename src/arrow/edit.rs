@@ -174,7 +174,7 @@ struct EditSink<'a, 'e> {
     /// Index and bytes of the current row.
     row: usize,
     data: &'a [u8],
-    /// End of its last header: an offset in `data`, or an index in `headers` if the message has other fields.
+    /// End of the row's last header: an offset in `data`, or an index in `headers` if the message has other fields.
     end: usize,
     headers: Vec<Header<'a>>,
     fields: Vec<FieldValue<'a>>,

@@ -57,14 +57,14 @@ pub trait RowSink<'a>: Send {
         false
     }
 
-    /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if they append
-    /// no blocks, or the options need the slow path.
+    /// Number of input bytes of a layout that kernels can append before an output exceeds an offset; `None` if they
+    /// append no blocks, or the options need the slow path.
     fn room(&self, _layout: Layout, _max_offset: usize) -> Option<usize> {
         None
     }
 
-    /// Appends serialized messages, whose fields were all received, up to the first that needs the slow path, and returns
-    /// their number. Messages have at most `limit` headers.
+    /// Appends serialized messages, whose fields were all received, up to the first that needs the slow path, and
+    /// returns their number. Messages have at most `limit` headers.
     fn append(
         &mut self,
         _layout: Layout,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::memory;
 
-/// Bitmap over the values of a growing column, the first in the lowest bit of the first word. A bit is set unless the value
-/// is null.
+/// Bitmap over the values of a growing column, the first in the lowest bit of the first word. A bit is set unless the
+/// value is null.
 ///
 /// Bits after the last value are ones, so that appending non-null values only increments the count.
 #[derive(Default)]

@@ -54,8 +54,8 @@ pub unsafe trait Values {
 ///
 /// # Safety
 ///
-/// A value that is appended has the bytes that were passed, `count` is the number of values, and each function reads and
-/// writes only what its contract allows.
+/// A value that is appended has the bytes that were passed, `count` is the number of values, and each function reads
+/// and writes only what its contract allows.
 pub unsafe trait ValueWriter {
     fn count(&self) -> usize;
 
@@ -397,8 +397,8 @@ pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Pro
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
 
-/// Appends to a growing column of byte strings. When the writer is dropped, the appended bytes become part of the column,
-/// except after a panic, when they may not be valid for it.
+/// Appends to a growing column of byte strings. When the writer is dropped, the appended bytes become part of the
+/// column, except after a panic, when they may not be valid for it.
 pub struct Writer<'r> {
     values: &'r mut BinaryValues,
     ends: *mut i32,

@@ -1,4 +1,5 @@
-//! [`decode`] appends the headers of a block of rows to the columns of a list; [`decode_and_select`] also selects from them.
+//! [`decode`] appends the headers of a block of rows to the columns of a list; [`decode_and_select`] also selects from
+//! them.
 
 use std::marker::PhantomData;
 
@@ -97,8 +98,8 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
             to.row = index;
             if let Some(row) = row {
                 // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and
-                // contains its key and value, so that the writers were made for all headers of the block; each name takes
-                // `MAX_NAME_LEN` bytes at most. The caller's contract.
+                // contains its key and value, so that the writers were made for all headers of the block; each name
+                // takes `MAX_NAME_LEN` bytes at most. The caller's contract.
                 let is_whole = unsafe {
                     F::begin(row.start(), row.len())
                         .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))

@@ -1,5 +1,5 @@
-//! [`find`] lists the headers of a block of rows that an edit may change, and their positions. [`crate::op::edit`] changes
-//! them.
+//! [`find`] lists the headers of a block of rows that an edit may change, and their positions. [`crate::op::edit`]
+//! changes them.
 
 use std::marker::PhantomData;
 

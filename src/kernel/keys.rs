@@ -98,7 +98,7 @@ fn slot_of(head: u128, shift: u32) -> usize {
 }
 
 impl KeySet {
-    /// Returns `None` if there are too many keys.
+    /// Creates the set; `None` if there are too many keys.
     pub fn new(requested: Vec<Requested>) -> Option<Self> {
         let slots = requested.len().checked_mul(2)?.next_power_of_two().max(MIN_SLOTS);
         let (table, shift) = (vec![NONE; slots], u64::BITS - slots.ilog2());

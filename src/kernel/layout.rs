@@ -86,7 +86,7 @@ pub struct Begin {
     pub count: Option<usize>,
 }
 
-/// The layouts.
+/// Names of the layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayoutName {
     Varint,
@@ -179,8 +179,8 @@ pub unsafe trait WireLayout: 'static {
     ///
     /// # Safety
     ///
-    /// `start` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not inside the
-    /// row. The visitor was created for this row, and this header was not passed to it before.
+    /// `start` is in the row or at its end, which has `SLACK` bytes after it. A header that begins at the end is not
+    /// inside the row. The visitor was created for this row, and this header was not passed to it before.
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(_start: *const u8, _end: *const u8, _visitor: &mut T) -> Option<*const u8> {
         None
@@ -252,7 +252,8 @@ pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     let mut left = count.unwrap_or(limit);
     loop {
         while left > 0 && (count.is_some() || start < end) {
-            // SAFETY: `Span` has `SLACK` bytes after the row, and `start` is the start of the row or the end of a header.
+            // SAFETY: `Span` has `SLACK` bytes after the row, and `start` is the start of the row or the end of a
+            // header.
             match unsafe { F::header(start, end, visitor) } {
                 Some(next) => (start, left) = (next, left - 1),
                 None => break,
@@ -300,8 +301,8 @@ unsafe impl WireLayout for NoKernels {
 ///
 /// # Safety
 ///
-/// As for [`WireLayout::header`]; `header` was read at `start`, and its key and the start of its value are in the row or in the
-/// `SLACK` bytes after it.
+/// As for [`WireLayout::header`]; `header` was read at `start`, and its key and the start of its value are in the row
+/// or in the `SLACK` bytes after it.
 #[inline(always)]
 pub(super) unsafe fn pass_long<T: HeaderVisitor>(
     start: *const u8,

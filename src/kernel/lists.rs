@@ -52,7 +52,7 @@ impl Bits<'_> {
 
     /// # Safety
     ///
-    /// `covers(index + 1)`.
+    /// `covers(index + 1)` is true.
     #[inline(always)]
     unsafe fn get(self, index: usize) -> bool {
         let bit = self.offset + index;
@@ -99,8 +99,8 @@ impl<'a> Columns<'a> {
         is_covered.then_some(Columns { key_types, keys, types, values, has_value, range: (range.start, range.end) })
     }
 
-    /// Number of bytes of the keys and values from `first` to `last`, if kernels can read them: the range of these columns
-    /// contains them, and `COPY` bytes follow the last key and the last value.
+    /// Number of bytes of the keys and values from `first` to `last`, if kernels can read them: the range of these
+    /// columns contains them, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.range.0 || last > self.range.1 {
             return None;
@@ -149,8 +149,8 @@ impl Strings<'_> {
 /// The rows of a list column in one call of a kernel, and the columns of their headers.
 pub struct ListBlock<'a> {
     columns: Columns<'a>,
-    /// Indexes of the first header of each row, and the end of the last row. They never decrease, and `Columns::byte_len`
-    /// has accepted the range from the first to the last.
+    /// Indexes of the first header of each row, and the end of the last row. They never decrease, and
+    /// `Columns::byte_len` has accepted the range from the first to the last.
     ends: [usize; ROWS + 1],
     /// Bitmask over the rows without a list.
     nulls: u64,

@@ -55,9 +55,9 @@ pub const BYTES: usize = 64 << 10;
 /// Number of bytes of one copy.
 pub const COPY: usize = 64;
 
-/// Number of readable bytes after each row of a block. A header that begins in the row may be read up to here before its end
-/// is compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255
-/// bytes and one copy from the start of its value.
+/// Number of readable bytes after each row of a block. A header that begins in the row may be read up to here before
+/// its end is compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a
+/// key of 255 bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
 /// Bytes of a row's headers, which have `SLACK` bytes after them in their buffer.
@@ -76,7 +76,8 @@ impl<'a> Span<'a> {
             return None;
         }
         let len = end - start;
-        // SAFETY: the start is in the buffer. A pointer into the buffer, unlike one into the row, may read bytes after the row.
+        // SAFETY: the start is in the buffer. A pointer into the buffer, unlike one into the row, may read bytes after
+        // the row.
         let start = unsafe { NonNull::from(buffer).cast::<u8>().add(start) };
         Some(Span { start, len, bytes: PhantomData })
     }

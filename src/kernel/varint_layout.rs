@@ -65,9 +65,9 @@ unsafe impl WireLayout for VarintLayout {
 
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(start: *const u8, end: *const u8, visitor: &mut T) -> Option<*const u8> {
-        // SAFETY: `start` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
-        // bytes further on, and a value of at most 63 bytes another 63, which is inside `SLACK`. A longer key is compared
-        // with the end of the row before the length after it is read.
+        // SAFETY: `start` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at
+        // most 66 bytes further on, and a value of at most 63 bytes another 63, which is inside `SLACK`. A longer key
+        // is compared with the end of the row before the length after it is read.
         unsafe {
             let first = *start;
             if first & LONG_OR_NEGATIVE == 0 {

@@ -1,5 +1,5 @@
-//! [`Views`]: values as Arrow views. Values up to 12 bytes are inside the view, longer ones are an offset in a buffer of the
-//! input.
+//! [`Views`]: values as Arrow views. Values up to 12 bytes are inside the view, longer ones are an offset in a buffer
+//! of the input.
 //!
 //! ```text
 //!   ┌────────┬─────────────────────────────┐   up to 12 bytes

@@ -48,7 +48,7 @@ pub enum Change {
     Drop,
     /// Every non-null value is replaced.
     Replace(NewValue),
-    /// The first header with the key gets the value, and the others are dropped. Without such a header, one is appended.
+    /// The first header with the key gets the value, and the others are dropped. If none has the key, one is appended.
     Set(NewValue),
 }
 

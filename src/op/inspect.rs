@@ -94,7 +94,7 @@ impl<B: BatchFormat> MessageReceiver for ParseHeaders<B> {
         if let Some(cursor) = headers
             && (log.has_labels() || !self.is_valid(cursor))
         {
-            // Broken headers do not hide the next message.
+            // The result is not needed, because the batch continues after broken headers.
             let _ = (B::INFO.parse_headers)(cursor, self.0, log.either(), AnySink(&mut Discard));
         }
         log.enter_header(None);

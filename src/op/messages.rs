@@ -31,8 +31,8 @@ pub struct Bookmark {
     buffer: Vec<u8>,
 }
 
-/// Reads a batch from a bookmark up to the first message with an error, and passes the headers and fields of each message
-/// before it to `receive`, until that returns false.
+/// Reads a batch from a bookmark up to the first message with an error, and passes the headers and fields of each
+/// message before it to `receive`, until that returns false.
 pub struct ReadMessages<'a, F> {
     pub data: &'a [u8],
     pub options: ReadOptions,

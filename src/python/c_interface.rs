@@ -68,8 +68,8 @@ pub fn import(column: &Bound<'_, PyAny>) -> PyResult<ImportedColumn> {
 fn import_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
     let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
     let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
-    // SAFETY: the interface promises a structure of this type in a capsule of this name, and the capsule lives during the
-    // call. The array is moved out; a released one stays in the capsule.
+    // SAFETY: the interface promises a structure of this type in a capsule of this name, and the capsule lives during
+    // the call. The array is moved out; a released one stays in the capsule.
     let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
     if array.is_released() {
         return Err(PyValueError::new_err("the array was imported already: export it again"));
@@ -109,7 +109,8 @@ impl ImportedStream {
             return Err(PyValueError::new_err("the stream was imported already: export it again"));
         }
         let get_schema = stream.get_schema();
-        // SAFETY: the stream is not released, the function is its own, and the exporter promises that it writes a schema.
+        // SAFETY: the stream is not released, the function is its own, and the exporter promises that it writes a
+        // schema.
         let data_type = unsafe {
             let schema = pull(&mut stream, get_schema, FFI_ArrowSchema::empty()).map_err(PyValueError::new_err)?;
             import_type(&schema).map_err(PyTypeError::new_err)?

@@ -63,7 +63,7 @@ enum Type {
         size: Option<usize>,
     },
     Duration,
-    /// Text.
+    /// UUID as text.
     Uuid,
     Enum(usize),
     Array(usize),
