@@ -181,5 +181,5 @@ def _verify(copying: Copying, copied: Copied, source: Source) -> int:
 def _edit_of(texts: Sequence[str] | None, source: Source, request: RowRequest) -> ReportedEdit | None:
     if not texts:
         return None
-    with source.reader(replace(request, columns=("headers",), headers=None, where=None, follow=False)) as reader:
-        return edit_of(reader.schema, texts)
+    of_headers = replace(request, columns=("headers",), headers=None, where=None, follow=False)
+    return edit_of(source.schema(of_headers), texts)

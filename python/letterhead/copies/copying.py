@@ -241,7 +241,7 @@ class Copying:
             while left:
                 directory.publish(run(left[:tasks]))
                 left = left[tasks:]
-            directory.finish(source.read_rows(request).schema)
+            directory.finish(source.schema(request))
             return Copied(directory.rows, directory.ends, directory.remarks)
 
     def _run_to_topic(self, target: CopyTarget[Any], advance: Callable[[int], None]) -> Copied:

@@ -20,6 +20,8 @@ from letterhead.where.conditions import EVERY, Predicate, all_of, col, parts_of
 from letterhead.where.parsing import as_condition
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from letterhead.fields import ColumnSpec, NativeKey
     from letterhead.kafka.internal_topics import InternalTopic
     from letterhead.reader import Progress, Reader
@@ -103,6 +105,11 @@ class Source(ABC):
             report = self.unseen_names.append if self.reports_findings else _warn_of_header
             reader._observer = UnseenNames(self, request, report)
         return reader
+
+    def schema(self, request: RowRequest) -> pa.Schema:
+        """Return the schema of the requested rows without reading them."""
+        with self.read_rows(request) as reader:
+            return reader.schema
 
     @abstractmethod
     def read_rows(self, request: RowRequest) -> Reader:

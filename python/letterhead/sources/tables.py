@@ -85,6 +85,10 @@ class TableSource(Source):
         """Return the header keys in the condition that no row has."""
         return [] if self._view is None else self._view.unseen_headers
 
+    def schema(self, request: RowRequest) -> pa.Schema:
+        """Return the schema of the requested rows; the table stays open for a reader."""
+        return TableView(self._opened(request).schema, request).schema
+
     def read_rows(self, request: RowRequest) -> Reader:
         """Return a stream of the rows."""
         table = self._opened(request)
