@@ -576,7 +576,7 @@ class StoreChoiceError(StateStoreError, ValueError):
 
 
 def copy_error(error: _Error, message: str | None = None, **position: Any) -> _Error:
-    """Return a copy of an error with another message or position, such as the position in a whole instead of a part."""
+    """Return a copy of an error with another message or position, such as the row in a stream instead of the row in a batch."""
     text = error.message if message is None else message
     copy = type(error)(text, **{name: getattr(error, name) for name in _POSITION} | position)
     for note in getattr(error, "__notes__", ()):

@@ -170,8 +170,8 @@ const MIN_DECOMPRESSED: usize = 8 << 20;
 #[derive(Clone, Copy)]
 struct Share {
     left: usize,
-    /// Whether the limit applies to the sum over all values, because all their messages are kept until they are
-    /// appended, rather than to each value.
+    /// Whether the limit applies to the sum over all values instead of to each value. It does if the messages of all
+    /// values are kept until they are appended.
     is_of_all_values: bool,
 }
 

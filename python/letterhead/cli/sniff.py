@@ -93,7 +93,7 @@ def _score_message(value: bytes, format: str, message: Any) -> int:
     if not value:
         return ANYTHING
     if format.startswith("kip82-message"):
-        # As a single message, a compressed set is an opaque value.
+        # Read as one message, a compressed set keeps its messages undecoded in the value, which is weaker evidence.
         return STRUCTURE if message.attributes & CODEC_BITS else CHECKSUM
     headers = message if isinstance(message, lh.Headers) else message.headers
     return ANYTHING if format in _WEAK and not headers else STRUCTURE

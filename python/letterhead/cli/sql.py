@@ -29,7 +29,8 @@ def sql_command(
     """Print expressions of Spark SQL that read headers, for views and models of dbt.
 
     Each line is an item of a SELECT list. Neither the session nor its executors
-    need letterhead; the command needs pyspark, for whose version it writes.
+    need letterhead. The command needs pyspark, and prints SQL for the installed
+    version of Spark.
 
     \b
     Examples:

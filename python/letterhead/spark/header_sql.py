@@ -163,7 +163,7 @@ def sql(
 
 
 def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> str:
-    """Return the expression of Spark SQL that makes headers of columns, as text: the inverse of :func:`sql`.
+    """Return, as text, the Spark SQL expression that turns columns into headers: the inverse of :func:`sql`.
 
     Use it where Python does not run, and where functions cannot be registered: in SQL files of declarative pipelines,
     in persistent views and in dbt models. The bytes equal those of :func:`pack_headers`.

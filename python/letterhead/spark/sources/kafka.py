@@ -88,7 +88,7 @@ OPTIONS = {
     "startingOffsets": Option(
         _starting_offsets,
         "`earliest`, `latest`, JSON: topic to partition to offset (-2 is earliest, -1 latest), or `group:NAME`: the committed "
-        "offsets of a consumer group, and the first one of a partition that has none.",
+        "offsets of a consumer group; a partition without a committed offset starts at its earliest offset.",
     ),
     "endingTimestamp": Option(timestamp, "Timestamp at which a batch query ends, in milliseconds since 1970."),
     "endingOffsetsByTimestamp": Option(_times_by_partition, "The same by topic and partition, JSON."),
