@@ -135,7 +135,7 @@ def test_number_list_is_json_or_text(value: str) -> None:
     assert sources.number_list("partitions", value) == [0, 2]
 
 
-@pytest.mark.parametrize("value", ["", "a", "0,,1", "[true]", "[]"])
+@pytest.mark.parametrize("value", ["", "a", "0,,1", "[true]", "[]", "[0,2", "0,2]", "+1", "1_0", "0.5"])
 def test_invalid_number_list_is_rejected(value: str) -> None:
     with pytest.raises(ValueError, match="option partitions must be numbers such as"):
         sources.number_list("partitions", value)

@@ -231,13 +231,16 @@ def _where(name: str, value_text: str) -> Condition:
 
 def number_list(name: str, value_text: str) -> list[int]:
     """Parse whole numbers between commas, or a JSON list of them."""
-    parts = value_text.strip().removeprefix("[").removesuffix("]").split(",")
+    is_json = value_text.lstrip().startswith("[")
     try:
-        return [int(part) for part in parts]
+        numbers = parse_json(value_text if is_json else f"[{value_text}]")
     except ValueError:
+        numbers = None
+    if not numbers or any(type(number) is not int for number in numbers):
         raise ValueError(
             f'option {name} must be numbers such as "0,2", or a JSON list such as [0, 2], not {value_text!r}'
-        ) from None
+        )
+    return numbers  # type: ignore[no-any-return]
 
 
 _columns = json_of(
