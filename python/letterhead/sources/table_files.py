@@ -56,13 +56,13 @@ def open_table(name: str, limits: Limits | None = None) -> Table:
         return parquet_table(path, limits=limits)
     if isinstance(path, ObjectPath):
         return _object_table(path, limits)
-    if name == STANDARD_INPUT:
-        stdin: Any = sys.stdin.buffer
-        return _open(stdin if hasattr(stdin, "peek") else io.BufferedReader(stdin), "standard input", limits)
     with ExitStack() as files:
+        if name == STANDARD_INPUT:
+            stdin: Any = sys.stdin.buffer
+            stdin = stdin if hasattr(stdin, "peek") else io.BufferedReader(stdin)
+            return _open(stdin, "standard input", limits, files)._replace(close=files.pop_all().close)
         file = files.enter_context(open(name, "rb"))
-        table = _open(file, name, limits)
-        files.callback(table.close)
+        table = _open(file, name, limits, files)
         if table.rows is None and Path(name).is_file():
             size = Path(name).stat().st_size
             table = table._replace(bytes=size, position=lambda: size if file.closed else file.tell())
@@ -83,16 +83,13 @@ def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
         file = files.enter_context(io.BufferedReader(path.open(), _PIECE))
         if file.peek(8).startswith(PARQUET):  # only the needed parts of the object are requested
             return parquet_table(path, limits=limits)
-        table = _open(file, str(path), limits)
-        files.callback(table.close)
-        return table._replace(close=files.pop_all().close)
+        return _open(file, str(path), limits, files)._replace(close=files.pop_all().close)
 
 
-def _open(file: Any, label: str, limits: Limits | None) -> Table:
-    """Return the table of an open file; closing the table closes all files opened here, but not ``file``."""
-    with ExitStack() as files, damage(label):
-        table = _recognized(file, label, limits, files)
-        return table._replace(close=files.pop_all().close)
+def _open(file: Any, label: str, limits: Limits | None, files: ExitStack) -> Table:
+    """Return the table of an open file; ``files`` receives the temporary files that it needs."""
+    with damage(label):
+        return _recognized(file, label, limits, files)
 
 
 def _recognized(file: Any, label: str, limits: Limits | None, files: ExitStack) -> Table:
