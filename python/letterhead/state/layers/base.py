@@ -81,8 +81,6 @@ def chain(store: Any) -> list[Any]:
 def restores_as(store: Any) -> str:
     """Return the value format of the innermost store; a restore converts changelog records to it."""
     bottom = chain(store)[-1]
-    if isinstance(bottom, BytesStore):
-        return bottom.format
-    if isinstance(bottom, HeadersBytesStore):
+    if bottom.headers if isinstance(bottom, BytesStore) else isinstance(bottom, HeadersBytesStore):
         return "headers"
     return "timestamped" if bottom.timestamped else "plain"
