@@ -7,9 +7,20 @@ from typing import Literal, TypeAlias
 from letterhead._names import check_name
 from letterhead.operations import DecodeOptions
 
-__all__ = ["Engine", "NotReadBySparkError", "check_engine", "check_engine_on_sail", "check_plain_options"]
+__all__ = [
+    "OTHER_ENGINE",
+    "Engine",
+    "NotReadBySparkError",
+    "check_engine",
+    "check_engine_on_sail",
+    "check_plain_options",
+    "has_plain_options",
+]
 
 Engine: TypeAlias = Literal["spark", "arrow"]
+
+OTHER_ENGINE = "omit engine=, or pass 'arrow'"
+"""Remedy for headers or options that Spark's expressions do not support."""
 
 
 class NotReadBySparkError(ValueError):
@@ -28,7 +39,12 @@ def check_engine_on_sail(engine: Engine | None, is_on_sail: bool) -> None:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
 
 
-def check_plain_options(options: DecodeOptions, remedy: str) -> None:
+def has_plain_options(options: DecodeOptions) -> bool:
+    """Return whether the options that apply to binary columns have their defaults."""
+    return options == DecodeOptions(errors=options.errors, error_column=options.error_column)
+
+
+def check_plain_options(options: DecodeOptions, remedy: str = OTHER_ENGINE) -> None:
     """Raise an error for options of binary columns, which Spark's expressions do not read."""
-    if options != DecodeOptions(errors=options.errors, error_column=options.error_column):
+    if not has_plain_options(options):
         raise NotReadBySparkError(f"lenient=, strict_types= and limits= apply to binary columns: {remedy}")

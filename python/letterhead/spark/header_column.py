@@ -16,7 +16,7 @@ from letterhead._value_text import text_of_key
 from letterhead.fields import ColumnSpec, field_and_default, normalise
 from letterhead.operations import DecodeOptions, Select
 from letterhead.spark.checks import Check, Checked, case_when, error_expression, raise_expression, value_unless_failed
-from letterhead.spark.engine import Engine, NotReadBySparkError, check_engine, check_engine_on_sail
+from letterhead.spark.engine import OTHER_ENGINE, Engine, NotReadBySparkError, check_engine, check_engine_on_sail
 from letterhead.spark.expressions import Fields, header_parser, is_type, is_utf8, parser
 from letterhead.spark.frame import VALUES_AS_BYTES, check_column
 from letterhead.spark.runner import ArrowFunction
@@ -176,10 +176,7 @@ def _header_list_type(format: str) -> _HeaderList:
     return _HeaderList(format, info.keys, info.types)
 
 
-_OTHER_ENGINE = "omit engine=, or pass 'arrow'"
-
-
-def check_read_by_spark(type: str, split: str | None, remedy: str = _OTHER_ENGINE) -> None:
+def check_read_by_spark(type: str, split: str | None, remedy: str = OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a type that Spark's expressions do not read, alone or with ``split``."""
     if not is_read_by_spark(type, split):
         raise NotReadBySparkError(f"type '{type}' is not read by Spark's expressions: {remedy}")
@@ -191,7 +188,7 @@ def header_values(
     columns: Columns,
     errors: OnError,
     result: Sequence[StructField],
-    remedy: str = _OTHER_ENGINE,
+    remedy: str = OTHER_ENGINE,
 ) -> dict[str, Sql]:
     """Return the columns of a result; raise ``ValueError`` for options that Spark's expressions do not support."""
     specs = normalise(columns, sql=True)
@@ -202,7 +199,7 @@ def header_values(
     return HeaderLists(attribute(column), format, errors).columns(specs, result)
 
 
-def check_reported_by_spark(format: str, remedy: str = _OTHER_ENGINE) -> None:
+def check_reported_by_spark(format: str, remedy: str = OTHER_ENGINE) -> None:
     """Raise ``ValueError`` for a format whose errors Spark's expressions do not report in a column."""
     header_list = _header_list_type(format)
     if header_list.keys != "text" or header_list.types:

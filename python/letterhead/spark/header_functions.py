@@ -112,7 +112,9 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
     result_name = ("headers" if into is None else into) if len(fields) == 1 else None
-    return _run(df, Decode(format, parsing, where), source, keep, identify, result_name, _test(where, format, parsing))
+    condition = filter_of(where, format)
+    decode = Decode(format, parsing, condition)
+    return _run(df, decode, source, keep, identify, result_name, _row_test(condition, format, parsing))
 
 
 def select_headers(
@@ -183,7 +185,7 @@ def select_headers(
     specs = tuple(normalise(headers, sql=True))
     condition = filter_of(where, format, specs)
     select = Select(format, specs, parsing, condition, dialect="spark")
-    step = _step(select, keep, identify, test=_test(condition, format, parsing))
+    step = _step(select, keep, identify, test=_row_test(condition, format, parsing))
 
     def by_expressions() -> SelectByExpressions:
         selected = None if condition is None else _filter_by_expressions(format, condition, parsing, None)
@@ -443,9 +445,9 @@ def where_headers(
     return _run_by_engine(df, engine, step, column, condition.headers, by_expressions)
 
 
-def _test(where: Filter | Where | None, format: str, options: DecodeOptions) -> operations.Where | None:
+def _row_test(condition: Filter | None, format: str, options: DecodeOptions) -> operations.Where | None:
     """Return the operation that tests which rows a condition selects."""
-    return None if where is None else operations.Where(format, where, options)
+    return None if condition is None else operations.Where(format, condition, options)
 
 
 def _filter_by_expressions(

@@ -16,7 +16,7 @@ from letterhead.fields import ColumnSpec, column_spec, columns_of, field, normal
 from letterhead.operations import DecodeOptions, Pack, Select
 from letterhead.operations.options import decode_options
 from letterhead.spark.checks import raise_expression, value_unless_failed
-from letterhead.spark.engine import Engine, check_engine, check_engine_on_sail, check_plain_options
+from letterhead.spark.engine import Engine, check_engine, check_engine_on_sail, check_plain_options, has_plain_options
 from letterhead.spark.frame import check_column, check_str
 from letterhead.spark.header_column import check_column_type, header_values, is_read_by_spark
 from letterhead.spark.runner import ArrowFunction
@@ -86,8 +86,9 @@ def header_columns(
     parsing = decode_options(header_columns, options, errors=errors)
     select = Select("kafka" if format is None else format, headers, parsing, dialect="spark")
     result = output_schema(select).spark
-    is_plain = parsing == DecodeOptions(errors=errors, error_column=parsing.error_column)
-    is_read = is_plain and all(is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True))
+    is_read = has_plain_options(parsing) and all(
+        is_read_by_spark(spec.type, spec.split) for spec in normalise(headers, sql=True)
+    )
     on_sail = active_is_sail()
     check_engine_on_sail(engine, on_sail)
     if engine == "spark" or (engine is None and format is None and is_read and not on_sail):

@@ -16,7 +16,7 @@ from letterhead.fields import ColumnSpec
 from letterhead.operations import DecodeOptions
 from letterhead.operations.remedies import KEEP_ROWS
 from letterhead.spark.conditions import HeaderCondition, check_tested_by_spark
-from letterhead.spark.engine import NotReadBySparkError, check_plain_options
+from letterhead.spark.engine import OTHER_ENGINE, NotReadBySparkError, check_plain_options
 from letterhead.spark.frame import (
     Input,
     check_no_collision,
@@ -35,8 +35,6 @@ from letterhead.types import split_type
 from letterhead.where.program import Filter
 
 __all__ = ["FilterByExpressions", "SelectByExpressions", "reads_fast"]
-
-_REMEDY = "omit engine=, or pass 'arrow'"
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,11 @@ class SelectByExpressions:
     where: FilterByExpressions | None = None
 
     def __post_init__(self) -> None:
-        check_plain_options(self.options, _REMEDY)
+        check_plain_options(self.options)
         if self.where is not None and self.options.errors == "column":
-            raise NotReadBySparkError(f"where= with errors='column' is not supported by Spark's expressions: {_REMEDY}")
+            raise NotReadBySparkError(
+                f"where= with errors='column' is not supported by Spark's expressions: {OTHER_ENGINE}"
+            )
         for spec in self.specs:
             check_read_by_spark(spec.type, spec.split)
         if self.options.errors == "column":
@@ -77,7 +77,7 @@ class SelectByExpressions:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a DataFrame, then the new ones."""
-        not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
+        not_on_sail(df.sparkSession, "engine='spark'", OTHER_ENGINE)
         [column] = inputs
         kept = choose_kept_names(fields, self.keep, inputs)
         check_no_collision(df, kept, [field.name for field in self.result])
@@ -116,13 +116,13 @@ class FilterByExpressions:
     keep: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        check_plain_options(self.options, _REMEDY)
-        check_reported_by_spark(self.format, _REMEDY)
-        check_tested_by_spark(self.filter, _REMEDY)
+        check_plain_options(self.options)
+        check_reported_by_spark(self.format, OTHER_ENGINE)
+        check_tested_by_spark(self.filter, OTHER_ENGINE)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of the rows, then their errors."""
-        not_on_sail(df.sparkSession, "engine='spark'", _REMEDY)
+        not_on_sail(df.sparkSession, "engine='spark'", OTHER_ENGINE)
         [column] = inputs
         kept = list(fields) if self.keep is None else choose_kept_names(fields, self.keep, inputs)
         errors = self.options.errors
