@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from letterhead.limits import Limits
 
-__all__ = ["ParseOptions"]
+__all__ = ["MessageOptions", "ParseOptions"]
 
 
-class ParseOptions(TypedDict, total=False):
+class MessageOptions(TypedDict, total=False):
+    """Options of how one message is parsed."""
+
+    lenient: bool
+    strict_types: bool
+    limits: Limits | None
+
+
+class ParseOptions(MessageOptions, total=False):
     """Options of how messages are parsed, and how much of them.
 
     Functions of :mod:`letterhead.arrow` and :mod:`letterhead.spark` with ``**options`` accept each by name; other
@@ -38,7 +46,4 @@ class ParseOptions(TypedDict, total=False):
     ['retry', 'damage']
     """
 
-    lenient: bool
-    strict_types: bool
-    limits: Limits | None
     error_column: str

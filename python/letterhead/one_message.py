@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from letterhead._names import check_name
+from letterhead._parse_options import MessageOptions
 from letterhead._read_once import ReadOnce
 from letterhead.errors import DecodeError, ErrorDetail, as_error
 from letterhead.fields import Columns, NativeKey, normalise
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
 
-class ReadKeywords(TypedDict, total=False):
-    """Keyword arguments of functions that read a message; :func:`decode` documents them."""
-
-    lenient: bool
-    strict_types: bool
-    limits: Limits | None
-
-
 class WriteKeywords(TypedDict, total=False):
     """Keyword arguments of functions that write a message, except ``on_loss``; :func:`encode` documents them."""
 
@@ -39,16 +32,16 @@ class WriteKeywords(TypedDict, total=False):
     canonical: bool
 
 
-class ConvertKeywords(ReadKeywords, WriteKeywords, total=False):
+class ConvertKeywords(MessageOptions, WriteKeywords, total=False):
     """Keyword arguments of :func:`convert`, except ``on_loss``."""
 
 
 @overload
-def decode(data: Data, format: HeadersFormat = "kafka", **options: Unpack[ReadKeywords]) -> Headers: ...
+def decode(data: Data, format: HeadersFormat = "kafka", **options: Unpack[MessageOptions]) -> Headers: ...
 @overload
-def decode(data: Data, format: MessageFormat, **options: Unpack[ReadKeywords]) -> Message: ...
+def decode(data: Data, format: MessageFormat, **options: Unpack[MessageOptions]) -> Message: ...
 @overload
-def decode(data: Data, format: str, **options: Unpack[ReadKeywords]) -> Headers | Message: ...
+def decode(data: Data, format: str, **options: Unpack[MessageOptions]) -> Headers | Message: ...
 def decode(
     data: Data,
     format: str = "kafka",
