@@ -78,10 +78,10 @@ def link_roles(content: str) -> str:
     headings = [(match.start(), match["id"]) for match in HEADING.finditer(content)]
 
     def link(match: re.Match[str]) -> str:
-        name, scopes = match["name"], ["letterhead"]
-        for start, heading in headings:
-            if start < match.start():
-                scopes = [heading, heading.rpartition(".")[0], "letterhead"]
+        name = match["name"]
+        above = [heading for start, heading in headings if start < match.start()]
+        heading = above[-1] if above else "letterhead"
+        scopes = (heading, heading.rpartition(".")[0], "letterhead")
         known = (f"{scope}.{name}" for scope in scopes if f"{scope}.{name}" in PUBLIC)
         identifier = name if name.startswith("letterhead") else next(known, name)
         return (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER_FIELDS", "UNUSED_NAME", "ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "as_header_lists",
-    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_binary", "is_list", "is_pyarrow", "is_text", "package_of", "read_table", "to_pyarrow", "typed_headers",
+    "check_column", "convert_children", "has_headers", "header_lists_type", "import_column", "is_arrow_data", "is_binary", "is_list", "is_pyarrow", "is_text", "package_of", "read_table", "to_pyarrow", "typed_headers",
 ]  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def check_column(column: object) -> None:
             f"a {name} of Spark is no column of Arrow data: pass it to a function of letterhead.spark, as in "
             "lhs.select_headers(df, ...), or pass df.toArrow()['headers']"
         )
-    if not (hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")):
+    if not is_arrow_data(column):
         raise no_column_error(column)
 
 
@@ -133,6 +133,11 @@ def read_table(table: Any) -> pa.RecordBatchReader:
 def _validate(batch: pa.RecordBatch) -> pa.RecordBatch:
     batch.validate(full=True)
     return batch
+
+
+def is_arrow_data(value: object) -> bool:
+    """Return whether a value is an Arrow array or stream of any library."""
+    return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
 def is_pyarrow(column: object) -> bool:

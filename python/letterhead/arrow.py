@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
-from letterhead._arrow_types import ColumnT
+from letterhead._arrow_types import ColumnT, is_arrow_data
 from letterhead._arrow_types import OnError as OnError
 from letterhead._header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead._parse_options import ParseOptions as ParseOptions
@@ -374,14 +374,10 @@ def edit(
     options = DecodeOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
     header_edit = HeaderEdit.of(
         only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, ignore_case=ignore_case,
-        is_column=_is_arrow_data,
+        is_column=is_arrow_data,
     )  # fmt: skip
     report = EditReport(header_edit, warns=True)
     return Edit(format, header_edit, options, nulls)(column, threads=threads, report=report)
-
-
-def _is_arrow_data(value: object) -> bool:
-    return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
 def messages(

@@ -234,15 +234,17 @@ def comparison_requests(
             "last= counts rows of each partition of a log, but of a whole table: compare both with where=, such as an offset"
         )
     if names is None:
-        # A copy of an internal topic contains undecoded records.
-        are_internal = [isinstance(source, LogSource) and source.internal is not None for source in sources]
-        return [
-            replace(request, columns=source.record_columns)
-            if isinstance(source, LogSource) and is_internal and not all(are_internal)
-            else request
-            for source, is_internal in zip(sources, are_internal, strict=True)
-        ]
+        requests = [_of_records(source, request) for source in sources]
+        are_all_internal = all(own is not request for own in requests)
+        return [request for _ in sources] if are_all_internal else requests
     return [_with_columns(source, request, names) for source in sources]
+
+
+def _of_records(source: Source, request: RowRequest) -> RowRequest:
+    """Return the request for the undecoded records of an internal topic, which its copies contain."""
+    if isinstance(source, LogSource) and source.internal is not None:
+        return replace(request, columns=source.record_columns)
+    return request
 
 
 def _with_columns(source: Source, request: RowRequest, names: Sequence[str]) -> RowRequest:
