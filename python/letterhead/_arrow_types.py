@@ -98,7 +98,7 @@ def read_table(table: Any) -> pa.RecordBatchReader:
     import pyarrow as pa
 
     is_frame = package_of(table) == "pyspark"
-    # For a streaming DataFrame, or one with time columns, pyspark fails an assertion that has no message.
+    # For a streaming DataFrame, and for time columns, pyspark raises an AssertionError without a message.
     if is_frame and getattr(table, "isStreaming", None) is True:
         raise TypeError(
             "a streaming DataFrame of Spark is no table: pass it to a function of letterhead.spark such as "

@@ -121,7 +121,7 @@ def _check_whole(name: str, number: int | None, least: int) -> None:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether an argument is a whole number, including those of NumPy, and not a bool."""
+    """Return whether an argument is a whole number of Python or NumPy, and not a bool."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 

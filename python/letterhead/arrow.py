@@ -176,12 +176,8 @@ def encode(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
         report the losses.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers like Iggy's own map.
+    types, nulls, canonical
+        As in :func:`letterhead.encode`.
     threads : int, default 1
         Number of threads, as in :func:`letterhead.arrow.decode`.
 
@@ -240,12 +236,8 @@ def convert(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
         report the losses.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers like Iggy's own map.
+    types, nulls, canonical
+        As in :func:`letterhead.encode`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
         Messages that cannot be written are errors, too.
@@ -585,12 +577,8 @@ def scan(
         could be read.
     max_keys : int, default 1000
         Maximum number of keys with statistics. If there are more, those with the fewest headers are only counted.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------
@@ -648,12 +636,8 @@ def validate(
         Bytes in ``format``, or a list of headers.
     format : str, default "kafka"
         Name of the format.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
     threads : int, default 1
         Number of threads, as in :func:`letterhead.arrow.decode`.
 

@@ -108,10 +108,8 @@ def messages(
         Name of a batch format.
     lenient : bool, default False
         Ignore a truncated message at the end, as brokers return in a fetch.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Yields
     ------
@@ -156,7 +154,7 @@ def batch(
         The messages, with the fields of the format. Offsets must increase: a message without one gets the offset after the
         previous message, the first gets 0. A null timestamp is written as -1. In ``record-batch`` the timestamp type,
         the producer, ``transactional`` and ``control`` belong to the batch, so all messages must agree on them, and
-        sequences are counted from that of the first message. In a compressed set of ``kip82-messages*`` all messages
+        sequences are counted from the first message's. In a compressed set of ``kip82-messages*`` all messages
         must have the same magic and timestamp type.
     format : {"record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"}, default "record-batch"
         Name of the format. Other batch formats cannot be written.
@@ -165,10 +163,8 @@ def batch(
         has the offset of the last one.
     on_loss : {"raise", "drop"}, default "raise"
         What to do if the format cannot carry something: raise; or write the nearest value, or leave it out.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
+    types, nulls
+        As in :func:`letterhead.encode`.
 
     Returns
     -------
@@ -256,18 +252,10 @@ def convert(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
         report the losses.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers like Iggy's own map.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    types, nulls, canonical
+        As in :func:`letterhead.encode`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------
@@ -416,12 +404,8 @@ def select(
         Output name to a type, or to a :func:`~letterhead.field`.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------
@@ -465,12 +449,8 @@ def validate(
         The message.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------
@@ -512,12 +492,8 @@ def inspect(
         The message, valid or not.
     format : str, default "kafka"
         Name of a headers format or a message format.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------

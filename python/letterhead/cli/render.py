@@ -88,7 +88,7 @@ def bytes_text(data: bytes, limit: int | None) -> str:
 
 
 def as_integer(data: bytes, sizes: Collection[int] = (8,)) -> int | None:
-    """Return bytes as a big-endian integer, like those of Kafka's serializers, if size and value are plausible."""
+    """Parse bytes as a big-endian integer of Kafka's serializers, if size and value are plausible."""
     number = int.from_bytes(data, "big", signed=True)
     return number if len(data) in sizes and abs(number) < MAX_LIKELY else None
 

@@ -124,11 +124,8 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
 
     Parameters
     ----------
-    column : Arrow array or stream of binary or string
-        The values; null stays null.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error``, in which an invalid value is null.
+    column, errors
+        As in :func:`letterhead.arrow.rfc3339`.
 
     Returns
     -------
@@ -241,11 +238,8 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
 
     Parameters
     ----------
-    column : Arrow array or stream of binary or string
-        The values; null stays null.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error``, in which an invalid value is null.
+    column, errors
+        As in :func:`letterhead.arrow.rfc3339`.
 
     Returns
     -------

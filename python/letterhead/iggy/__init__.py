@@ -9,8 +9,8 @@ Other Parameters
 ----------------
 format : {"iggy-2023", "iggy"}, default "iggy-2023"
     The format of headers: ``iggy-2023`` for releases 0.0.30 to 0.8.1, with text keys, or ``iggy`` since 0.8.2, where
-    keys have kinds. In ``iggy-2023``, requests and replies have the form of releases up to 0.6, in ``iggy`` that of 0.11
-    and later; the form of :class:`PollMessages` changed with 0.8. Methods that read headers or JSON also accept
+    keys have kinds. With ``iggy-2023``, requests and replies have the form of releases up to 0.6; with ``iggy``, the
+    form of 0.11 and later. The form of :class:`PollMessages` changed with 0.8. Methods that read headers or JSON also accept
     ``iggy-auto``, which detects the format.
 validate : bool, default True
     On reading, whether to raise for wrong checksums and unreadable headers. If False, wrong checksums are returned

@@ -366,7 +366,7 @@ class IggyClient(Closing):
                         pause = self._wait(pause, deadline, error)
 
     def _close_if_unanswered(self) -> None:
-        """Close the connection if a poll has no reply yet, because its reply would be taken for that of the next request."""
+        """Close the connection if a poll has no reply yet, because its reply would be taken for the reply to the next request."""
         if self._unanswered is not None:
             self.close()
 

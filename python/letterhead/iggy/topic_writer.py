@@ -135,7 +135,7 @@ def iggy(
 
 
 class IggySink(Closing):
-    """Writer of record batches with one schema to a topic; its arguments are those of :func:`iggy`."""
+    """Writer of record batches with one schema to a topic; it has the arguments of :func:`iggy`."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ class MessageLog(Closing):
     segment_bytes : int, default 64 MiB
         Size limit of a file; a message that would exceed it begins a new file.
     max_message_bytes : int, default 1,000,012
-        Maximum size of a message, and of the content of a compressed set; the default is that of Kafka's brokers.
+        Maximum size of a message, and of the content of a compressed set; by default the limit of Kafka's brokers.
     message_format_version : {0, 1, 2}, optional
         Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
         Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, and 2
@@ -375,7 +375,7 @@ class MessageLog(Closing):
         return ProduceResult(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
     def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
-        """Encode a message without compression, converted from its header format to that of the log."""
+        """Encode a message without compression, in the header format of the log."""
         if message.magic is not None and message.magic < 2:
             header_format = self.header_format  # a message without headers fits every header format
         message = convert_up(message, header_format)

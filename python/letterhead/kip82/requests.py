@@ -10,7 +10,7 @@
     fetch response   int32 throttle_time_ms, [topic, [int32 partition, int16 error_code, int64 high_watermark,
                      ◀───── since 1 ──────▶           int32 size, message set]]
 
-Versions 0 to 2 are those of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages, with the fields
+Versions 0 to 2 come from Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages, with the fields
 of version 2. Kafka's own versions 3 and 4 came later and differ.
 
 Between a client and a broker, the transport adds the request header (size, API key, version, correlation id, client

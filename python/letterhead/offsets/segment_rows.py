@@ -49,7 +49,7 @@ class SegmentRowReader(Generic[BatchT]):
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 raise
-            # Halve the batches, because their decompressed size exceeds that of an Arrow column.
+            # Halve the batches, because an Arrow column cannot hold their decompressed bytes.
             half = len(batches) // 2
             for first, part in ((0, batches[:half]), (half, batches[half:])):
                 for result in self.rows(file, part, bounds, context):

@@ -143,7 +143,7 @@ def _integers_cost(numbers: Sequence[int], width: int, position_bits: float | No
     raw = 8 * width + 1
     each_by_itself = sum(min(1 + _universal_cost(number), raw) for number in numbers)
     if position_bits is None:
-        # Limit the cost to that of a raw number, plus a penalty because such large integers are rare.
+        # Limit the cost to the cost of a raw number, plus a penalty because such large integers are rare.
         position_bits = min(_universal_cost(min(numbers)), raw + _RARE)
     return min(each_by_itself, _range_cost(numbers, position_bits))
 

@@ -1,7 +1,7 @@
 """Mergeable summaries of fixed size: a histogram, and a sample of distinct values.
 
 Both depend only on the added values, not on their order or partition. So many machines can scan parts of a topic, and
-the merged result equals that of a single pass over all values.
+the merged result equals the result of a single pass over all values.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Sample:
         """Number of distinct values: exact below `max_values`, otherwise with an error of about 1/√max_values."""
         if self.is_all:
             return len(self.values)
-        # Hashes are uniform, so the density below the largest kept hash is that of all hashes.
+        # Hashes are uniform, so the density below the largest kept hash is the density of all hashes.
         return round((self.max_values - 1) * 2**64 / (max(self.values) + 1))
 
     def commonest(self) -> list[Sampled]:

@@ -25,13 +25,8 @@ class JsonDecoder(RowDecoder):
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas.
-    schema : str or mapping, optional
-        Schema of the columns: JSON, or Protobuf text, whose first message type defines the columns.
-    subject : str, optional
-        Subject whose latest schema defines the columns. It is fetched once, when the columns are needed. Without
-        ``schema`` and ``subject``, the result has the columns of all schemas in the data.
+    registry, schema, subject
+        As in :class:`letterhead.schemas.AvroDecoder`.
 
     Raises
     ------

@@ -23,18 +23,13 @@ class ProtobufDecoder(RowDecoder):
     this type: messages are structs, enums text, ``uint32`` is ``int64``, ``uint64`` ``decimal(20, 0)``, and a wrapper
     such as ``StringValue`` is its value. Timestamps are structs of seconds and nanoseconds, because microseconds cannot
     hold all timestamps. A field that a value lacks is null if it has presence, or its type has no such field; otherwise
-    it has its default. A value whose message type is not that of the columns is an error. Registries return a schema as
+    it has its default. A value of another message type than the columns is an error. Registries return a schema as
     text, which is compiled, or as a serialized descriptor.
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas.
-    schema : str or mapping, optional
-        Schema of the columns: JSON, or Protobuf text, whose first message type defines the columns.
-    subject : str, optional
-        Subject whose latest schema defines the columns. It is fetched once, when the columns are needed. Without
-        ``schema`` and ``subject``, the result has the columns of all schemas in the data.
+    registry, schema, subject
+        As in :class:`letterhead.schemas.AvroDecoder`.
 
     Raises
     ------

@@ -21,18 +21,8 @@ class ProtobufEncoder(RowEncoder):
 
     Parameters
     ----------
-    registry : Registry
-        The registry of the schemas.
-    subject : str
-        Subject of the schema, such as ``orders-value``.
-    schema : str or mapping, optional
-        The schema: JSON, or Protobuf text, whose first message type is written; by default the latest schema of the
-        subject.
-    schema_id : {"header", "prefix"}, default "header"
-        Position of the schema id: in a header, as a GUID if the registry has one, or before each value, which older
-        deserializers need.
-    register : bool, default False
-        Register ``schema`` if the subject does not have it. The registry rejects an incompatible schema.
+    registry, subject, schema, schema_id, register
+        As in :class:`letterhead.schemas.AvroEncoder`.
 
     Raises
     ------

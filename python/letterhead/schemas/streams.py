@@ -41,7 +41,7 @@ def decode_values(
     errors: OnError = "raise",
     error_column: str = "error",
 ) -> Reader:
-    """Decode the serialized values of a stream, such as that of :func:`letterhead.read.topic`, to a struct of typed columns.
+    """Decode the serialized values of a stream, such as the result of :func:`letterhead.read.topic`, into a struct of columns.
 
     Parameters
     ----------

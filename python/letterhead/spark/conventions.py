@@ -81,12 +81,8 @@ def traceparent(column: str | Column, *, identify: Sequence[str] = (), errors: O
     ----------
     column : str or Column
         The values: string or binary; null stays null.
-    identify : sequence of str, optional
-        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
-        "offset"]``. A raised error quotes their values.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error``, in which an invalid value is null.
+    identify, errors
+        As in :func:`letterhead.spark.amqp`.
 
     Returns
     -------
@@ -163,12 +159,8 @@ def schema_id(column: str | Column, *, identify: Sequence[str] = (), errors: OnE
     ----------
     column : str or Column
         Values of ``__key_schema_id`` or ``__value_schema_id``: binary.
-    identify : sequence of str, optional
-        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
-        "offset"]``. A raised error quotes their values.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error``, in which an invalid value is null.
+    identify, errors
+        As in :func:`letterhead.spark.amqp`.
 
     Returns
     -------
@@ -194,12 +186,8 @@ def rfc3339(column: str | Column, *, identify: Sequence[str] = (), errors: OnErr
     ----------
     column : str or Column
         The values: string or binary; null stays null.
-    identify : sequence of str, optional
-        Columns of the DataFrame that identify a row and contain nothing confidential, such as ``["partition",
-        "offset"]``. A raised error quotes their values.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error``, in which an invalid value is null.
+    identify, errors
+        As in :func:`letterhead.spark.amqp`.
 
     Returns
     -------

@@ -404,7 +404,7 @@ def hex_digits(data: Sql, width: int, little: bool) -> Sql:
 
 
 def guid_digits(data: Sql) -> Sql:
-    """Convert the digits of a UUID whose first three groups are little-endian to the order of its text, or back.
+    """Reverse the bytes of the first three groups in the digits of a UUID, which little-endian systems store reversed.
 
     Bytes of another length keep their number of digits.
     """

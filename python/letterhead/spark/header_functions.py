@@ -75,8 +75,8 @@ def decode_headers(
         not read are kept. Only columns that are kept or read are transferred to Python.
     identify : sequence of str, optional
         Columns of the DataFrame that identify a row and contain nothing confidential, such as an order number. A raised
-        error quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if these columns
-        are kept, but no other values.
+        error quotes their values, and no other values but ``topic``, ``partition``, ``offset`` and ``timestamp``, if these
+        columns are kept.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
     text_keys : bool, default False
@@ -233,12 +233,8 @@ def encode_headers(
         What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
         report the losses.
         They are reported in a column ``losses``.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers like Iggy's own map.
+    types, nulls, canonical
+        As in :func:`letterhead.encode`.
 
     Examples
     --------
@@ -294,12 +290,8 @@ def convert_headers(
         What to do with data that the format cannot hold: raise; drop it, or write the nearest value; or do the same and
         report the losses.
         They are reported in a column ``losses``.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Types of the written values, as in :func:`letterhead.encode`.
-    nulls : {"skip", "raise"}, default "skip"
-        What to do with a null list of headers: write a message without headers, or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers like Iggy's own map.
+    types, nulls, canonical
+        As in :func:`letterhead.encode`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a row that cannot be read, as in :func:`letterhead.arrow.decode`.
     options : items of ParseOptions

@@ -116,7 +116,7 @@ def sql(
     """Return the expression of Spark SQL that reads a header, as text.
 
     Use it where Python does not run: in persistent views, dbt models, and tools that only send SQL. Neither the session
-    nor its executors need letterhead. Values and errors are those of :func:`header`.
+    nor its executors need letterhead. Values and errors are the same as with :func:`header`.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def sql_pack(columns: Columns, *, nulls: Literal["keep", "skip"] = "skip") -> st
     """Return, as text, the Spark SQL expression that turns columns into headers: the inverse of :func:`sql`.
 
     Use it where Python does not run, and where functions cannot be registered: in SQL files of declarative pipelines,
-    in persistent views and in dbt models. The bytes equal those of :func:`pack_headers`.
+    in persistent views and in dbt models. :func:`pack_headers` writes the same bytes.
 
     Parameters
     ----------

@@ -62,12 +62,8 @@ def scan_headers(
         A column of headers as Spark's Kafka source returns it with ``includeHeaders``, or a binary column.
     max_keys : int, default 1000
         Maximum number of keys with statistics. If there are more, those with the fewest headers are only counted.
-    lenient : bool, default False
-        Accept everything that Kafka's Java deserializers accept, even if data is lost.
-    strict_types : bool, default False
-        Reject unnamed type codes, if the format allows them, and values whose type is not exactly the requested type.
-    limits : Limits, optional
-        Limits on reading. Unset limits use the process-wide limits, see :class:`letterhead.Limits`.
+    lenient, strict_types, limits
+        As in :func:`letterhead.decode`.
 
     Returns
     -------

@@ -128,7 +128,7 @@ def same_but_for_case(name: str, later: str) -> ValueError:
 
 
 def check_schema(source: str, schema: pa.Schema, requested: StructType | pa.Schema) -> None:
-    """Raise ``ValueError`` if the requested schema is not that of the data source, because columns are not cast."""
+    """Raise ``ValueError`` if the requested schema differs from the schema of the data source, because columns are not cast."""
     own = spark_schema(schema)
     if isinstance(requested, pa.Schema):  # on Sail
         requested = spark_schema(requested)

@@ -176,7 +176,7 @@ class Operand:
     def matches(self, pattern: str, *, ignore_case: bool = False) -> Condition:
         r"""Return the condition that a regular expression matches any part of the value (text or bytes).
 
-        The syntax is that of Rust's crate ``regex``, which is similar to Python's, without look-around and backreferences.
+        The syntax is defined by Rust's crate ``regex``, which is similar to Python's, without look-around and backreferences.
         ``^`` and ``$`` match the beginning and the end of the value.
         """
         if not isinstance(pattern, str):

@@ -125,7 +125,7 @@ _OF_SPARK = {
 class KafkaSource(ReadOnly):
     """Read topics in batch and streaming queries: ``spark.read.format("letterhead-kafka")``.
 
-    Options, columns and types are those of Spark's source ``kafka``: to switch a query, change only the name of the
+    Options, columns and types are the same as for Spark's source ``kafka``: to switch a query, change only the name of the
     format. :data:`OPTIONS` lists the options; :func:`letterhead.spark.options` writes ``columns`` and ``headers``.
 
     Examples

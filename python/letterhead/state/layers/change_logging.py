@@ -84,7 +84,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
     """Layer that logs the changes of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None, fields: ChangelogFields | None = None) -> None:
-        """Put a value, or delete the key; ``fields`` are those of the value if the caller has already split it."""
+        """Put a value, or delete the key; ``fields`` are the fields of the value, if the caller has already split it."""
         if fields is None:
             fields = self._fields(value)
         else:

@@ -1,6 +1,6 @@
 """Outermost layer: serialization of keys and values, and metrics of operations.
 
-A key is serialized with the headers of its value, or with those of the current record if the value has no headers. It
+A key is serialized with the headers of its value, or of the current record if the value has no headers. It
 is deserialized with the headers of its row. Headers added by a serializer are stored.
 """
 
@@ -78,7 +78,7 @@ class Metered(Layer, Generic[K, V]):
     inner : store
         The store of bytes below.
     key_serde, value_serde : Serde, optional
-        Serdes; by default those of the task.
+        Serdes; by default the serdes of the task.
     errors : {"skip", "raise"}, default "skip"
         What a scan does with an unreadable row: skip it, log a warning, count it, and append the error to the
         iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
@@ -161,9 +161,9 @@ class Metered(Layer, Generic[K, V]):
         Parameters
         ----------
         listener : callable
-            Receives a record with the key and a :class:`Change`. The record's timestamp is that of the new value, or of
-            the input record that deleted the row; its headers are those of the input record. For sessions, the timestamp is
-            the end of the session, and the headers are those of the new aggregation.
+            Receives a record with the key and a :class:`Change`. The record has the timestamp of the new value, or of
+            the input record that deleted the row, and the headers of the input record. For sessions, it has the end of the
+            session as its timestamp, and the headers of the new aggregation.
         send_old_values : bool, default False
             Whether to also read the previous value from the store.
 

@@ -406,7 +406,7 @@ class SegmentedTarget(BatchedTarget):
 
 
 def open_target(plan: RestorePlan, task: Path, changelog: TopicPartition) -> RestoreTarget:
-    """Create the databases of a store in a task directory, or open those of an interrupted restore."""
+    """Create the databases of a store in a task directory, or open the databases of an interrupted restore."""
     types: dict[str, type[RestoreTarget]] = {"key-value": IngestedKeyValueTarget, "versioned": VersionedTarget}
     return types.get(plan.store_type, SegmentedTarget)(plan, task, changelog)
 

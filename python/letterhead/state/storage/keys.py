@@ -312,8 +312,8 @@ def _tail(stored_key: bytes, size: int) -> int:
 def _enclosing_bounds(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
     """Return bounds that enclose the stored keys in a range of keys; ``largest`` is the largest suffix of a stored key.
 
-    The stored key of a prefix of ``key_to`` can be larger than that of ``key_to`` itself, because its suffix is compared with
-    the rest of ``key_to``. So the upper bound is the largest stored key of all prefixes. (Kafka Streams compares only the
+    The stored key of a prefix of ``key_to`` can be larger than the stored key of ``key_to``, because its suffix is compared
+    with the rest of ``key_to``. So the upper bound is the largest stored key of all prefixes. (Kafka Streams compares only the
     first byte of a suffix, and misses rows of prefixes of a key that continues with 00.)
     """
     return StoredRange(
