@@ -48,6 +48,9 @@ def restore(docstring: griffe.Docstring | None, parameters: griffe.Parameters) -
                     and item.name in parameters
                 ):
                     item.value = parameters[item.name].default
+                    if item.name not in types:
+                        # griffe gives parameters of one entry the type of the first.
+                        item.annotation = parameters[item.name].annotation
 
 
 def text(type: str) -> str:
