@@ -139,3 +139,11 @@ def test_number_list_is_json_or_text(value: str) -> None:
 def test_invalid_number_list_is_rejected(value: str) -> None:
     with pytest.raises(ValueError, match="option partitions must be numbers such as"):
         sources.number_list("partitions", value)
+
+
+@pytest.mark.parametrize("value", ['{"0": true}', '{"0": 1.0}', '{"0": "1"}', "[0]"])
+def test_offsets_are_whole_numbers(value: str) -> None:
+    parse = sources.json_of("offsets", dict, int)
+    assert parse("startingOffsets", '{"0": 1}') == {"0": 1}
+    with pytest.raises(ValueError, match="option startingOffsets must be offsets"):
+        parse("startingOffsets", value)

@@ -199,7 +199,7 @@ def timestamp(name: str, value_text: str) -> int:
     return value
 
 
-def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -> Parser:
+def json_of(expected: str, container: type, *elements: type) -> Parser:
     """Return a parser of a JSON list or object with elements of given types; ``expected`` describes it in errors."""
 
     def parse(name: str, value_text: str) -> Any:
@@ -208,7 +208,8 @@ def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -
         except ValueError:
             value = None
         items = value.values() if isinstance(value, dict) else value
-        if not isinstance(value, container) or not all(isinstance(element, elements) for element in items):
+        # The exact type, because true is an instance of int.
+        if not isinstance(value, container) or not all(type(element) in elements for element in items):
             raise ValueError(f"option {name} must be {expected}, not {value_text!r}")
         return value
 
@@ -246,7 +247,8 @@ def number_list(name: str, value_text: str) -> list[int]:
 _columns = json_of(
     'a JSON object of columns such as {"tenant": "string", "event": {"type": "string", "key": "ce_type"}}',
     dict,
-    (str, dict),
+    str,
+    dict,
 )
 
 
