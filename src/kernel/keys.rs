@@ -116,6 +116,12 @@ impl KeySet {
         Some(keys)
     }
 
+    /// Whether a key may have this length; false only if none has it.
+    #[inline(always)]
+    pub(super) fn has_key_of_len(&self, len: usize) -> bool {
+        self.lens & bit_of(len) != 0
+    }
+
     /// Calls `visit` with each entry for a key; returns false as soon as `visit` does.
     ///
     /// # Safety
@@ -129,7 +135,7 @@ impl KeySet {
         key_type: Option<ValueType>,
         mut visit: impl FnMut(&Requested) -> bool,
     ) -> bool {
-        if self.lens & bit_of(len) == 0 {
+        if !self.has_key_of_len(len) {
             return true;
         }
         // SAFETY: the caller's contract.

@@ -231,6 +231,10 @@ impl<'a> ListBlock<'a> {
                         visit.begin(Begin { offset: 0, count: Some(last - first) });
                         let mut is_whole = true;
                         for index in first..last {
+                            // A header without types cannot be unreadable.
+                            if !F::TYPED && !F::TYPED_KEYS && visit.skips(columns.keys.get(index).1) {
+                                continue;
+                            }
                             is_whole = columns.header::<F>(index).is_some_and(|header| visit.header(row, header));
                             if !is_whole {
                                 break;
