@@ -112,7 +112,7 @@ def truths_of_spark(df: Any, conditions: list[Any]) -> dict[str, list[bool | Non
     lists, columns = HeaderLists(column_by_name("headers"), "kafka", "null", is_tested=True), {}
     for number, condition in enumerate(conditions):
         resolved = filter_of(condition, "kafka")
-        check_tested_by_spark(resolved, "")
+        check_tested_by_spark(resolved)
         columns[f"c{number}"] = HeaderCondition(resolved, lists).truth
     return collected(_project(df, [], columns))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from letterhead.fields import ColumnSpec
 from letterhead.spark.checks import case_when
-from letterhead.spark.engine import NotReadBySparkError
+from letterhead.spark.engine import OTHER_ENGINE, NotReadBySparkError
 from letterhead.spark.expressions import RANGES
 from letterhead.spark.header_column import HeaderLists, check_read_by_spark, join_errors
 from letterhead.spark.patterns import java_pattern
@@ -29,22 +29,22 @@ _EXISTS = "binary:exists"
 _LOCATED = ("code", "message", "byte_offset", "header", "key")
 
 
-def check_tested_by_spark(condition_filter: Filter, remedy: str) -> None:
+def check_tested_by_spark(condition_filter: Filter) -> None:
     """Raise ``ValueError`` for a condition that Spark's expressions do not support."""
     for test in condition_filter.tests():
         spec = test.operand
         if isinstance(spec, str):
             raise NotReadBySparkError(f"where: a list of headers has no field '{spec}'")
         if spec.type not in (ANY, EVERY, _EXISTS):
-            check_read_by_spark(spec.type, spec.split, remedy)
+            check_read_by_spark(spec.type, spec.split)
         if test.name != "matches":
             continue
         if base_type(spec.type) == "binary":
-            raise NotReadBySparkError(f"where: bytes are not matched by regular expressions of Spark: {remedy}")
+            raise NotReadBySparkError(f"where: bytes are not matched by regular expressions of Spark: {OTHER_ENGINE}")
         if java_pattern(test.literals[0]) is None:
             raise NotReadBySparkError(
                 "where: the regular expression may match other text in Java, which Spark's expressions use: "
-                f"{remedy}, or write it without groups, and with [0-9] for classes of characters"
+                f"{OTHER_ENGINE}, or write it without groups, and with [0-9] for classes of characters"
             )
 
 

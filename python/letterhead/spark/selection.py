@@ -117,8 +117,8 @@ class FilterByExpressions:
 
     def __post_init__(self) -> None:
         check_plain_options(self.options)
-        check_reported_by_spark(self.format, OTHER_ENGINE)
-        check_tested_by_spark(self.filter, OTHER_ENGINE)
+        check_reported_by_spark(self.format)
+        check_tested_by_spark(self.filter)
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of the rows, then their errors."""
