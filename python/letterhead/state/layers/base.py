@@ -81,6 +81,7 @@ def chain(store: Any) -> list[Any]:
 def restores_as(store: Any) -> str:
     """Return the value format of the innermost store; a restore converts changelog records to it."""
     bottom = chain(store)[-1]
-    if bottom.headers if isinstance(bottom, BytesStore) else isinstance(bottom, HeadersBytesStore):
+    has_headers = bottom.headers if isinstance(bottom, BytesStore) else isinstance(bottom, HeadersBytesStore)
+    if has_headers:
         return "headers"
     return "timestamped" if bottom.timestamped else "plain"
