@@ -11,7 +11,7 @@ __all__ = ["MessageOptions", "ParseOptions"]
 
 
 class MessageOptions(TypedDict, total=False):
-    """Options of how one message is parsed."""
+    """Options for parsing one message."""
 
     lenient: bool
     strict_types: bool

@@ -121,7 +121,7 @@ def _check_whole(name: str, number: int | None, least: int) -> None:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether an argument is a whole number of Python or NumPy, and not a bool."""
+    """Return whether an argument is an integer of Python or NumPy. A bool is not."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 

@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::memory;
 
 /// Evaluates a condition for each row; the result is null where it is unknown. `columns` contains a column for each
-/// header, then one for each field. A test of a missing column has an unknown result. Quantifiers apply to lists of headers.
+/// header, then one for each field. A test of a missing column has an unknown result. Quantifiers apply to lists of
+/// headers.
 pub fn truths(filter: &Filter, columns: &[Option<ArrayRef>], rows: usize) -> Result<BooleanArray, Error> {
     let headers = filter.selections.len();
     let fits = |column: &Option<ArrayRef>| column.as_ref().is_none_or(|column| column.len() == rows);

@@ -116,7 +116,7 @@ impl KeySet {
         Some(keys)
     }
 
-    /// Whether a key may have this length; false only if none has it.
+    /// Returns false only if no requested key has this length. Lengths that differ by a multiple of 64 are not told apart.
     #[inline(always)]
     pub(super) fn has_key_of_len(&self, len: usize) -> bool {
         self.lens & bit_of(len) != 0

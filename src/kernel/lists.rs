@@ -231,7 +231,7 @@ impl<'a> ListBlock<'a> {
                         visit.begin(Begin { offset: 0, count: Some(last - first) });
                         let mut is_whole = true;
                         for index in first..last {
-                            // A header without types cannot be unreadable.
+                            // Only a type can make a header unreadable.
                             if !F::TYPED && !F::TYPED_KEYS && visit.skips(columns.keys.get(index).1) {
                                 continue;
                             }

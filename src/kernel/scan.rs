@@ -149,8 +149,8 @@ impl<'a> SelectedValues<'a> {
 /// Receives headers row by row. A visitor that returns false leaves the row to the slow path.
 ///
 /// A visitor is created for the rows of one block, and may have reserved memory for exactly these. Each row is passed
-/// once: by `null`, or by `begin`, then `header` for each of its headers that is not skipped, then `end`. After one of
-/// them returned false, none is called again.
+/// once: by `null`, or by `begin`, then `header` for each header that is not skipped, then `end`. After one of them
+/// returned false, none is called again.
 pub(super) trait RowVisitor<'a> {
     /// Receives a row without headers or a list of them.
     ///
@@ -168,7 +168,7 @@ pub(super) trait RowVisitor<'a> {
     /// As for `null`.
     unsafe fn begin(&mut self, _begin: Begin) {}
 
-    /// Whether a header whose key has this length need not be passed.
+    /// Whether headers whose keys have this length may be skipped.
     #[inline(always)]
     fn skips(&self, _key_len: usize) -> bool {
         false
@@ -178,8 +178,8 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// The row has begun, and has this header, which follows those that were passed. Key and value live for `'a`. At each of them,
-    /// its length, rounded up to a multiple of `COPY`, and at least `COPY` bytes, are readable.
+    /// The row has begun, and has this header, which follows those that were passed. Key and value live for `'a`. At
+    /// each of them, its length, rounded up to a multiple of `COPY`, and at least `COPY` bytes, are readable.
     unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool;
 
     /// # Safety

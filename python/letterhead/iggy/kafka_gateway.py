@@ -11,7 +11,7 @@ timestamp, milliseconds   origin timestamp in microseconds; 0: ``kafka.ts``, an 
 ========================  =====================================================================
 
 Iggy supports neither headers without a value nor values of more than 255 bytes. A record with such headers is
-stored as a whole in the payload; its header `kafka.envelope` has one byte, 1::
+stored as a whole in the payload, and is marked by a header ``kafka.envelope`` with the byte 1. The payload is::
 
     ┌──────────┬─────────────┬─────┬───────────────┬───────┬───────────┬─────────────────────────────────────────────┐
     │ u8 flags │ u32 key_len │ key │ u32 value_len │ value │ u32 count │ u32 name_len, name, u8 1, u32 value_len, …  │

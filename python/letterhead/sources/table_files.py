@@ -87,7 +87,7 @@ def _object_table(path: ObjectPath, limits: Limits | None) -> Table:
 
 
 def _open(file: Any, label: str, limits: Limits | None, files: ExitStack) -> Table:
-    """Return the table of an open file; ``files`` receives the temporary files that it needs."""
+    """Return the table of an open file. Temporary files that the table needs are added to ``files``."""
     with damage(label):
         return _recognized(file, label, limits, files)
 
