@@ -181,8 +181,20 @@ def test_standard_input_is_not_compared_with_itself(run: Run) -> None:
 
 def test_error_names_the_offsets_that_do_not_ascend() -> None:
     table = pa.table({"partition": [0] * 5, "offset": [3, 4, 9, 7, 12], "value": [b"x"] * 5})
-    with pytest.raises(ValueError, match="offsets of partition 0 do not ascend, from 9 to 7: sort the table"):
+    expected = "offsets of partition 0 in the first source do not ascend, from 9 to 7: sort the table"
+    with pytest.raises(ValueError, match=expected):
         lh.diff(table, table).read_all()
+
+
+def test_error_names_the_source_with_the_unreadable_value(run: Run, written: Callable[..., Path]) -> None:
+    eight, one = ([{"key": "n", "value": value}] for value in ("12345678", "1"))
+    good = written("good.jsonl", record(0, headers=eight), record(1, headers=eight))
+    bad = written("bad.jsonl", record(0, headers=eight), record(1, headers=one))
+    for sources, name in (((good, bad), "second"), ((bad, good), "first")):
+        with pytest.raises(DecodeError, match=rf" in the {name} source \(header 0, row 1\)") as raised:
+            lh.diff(*sources, where="n::bigint > 0").read_all()
+        assert (raised.value.row, raised.value.code) == (1, "wrong_size")
+        assert f" in the {name} source (" in run("diff", *sources, "--where", "n::bigint > 0").err
 
 
 @pytest.mark.parametrize("name", ["offset", "partition"])

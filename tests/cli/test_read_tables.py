@@ -141,6 +141,16 @@ def test_sources_are_read_in_sequence(run: Run, samples: Path, tmp_path: Path) -
     assert sum(row["count"] for row in rows) == 20_000
 
 
+def test_error_names_the_file_among_several(run: Run, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text('{"headers": [{"key": "n", "value": "12345678"}]}\n')
+    bad.write_text('{"headers": [{"key": "n", "value": "1"}]}\n')
+    for sources in ([good, bad], [bad, good]):
+        result = run("read", *sources, "--headers", "n:int64")
+        assert (result.code, f" in {bad} (header 0, row 0)" in result.err) == (1, True), result.err
+    assert " in " not in run("read", bad, "--headers", "n:int64").err
+
+
 @pytest.mark.parametrize("option", [["--count-by", "a"], ["--columns", "a"], ["--where", "a = 1"], ["-n", "1"]])
 def test_unopenable_source_prints_one_line(option: list[str], run: Run, samples: Path, tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("a,b\n1,2\n")

@@ -23,7 +23,7 @@ from letterhead.cli.row_format import STANDARD_OUTPUT, Form, RowFormat, RowWrite
 from letterhead.cli.row_writers import open_writer
 from letterhead.cli.sources.errors import reading_errors
 from letterhead.cli.sources.opening import check_request, open_rows, print_remarks, report_findings
-from letterhead.errors import HeaderError
+from letterhead.errors import HeaderError, copy_error
 from letterhead.fields import columns_of
 from letterhead.sources.base import LogSource, Source
 from letterhead.sources.unseen_names import EmptyColumns, describe_unmatched
@@ -224,9 +224,11 @@ class RowReading:
                 try:
                     with reading_errors():
                         batch = next(reader, None)
-                except HeaderError:
+                except HeaderError as error:
                     if limit is None or self._written < limit:
-                        raise
+                        if len(self._sources) == 1 or error.topic is not None:
+                            raise
+                        raise copy_error(error, f"{error.message} in {source.name}") from None
                     tally.more = True  # the error is beyond the limit
                     break
                 if batch is None:

@@ -17,6 +17,7 @@ from letterhead._arrow_types import as_header_lists, convert_children, has_heade
 from letterhead._names import check_name, join_names
 from letterhead._row_request import RowRequest, row_request
 from letterhead._table_batches import common_type, rows_by_partition, split_batches, type_without_encodings
+from letterhead.errors import HeaderError, copy_error
 from letterhead.operations.remedies import showing_rows
 from letterhead.reader import Reader
 from letterhead.sources.base import LogSource, Source, check_options
@@ -136,7 +137,10 @@ def compare(
         remedy = (
             f"only the {('first', 'second')[having[0]]} source has a column 'partition': select one of its partitions"
         )
-    sides = [_Side(reader, types, by_partition, by_offset, remedy) for reader in (first, second)]
+    sides = [
+        _Side(name, reader, types, by_partition, by_offset, remedy)
+        for name, reader in (("first", first), ("second", second))
+    ]
     return comparison, schema, _differences(sides, comparison, schema)
 
 
@@ -413,8 +417,15 @@ class _Side:
     """One of the two sources, with its rows by partition that are not compared yet."""
 
     def __init__(
-        self, reader: Reader, types: Mapping[str, pa.DataType], by_partition: bool, by_offset: bool, remedy: str
+        self,
+        name: str,
+        reader: Reader,
+        types: Mapping[str, pa.DataType],
+        by_partition: bool,
+        by_offset: bool,
+        remedy: str,
     ) -> None:
+        self._name = name
         self._reader = reader
         self._remedy = remedy
         self._types = types
@@ -429,7 +440,10 @@ class _Side:
 
     def read(self) -> list[int | None]:
         """Read a batch, and return the partitions of its rows."""
-        batch = next(self._reader, None)
+        try:
+            batch = next(self._reader, None)
+        except HeaderError as error:
+            raise copy_error(error, f"{error.message} in the {self._name} source") from None
         if batch is None:
             self.is_ended = True
             return []
@@ -450,7 +464,7 @@ class _Side:
         before = self._last.get(partition, -1)
         if self._by_offset:
             keys = _offsets(batch)
-            _check_ascending(keys, before, partition, self._remedy)
+            _check_ascending(keys, before, partition, self._name, self._remedy)
         else:
             keys = pa.array(range(before + 1, before + 1 + len(batch)), pa.int64())
         self._last[partition] = keys[-1].as_py()
@@ -531,17 +545,17 @@ def _offsets(batch: pa.RecordBatch) -> pa.Array:
         raise ValueError("an offset is larger than Kafka's largest one, 2^63 - 1: compare by position") from None
 
 
-def _check_ascending(keys: pa.Array, before: int, partition: int | None, remedy: str) -> None:
+def _check_ascending(keys: pa.Array, before: int, partition: int | None, name: str, remedy: str) -> None:
     import pyarrow.compute as pc
 
-    of_partition = "" if partition is None else f" of partition {partition}"
+    owner = f"{'' if partition is None else f' of partition {partition}'} in the {name} source"
     if keys.null_count:
-        raise ValueError(f"an offset{of_partition} is null: compare by position")
+        raise ValueError(f"an offset{owner} is null: compare by position")
     if keys[0].as_py() > before and pc.all(pc.less(keys[:-1], keys[1:])).as_py() is not False:
         return
     offsets = [before, *keys.to_pylist()]
     first, second = next(pair for pair in pairwise(offsets) if pair[0] >= pair[1])
-    raise ValueError(f"offsets{of_partition} do not ascend, from {first} to {second}: {remedy}")
+    raise ValueError(f"offsets{owner} do not ascend, from {first} to {second}: {remedy}")
 
 
 def _as_type(name: str, column: pa.Array, type: pa.DataType) -> pa.Array:
