@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
+use arrow_array::OffsetSizeTrait;
 use arrow_buffer::Buffer;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_data::{ArrayData, BufferSpec, layout};
@@ -231,7 +232,44 @@ pub unsafe fn import_array(array: FFI_ArrowArray, data_type: &DataType) -> Check
     // SAFETY: the caller's contract.
     let data = unsafe { import(&owner, data_type, &owner) }?;
     check_values(&data)?;
-    Ok(data)
+    Ok(without_unused_elements(data))
+}
+
+/// Drops elements of lists that no row uses. Their values were not checked, and conversions read all elements.
+fn without_unused_elements(data: ArrayData) -> ArrayData {
+    match data.data_type() {
+        DataType::List(_) | DataType::Map(..) => with_used_elements::<i32>(data),
+        DataType::LargeList(_) => with_used_elements::<i64>(data),
+        DataType::Struct(_) => {
+            let data = data.slice(0, data.len());
+            let children = data.child_data().iter().cloned().map(without_unused_elements).collect();
+            // SAFETY: as before, each child has the type of its field and a value for each row.
+            unsafe { data.into_builder().child_data(children).build_unchecked() }
+        }
+        _ => data,
+    }
+}
+
+/// Drops the elements before those of the first list and after those of the last.
+fn with_used_elements<O: OffsetSizeTrait>(data: ArrayData) -> ArrayData {
+    let (buffer, elements) = (&data.buffers()[0], &data.child_data()[0]);
+    let offsets = &buffer.typed_data::<O>()[data.offset()..=data.offset() + data.len()];
+    let (first, last) = (offsets[0].as_usize(), offsets[data.len()].as_usize());
+    let elements = match first < last {
+        true => without_unused_elements(elements.slice(first, last - first)),
+        false => ArrayData::new_empty(elements.data_type()),
+    };
+    let (offset, buffer) = match first {
+        0 => (data.offset(), buffer.clone()),
+        _ => {
+            let mut moved = memory::vec_of(offsets.len());
+            moved.extend(offsets.iter().map(|offset| *offset - offsets[0]));
+            (0, Buffer::from_vec(moved))
+        }
+    };
+    // SAFETY: `check_values` found that the offsets do not decrease or exceed the elements; they are as many as before,
+    // and the last one is the number of elements that are left.
+    unsafe { data.into_builder().offset(offset).buffers(vec![buffer]).child_data(vec![elements]).build_unchecked() }
 }
 
 /// Imports an array without a check of its values.

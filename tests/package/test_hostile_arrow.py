@@ -13,6 +13,7 @@ import pytest
 
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead.errors import EncodeError
 from letterhead.where.program import Program, Step
 from tests.helpers.c_structures import Array, Stream, Structure, binary, lists, numbers, view, views
 from tests.helpers.operations_by_name import apply
@@ -431,6 +432,24 @@ def test_elements_of_array_slice_are_checked() -> None:
     assert pa.array(apply("encode", headers(2), "kafka")).to_pylist() == [b"\x02\x02c\x023"]
     with pytest.raises((TypeError, ValueError), match="malformed"):
         apply("encode", headers(FAR), "kafka")
+
+
+@pytest.mark.parametrize("key_type", [b"z", b"Z", b"vz"])
+@pytest.mark.parametrize("list_type", [b"+l", b"+L", b"+m"])
+def test_elements_outside_lists_are_not_read(list_type: bytes, key_type: bytes) -> None:
+    """Keys that are converted to text: no list has the first two of four, which are broken."""
+    width = 8 if key_type == b"Z" else 4
+    keys = Structure(key_type, 4, [None, numbers(0, FAR, 0, 1, 2, width=width), b"a\xff"])
+    if key_type == b"vz":
+        short = [struct.pack("<i12s", 1, key) for key in (b"a", b"\xff")]
+        keys = Structure(b"vz", 4, [None, view(FAR) + view(FAR) + short[0] + short[1], numbers(width=8)])
+    values = binary([0, 1, 2, 3, 4], b"1234")
+    headers = Structure(b"+s", 4, [None], [keys.named(b"key"), values.named(b"value")])
+    offsets = numbers(2, 3, 4, width=8 if list_type == b"+L" else 4)
+    column = Structure(list_type, 2, [None, offsets], [headers.named(b"element")])
+    with pytest.raises(EncodeError, match="the key is null, or not UTF-8") as raised:
+        apply("encode", column, "kafka")
+    assert (raised.value.row, raised.value.code) == (1, "null_key")
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
