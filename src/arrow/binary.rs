@@ -20,7 +20,7 @@ fn parts(values: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
     (offsets, Buffer::from_vec(bytes))
 }
 
-/// Offsets of a range of a column, for kernels, which do not check them again. An import checks only this range.
+/// Offsets of a range of a column, for kernels, which do not check them again.
 pub fn offsets(buffer: &OffsetBuffer<i32>, range: Range<usize>) -> Offsets<'_> {
     // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
     unsafe { Offsets::new_unchecked(buffer, range) }
@@ -35,7 +35,21 @@ pub fn list_offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
 
 /// Returns a column of text.
 pub fn text(values: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
-    let (offsets, bytes) = parts(values.into_inner());
+    text_of(parts(values.into_inner()), nulls)
+}
+
+/// Returns a column of names, which are null where they are empty, and where `nulls` has a null.
+pub fn names(names: Utf8<BinaryValues>, nulls: Option<&NullBuffer>) -> ArrayRef {
+    let parts = parts(names.into_inner());
+    let has_name = |len| len > 0;
+    let nulls = match parts.0.lengths().all(has_name) {
+        true => nulls.cloned(),
+        false => NullBuffer::union(nulls, Some(&parts.0.lengths().map(has_name).collect())),
+    };
+    text_of(parts, nulls)
+}
+
+fn text_of((offsets, bytes): (OffsetBuffer<i32>, Buffer), nulls: Option<NullBuffer>) -> ArrayRef {
     debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
     assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == offsets.len() - 1), "one bit for each value");
     // SAFETY: each value of `Utf8` is text, and the last offset is the number of bytes.

@@ -37,7 +37,7 @@ struct HeaderColumns {
     key_types: Option<Utf8<BinaryValues>>,
     /// Keys. They are never null, so their validity is not used.
     keys: Column,
-    /// Names of the types of values, if the format has types; null for a null value.
+    /// Names of the types of values, if the format has types; null for a null value, and empty for one without a type.
     types: Option<Utf8<BinaryValues>>,
     values: Column,
 }
@@ -87,7 +87,7 @@ impl HeaderColumns {
         let values = self.values.finish();
         let mut columns: Vec<_> = self.key_types.map(|types| binary::text(types, None)).into_iter().collect();
         columns.push(self.keys.finish());
-        columns.extend(self.types.map(|types| binary::text(types, values.nulls().cloned())));
+        columns.extend(self.types.map(|types| binary::names(types, values.nulls())));
         columns.push(values);
         // Values that may be views.
         let field =

@@ -54,6 +54,17 @@ def test_columns_without_types_are_written_as_their_own() -> None:
     assert rows_of(lha.pack(table, ["n"], format="iggy")) == [[("string", b"n", "uint16", b"\0\7")]]
 
 
+@pytest.mark.parametrize("format", ["iggy", "iggy-2023", "kip82-typed"])
+def test_header_without_type_has_null_type(format: str) -> None:
+    element = pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())])
+    headers = pa.array([[("a", None, b"x"), ("b", "int8", b"\1")], None, [("c", "string", b"y")]], pa.list_(element))
+    packed = lha.pack(pa.table({"headers": headers}), ["headers"], format)
+    types = [header["type"] for row in packed.to_pylist() for header in row or []]
+    assert types == [None, "int8", "string"]
+    expected = lha.encode(headers, format, types="binary")
+    assert lha.encode(packed, format, types="binary").to_pylist() == [data or b"" for data in expected.to_pylist()]
+
+
 @pytest.mark.parametrize("unit", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 def test_integer_is_written_from_any_integer_column(unit: str) -> None:
     table = pa.table({"n": pa.array([3], unit)})
