@@ -335,7 +335,9 @@ fn from_views<O: OffsetSizeTrait>(views: &GenericListViewArray<O>) -> Result<Arr
     let mut ranges = memory::vec_of(views.len());
     ranges.extend((0..views.len()).map(|row| Some(range(row))));
     let lengths = ranges.iter().flatten().map(|(_, len)| *len);
-    list_of(OffsetBuffer::<i32>::from_lengths(lengths), taken(&views.values().to_data(), &ranges)?, views.nulls())
+    // This rejects lists that are too long for offsets of 32 bits.
+    let elements = taken(&views.values().to_data(), &ranges)?;
+    list_of(OffsetBuffer::<i32>::from_lengths(lengths), elements, views.nulls())
 }
 
 fn from_fixed(lists: &FixedSizeListArray) -> Result<ArrayRef, Error> {

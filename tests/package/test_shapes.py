@@ -194,6 +194,14 @@ def test_dictionaries_of_lists_are_scanned_and_edited() -> None:
     assert lha.scan(pa.chunked_array(chunks), "kafka").statistics.rows == 2
 
 
+def test_list_view_with_too_many_elements_raises_at_once() -> None:
+    headers = pa.StructArray.from_arrays([pa.array([""] * 40_000), pa.nulls(40_000, pa.binary())], ["key", "value"])
+    rows = 70_000
+    offsets, sizes = pa.array([0] * rows, pa.int32()), pa.array([40_000] * rows, pa.int32())
+    with pytest.raises(ValueError, match="more than 2 GiB: pass a stream"):
+        lha.encode(pa.ListViewArray.from_arrays(offsets, sizes, headers), "kafka")
+
+
 @pytest.mark.parametrize("type", [pa.binary(), pa.large_binary()])
 def test_dictionary_that_expands_over_array_limit_raises_at_once(type: pa.DataType) -> None:
     values = pa.array([bytes(1 << 20)], type)
