@@ -49,6 +49,38 @@ pub struct WriteOptions {
     pub canonical: bool,
 }
 
+/// Maximum number of bytes of a message's headers, or of only their values, when written.
+#[derive(Debug, Clone, Copy)]
+pub enum WrittenLimit {
+    Headers(usize),
+    Values(usize),
+}
+
+impl WrittenLimit {
+    /// Bytes of headers that are always allowed.
+    pub const fn max_bytes(self) -> usize {
+        match self {
+            WrittenLimit::Headers(max) | WrittenLimit::Values(max) => max,
+        }
+    }
+
+    /// Returns an error if headers of this length are too long. `values` computes the length of their values.
+    #[inline(always)]
+    pub fn check(self, len: usize, values: impl FnOnce() -> usize) -> Result<(), String> {
+        if len <= self.max_bytes() {
+            return Ok(());
+        }
+        let (part, len) = match self {
+            WrittenLimit::Headers(_) => ("headers", len),
+            WrittenLimit::Values(_) => ("values", values()),
+        };
+        match len <= self.max_bytes() {
+            true => Ok(()),
+            false => Err(format!("the {part} take {len} bytes, more than {}", self.max_bytes())),
+        }
+    }
+}
+
 /// A receiver of the headers of a message.
 pub trait Sink<'a> {
     #[inline]
@@ -183,8 +215,7 @@ pub trait HeadersFormat: 'static {
     /// Layout that the kernels read and write; [`crate::kernel::layout::NoKernels`] for formats without kernels.
     type Layout: WireLayout;
 
-    /// Maximum number of bytes that the headers of a message may take when written.
-    const MAX_WRITTEN: usize = i32::MAX as usize;
+    const MAX_WRITTEN: WrittenLimit = WrittenLimit::Headers(i32::MAX as usize);
 
     /// Passes every header between the cursor and its end to the sink.
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result;
@@ -341,8 +372,7 @@ pub struct Info {
     pub is_target: bool,
     /// The order of headers, if the format defines one.
     pub canonical: Option<HeaderOrder>,
-    /// Maximum number of bytes that the headers of a message may take.
-    pub max_written: usize,
+    pub max_written: WrittenLimit,
     /// Layout of headers, which selects the kernels.
     pub wire_layout: Layout,
     /// [`HeadersFormat::parse`].

@@ -45,7 +45,7 @@ impl EncodeSink<'_> {
             },
             drops: options.on_loss == OnLoss::Drop,
             refuses_nulls: options.refuse_null_headers,
-            max_bytes: target.max_written,
+            max_bytes: target.max_written.max_bytes(),
         });
         Ok(EncodeSink {
             writer: Writer::new(target, options, origin)?,

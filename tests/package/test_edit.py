@@ -598,3 +598,19 @@ def test_core_and_reference_agree(format: str, data: st.DataObject, layout: tupl
 def headers_of(row: bytes, format: str) -> list[Any]:
     decoded = ops.decode(row, format)
     return (decoded["headers"] if isinstance(decoded, dict) else decoded) or []
+
+
+@pytest.mark.parametrize(("format", "limited"), [("iggy-2023", "values"), ("iggy", "headers")])
+def test_edit_has_limit_of_writer(format: str, limited: str) -> None:
+    """Iggy limits the bytes of all headers; its format of 2023 limits those of the values alone."""
+
+    def written(count: int) -> bytes:
+        headers = [(f"key {number:018}", b"x" * 90) for number in range(count)]
+        return lh.encode(headers, format, types="binary") or b""
+
+    most = 99_900 // (90 if limited == "values" else len(written(2)) - len(written(1)))
+    message = pa.array([written(most)])
+    [shorter] = lha.edit(message, format, drop=["key 000000000000000000"]).to_pylist()
+    assert lh.decode(shorter, format) == lh.decode(message[0].as_py(), format)[1:]
+    with pytest.raises(lh.HeaderError, match=f"the {limited} take [0-9]+ bytes, more than 100000"):
+        lha.edit(message, format, append=[("last", b"y" * 255)])

@@ -19,7 +19,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::{PART_LEN, TypedLayout};
 use crate::log::{Log, Result};
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink, WrittenLimit};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::value_type::TypeCodes;
 
@@ -40,7 +40,7 @@ impl HeadersFormat for Iggy {
 
     type Layout = TypedLayout<Iggy>;
     /// Maximum number of bytes of the headers of a message.
-    const MAX_WRITTEN: usize = 100_000;
+    const MAX_WRITTEN: WrittenLimit = WrittenLimit::Headers(100_000);
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

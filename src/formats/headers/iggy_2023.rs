@@ -17,7 +17,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::{PART_LEN, TypedLayout};
 use crate::log::{Log, Result};
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink, WrittenLimit};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
 
@@ -37,7 +37,7 @@ impl HeadersFormat for Iggy2023 {
 
     type Layout = TypedLayout<Iggy2023>;
     /// Limit on the bytes of values in a request, and so in a message.
-    const MAX_WRITTEN: usize = 100_000;
+    const MAX_WRITTEN: WrittenLimit = WrittenLimit::Values(100_000);
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

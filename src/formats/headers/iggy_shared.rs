@@ -111,17 +111,14 @@ fn read_len<F: HeadersFormat, R: Log>(cursor: &mut Cursor<'_>, names: Names, log
     Ok((len, fits))
 }
 
-/// Length of headers when written. The format limits either this length or the total length of values.
+/// Length of headers when written.
 pub fn encoded_len<F: HeadersFormat, R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
     let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
     let keys: usize = headers.iter().map(|header| header.key.byte_len()).sum();
     let len = headers.len() * F::Layout::MAX_FRAMING + keys + values;
-    let (limited_part, limited) = if F::TYPED_KEYS { ("headers", len) } else { ("values", values) };
-    match limited <= F::MAX_WRITTEN {
-        true => Ok(len),
-        false => Err(log.fatal(Code::TooLarge, None, || {
-            format!("the {limited_part} take {limited} bytes, more than {}", F::MAX_WRITTEN)
-        })),
+    match F::MAX_WRITTEN.check(len, || values) {
+        Ok(()) => Ok(len),
+        Err(message) => Err(log.fatal(Code::TooLarge, None, || message)),
     }
 }
 

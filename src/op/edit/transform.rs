@@ -9,8 +9,11 @@ use crate::error::Code;
 use crate::header::{Header, Key};
 use crate::kernel::edit::FoundHeader;
 use crate::kernel::varint_layout::MAX_IN_BYTE;
+use crate::limits::Limits;
 use crate::memory;
 use crate::number::byte;
+use crate::op::values::gather_message;
+use crate::traits::ReadOptions;
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 use crate::varint::{self, ParsedVarint};
@@ -207,6 +210,17 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
         self.bytes
     }
 
+    /// Length of the values of the current message, or of all of it if it is unreadable.
+    #[cold]
+    fn value_len(&mut self) -> usize {
+        let (format, start) = (self.editor.format, self.start);
+        let message = &self.flush()[start..];
+        let limits = Limits { message_bytes: usize::MAX, headers: usize::MAX, ..Limits::DEFAULT };
+        let options = ReadOptions { limits, ..ReadOptions::default() };
+        let values = |headers: &[Header<'_>]| headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
+        gather_message(format, message, options).map_or(message.len(), |(gathered, _)| values(&gathered.headers))
+    }
+
     /// Rewrites the count before the headers.
     fn recount(&mut self, dropped: usize, added: usize) {
         let (count, count_len) = match varint::read(&self.data[self.message.clone()]) {
@@ -271,11 +285,8 @@ impl<'d> EditOutput<'d> for ByteOutput<'_, 'd> {
             self.recount(dropped, added);
         }
         self.keep(rest);
-        let (len, max) = (self.byte_len() - self.start, self.editor.format.max_written);
-        if len > max {
-            return Err((Code::TooLarge, format!("the headers take {len} bytes, more than {max}")));
-        }
-        Ok(())
+        let len = self.byte_len() - self.start;
+        self.editor.format.max_written.check(len, || self.value_len()).map_err(|message| (Code::TooLarge, message))
     }
 }
 
