@@ -211,7 +211,7 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     else {
         return Err(bad());
     };
-    let minutes = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2])).ok_or_else(bad)?;
+    let time_of_day = seconds_of_day(digits(&[*h1, *h2]), digits(&[*m1, *m2])).ok_or_else(bad)?;
     let (second, rest) = match rest {
         [b':', s1, s2, rest @ ..] => (digits(&[*s1, *s2]), rest),
         _ => (Some(0), rest),
@@ -240,20 +240,21 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     let days = days_of(date).ok_or_else(bad)?;
     let offset =
         offset.ok_or_else(|| bad_text("the time has no offset, such as Z or +01:00: read it as string".into()))?;
-    let minutes = days? * SECONDS_OF_DAY + minutes - offset;
+    // Seconds up to the minute.
+    let minute = days? * SECONDS_OF_DAY + time_of_day - offset;
     if second == LEAP {
-        check_leap_second(minutes, fraction)?;
+        check_leap_second(minute, fraction)?;
     }
     let nanos = fraction.iter().chain(std::iter::repeat(&b'0')).take(9);
     let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'));
-    time(i128::from(minutes + second) * NANOS + nanos, unit)
+    time(i128::from(minute + second) * NANOS + nanos, unit)
 }
 
 /// Rejects a second 60 unless it is the last second of a day in UTC, and rejects fractions of it. As in POSIX, second
 /// 60 has the same number as the next second.
 #[cold]
-fn check_leap_second(minutes: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
-    if minutes.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {
+fn check_leap_second(minute: i64, fraction: &[u8]) -> Result<(), Box<InvalidValue>> {
+    if minute.rem_euclid(SECONDS_OF_DAY) != SECONDS_OF_DAY - 60 {
         return Err(bad_text("a leap second is at 23:59:60 in UTC".into()));
     }
     match fraction.iter().all(|digit| *digit == b'0') {

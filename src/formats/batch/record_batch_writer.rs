@@ -161,7 +161,7 @@ impl Builder for RecordBatchBuilder {
         let delta = offset.wrapping_sub(self.base_offset);
         let sequence = match i64::from(self.base_sequence) {
             NONE => NONE,
-            base => (base + delta) & i64::from(i32::MAX),
+            base => base.wrapping_add(delta) & i64::from(i32::MAX),
         };
         if Common::of(fields) != Some(self.common) || number_or(fields[SEQUENCE], sequence) != sequence {
             let message = "timestamp type, producer, sequence or flags are not those of the batch's first record";
