@@ -39,6 +39,8 @@ struct HeaderColumns {
     keys: Column,
     /// Names of the types of values, if the format has types; null for a null value, and empty for one without a type.
     types: Option<Utf8<BinaryValues>>,
+    /// Whether there was a value without a type.
+    has_untyped: bool,
     values: Column,
 }
 
@@ -47,7 +49,7 @@ impl HeaderColumns {
         let names = |name| fields.find(name).map(|_| Utf8::default());
         let data_type = fields.find("key").map_or(DataType::Utf8, |(_, key)| key.data_type().clone());
         let keys = Column::new(data_type, &ViewInput::default());
-        HeaderColumns { key_types: names("key_type"), keys, types: names("type"), values }
+        HeaderColumns { key_types: names("key_type"), keys, types: names("type"), has_untyped: false, values }
     }
 
     fn names(&mut self) -> impl Iterator<Item = &mut Utf8<BinaryValues>> {
@@ -79,6 +81,7 @@ impl HeaderColumns {
     fn extend(&mut self, other: &Self, progress: Progress) {
         let others = other.key_types.iter().chain(&other.types);
         self.names().zip(others).for_each(|(names, others)| names.extend(others, progress));
+        self.has_untyped |= other.has_untyped;
         self.keys.extend(&other.keys, progress);
         self.values.extend(&other.values, progress);
     }
@@ -87,7 +90,10 @@ impl HeaderColumns {
         let values = self.values.finish();
         let mut columns: Vec<_> = self.key_types.map(|types| binary::text(types, None)).into_iter().collect();
         columns.push(self.keys.finish());
-        columns.extend(self.types.map(|types| binary::names(types, values.nulls())));
+        columns.extend(self.types.map(|types| match self.has_untyped {
+            true => binary::names(types, values.nulls()),
+            false => binary::text(types, values.nulls().cloned()),
+        }));
         columns.push(values);
         // Values that may be views.
         let field =
@@ -180,7 +186,7 @@ impl ListSink {
         progress: Progress,
         requested: Option<(&keys::KeySet, &mut SelectedValues<'a>)>,
     ) -> usize {
-        let HeaderColumns { key_types, keys, types, values } = &mut self.headers;
+        let HeaderColumns { key_types, keys, types, values, .. } = &mut self.headers;
         let keys = match (key_types, keys.parts_mut().0) {
             (None, Data::Text(keys)) => decode::KeyColumns::Text(keys),
             (Some(types), Data::Bytes(keys)) => decode::KeyColumns::Typed(types, keys),
@@ -312,6 +318,7 @@ impl<'a> RowSink<'a> for ListSink {
         }
         if let Some(types) = &mut self.headers.types {
             types.push_name(header.value_type);
+            self.headers.has_untyped |= header.value_type.is_none() && header.value.is_some();
         }
         let value = header.value.unwrap_or_default();
         match_values!(self.headers.values, (values, has_value) => {

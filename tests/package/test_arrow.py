@@ -250,14 +250,15 @@ def test_kernel_reads_pyarrow_buffers(rows: pa.Array, headers: pa.Array) -> None
     for column in (rows, rows.slice(17, 1000), headers, headers.slice(17, 1000)):
         seen = set(_native.buffer_addresses(column))
         data = {buffer.address for buffer in column.buffers()[1:] if buffer is not None and buffer.size}
-        # Offsets of a slice begin inside the same buffer; what they point into is the very buffer.
+        # Offsets of a slice begin inside the same buffer; what they point into is the very buffer. The offsets of a
+        # slice of lists are copied, because they begin with 0.
         inside = {
             address
             for address in seen
             for buffer in column.buffers()
             if buffer is not None and buffer.address <= address < buffer.address + buffer.size
         }
-        assert inside == seen
+        assert len(seen - inside) == (column.offset > 0 and pa.types.is_list(column.type))
         assert len(seen & data) >= 1
 
 
