@@ -49,7 +49,7 @@ pub struct WriteOptions {
     pub canonical: bool,
 }
 
-/// Maximum number of bytes of a message's headers, or of only their values, when written.
+/// Limit on the encoded length of a message's headers, or on the total length of their values.
 #[derive(Debug, Clone, Copy)]
 pub enum WrittenLimit {
     Headers(usize),
@@ -57,14 +57,14 @@ pub enum WrittenLimit {
 }
 
 impl WrittenLimit {
-    /// Bytes of headers that are always allowed.
+    /// Headers of up to this many bytes are always accepted.
     pub const fn max_bytes(self) -> usize {
         match self {
             WrittenLimit::Headers(max) | WrittenLimit::Values(max) => max,
         }
     }
 
-    /// Returns an error if headers of this length are too long. `values` computes the length of their values.
+    /// Rejects headers whose encoded length exceeds the limit. `values` returns the total length of their values.
     #[inline(always)]
     pub fn check(self, len: usize, values: impl FnOnce() -> usize) -> Result<(), String> {
         if len <= self.max_bytes() {

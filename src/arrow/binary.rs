@@ -20,7 +20,7 @@ fn parts(values: BinaryValues) -> (OffsetBuffer<i32>, Buffer) {
     (offsets, Buffer::from_vec(bytes))
 }
 
-/// Offsets of a range of a column, for kernels, which do not check them again.
+/// Offsets of a range of a column. Kernels do not check them again.
 pub fn offsets(buffer: &OffsetBuffer<i32>, range: Range<usize>) -> Offsets<'_> {
     // SAFETY: the offsets of an `OffsetBuffer` are not negative and never decrease.
     unsafe { Offsets::new_unchecked(buffer, range) }
@@ -38,7 +38,7 @@ pub fn text(values: Utf8<BinaryValues>, nulls: Option<NullBuffer>) -> ArrayRef {
     text_of(parts(values.into_inner()), nulls)
 }
 
-/// Returns a column of names, which are null where they are empty, and where `nulls` has a null.
+/// Returns a column of names. An empty name becomes null, and so does a name that is null in `nulls`.
 pub fn names(names: Utf8<BinaryValues>, nulls: Option<&NullBuffer>) -> ArrayRef {
     let parts = parts(names.into_inner());
     let has_name = |len| len > 0;

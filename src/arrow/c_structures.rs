@@ -235,7 +235,7 @@ pub unsafe fn import_array(array: FFI_ArrowArray, data_type: &DataType) -> Check
     Ok(without_unused_elements(data))
 }
 
-/// Drops elements of lists that no row uses. Their values were not checked, and conversions read all elements.
+/// Removes list elements that no row uses: `check_values` skips them, and some conversions read all elements.
 fn without_unused_elements(data: ArrayData) -> ArrayData {
     match data.data_type() {
         DataType::List(_) | DataType::Map(..) => with_used_elements::<i32>(data),
@@ -250,7 +250,7 @@ fn without_unused_elements(data: ArrayData) -> ArrayData {
     }
 }
 
-/// Drops the elements before those of the first list and after those of the last.
+/// Removes the elements before the first list and after the last one.
 fn with_used_elements<O: OffsetSizeTrait>(data: ArrayData) -> ArrayData {
     let (buffer, elements) = (&data.buffers()[0], &data.child_data()[0]);
     let offsets = &buffer.typed_data::<O>()[data.offset()..=data.offset() + data.len()];
@@ -267,8 +267,8 @@ fn with_used_elements<O: OffsetSizeTrait>(data: ArrayData) -> ArrayData {
             (0, Buffer::from_vec(moved))
         }
     };
-    // SAFETY: `check_values` found that the offsets do not decrease or exceed the elements; they are as many as before,
-    // and the last one is the number of elements that are left.
+    // SAFETY: `check_values` verified that offsets do not decrease or exceed the elements. There are as many offsets as
+    // before, and the last one equals the number of remaining elements.
     unsafe { data.into_builder().offset(offset).buffers(vec![buffer]).child_data(vec![elements]).build_unchecked() }
 }
 

@@ -37,9 +37,9 @@ struct HeaderColumns {
     key_types: Option<Utf8<BinaryValues>>,
     /// Keys. They are never null, so their validity is not used.
     keys: Column,
-    /// Names of the types of values, if the format has types; null for a null value, and empty for one without a type.
+    /// Names of the types of values, if the format has types: null for a null value, empty for a value without a type.
     types: Option<Utf8<BinaryValues>>,
-    /// Whether there was a value without a type.
+    /// Whether a value without a type was appended.
     has_untyped: bool,
     values: Column,
 }

@@ -335,7 +335,7 @@ fn from_views<O: OffsetSizeTrait>(views: &GenericListViewArray<O>) -> Result<Arr
     let mut ranges = memory::vec_of(views.len());
     ranges.extend((0..views.len()).map(|row| Some(range(row))));
     let lengths = ranges.iter().flatten().map(|(_, len)| *len);
-    // This rejects lists that are too long for offsets of 32 bits.
+    // `taken` rejects more elements than 32-bit offsets can count, for which `from_lengths` would panic.
     let elements = taken(&views.values().to_data(), &ranges)?;
     list_of(OffsetBuffer::<i32>::from_lengths(lengths), elements, views.nulls())
 }

@@ -225,12 +225,12 @@ class RowReading:
                     with reading_errors():
                         batch = next(reader, None)
                 except HeaderError as error:
-                    if limit is None or self._written < limit:
-                        if len(self._sources) == 1 or error.topic is not None:
-                            raise
-                        raise copy_error(error, f"{error.message} in {source.name}") from None
-                    tally.more = True  # the error is beyond the limit
-                    break
+                    if limit is not None and self._written >= limit:
+                        tally.more = True  # the error is beyond the limit
+                        break
+                    if len(self._sources) == 1 or error.topic is not None:
+                        raise
+                    raise copy_error(error, f"{error.message} in {source.name}") from None
                 if batch is None:
                     break
                 self._columns.note(batch)

@@ -36,6 +36,8 @@ __all__ = ["Comparison", "compare", "diff"]
 
 Order: TypeAlias = Literal["offset", "position"]
 
+_SIDES = ("first", "second")
+
 _HELD_BYTES = 64 << 20
 """Maximum size in bytes of the waiting rows of a source in memory."""
 
@@ -101,9 +103,7 @@ def compare(
     for name in compared:
         for number, own in enumerate(names):
             if name not in own:
-                raise ValueError(
-                    f"the {('first', 'second')[number]} source has no column {name!r}: it has {join_names(own)}"
-                )
+                raise ValueError(f"the {_SIDES[number]} source has no column {name!r}: it has {join_names(own)}")
     if not compared:
         both = " and ".join(join_names(own) if own else "no columns" for own in names)
         raise ValueError(f"no column is in both sources: they have {both}")
@@ -134,12 +134,10 @@ def compare(
     )
     remedy = "sort the table by partition and offset, compare one topic at a time, or compare by position"
     if not by_partition and (having := [number for number, own in enumerate(names) if "partition" in own]):
-        remedy = (
-            f"only the {('first', 'second')[having[0]]} source has a column 'partition': select one of its partitions"
-        )
+        remedy = f"only the {_SIDES[having[0]]} source has a column 'partition': select one of its partitions"
     sides = [
         _Side(name, reader, types, by_partition, by_offset, remedy)
-        for name, reader in (("first", first), ("second", second))
+        for name, reader in zip(_SIDES, (first, second), strict=True)
     ]
     return comparison, schema, _differences(sides, comparison, schema)
 

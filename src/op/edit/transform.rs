@@ -210,15 +210,16 @@ impl<'o, 'd> ByteOutput<'o, 'd> {
         self.bytes
     }
 
-    /// Length of the values of the current message, or of all of it if it is unreadable.
+    /// Total length of the values in the current message, or its whole length if it cannot be parsed.
     #[cold]
     fn value_len(&mut self) -> usize {
         let (format, start) = (self.editor.format, self.start);
         let message = &self.flush()[start..];
         let limits = Limits { message_bytes: usize::MAX, headers: usize::MAX, ..Limits::DEFAULT };
         let options = ReadOptions { limits, ..ReadOptions::default() };
-        let values = |headers: &[Header<'_>]| headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
-        gather_message(format, message, options).map_or(message.len(), |(gathered, _)| values(&gathered.headers))
+        gather_message(format, message, options).map_or(message.len(), |(gathered, _)| {
+            gathered.headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum()
+        })
     }
 
     /// Rewrites the count before the headers.
