@@ -179,6 +179,11 @@ impl From<&Key<'_>> for RequestedKey {
 }
 
 impl RequestedKey {
+    /// A typed key whose most significant byte comes first. A string that is UTF-8 is text.
+    pub fn typed(value_type: ValueType, bits: &[u8]) -> Self {
+        RequestedKey::from(&Key::Typed(TypedKey::new(value_type, bits, ByteOrder::Big)))
+    }
+
     /// Whether a key equals the requested one.
     #[inline(always)] // Called for every header.
     pub fn is(&self, key: &Key<'_>) -> bool {

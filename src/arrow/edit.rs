@@ -17,11 +17,10 @@ use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
-use crate::header::{Header, RequestedKey};
+use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::edit::{FoundHeader, find};
-use crate::kernel::keys::{Keep, KeySet, Requested};
-use crate::kernel::layout::TEXT;
+use crate::kernel::keys::{KeySet, Requested};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
 use crate::log::{EitherLog, FailFast, Log, OnError, OnLoss, Result};
@@ -30,7 +29,6 @@ use crate::op::edit::{ByteOutput, Edit, Editor};
 use crate::traits::{
     AnySink, Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions, parse_message,
 };
-use crate::value::bits_of;
 use crate::value_type::{Scalar, ValueType};
 
 /// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages
@@ -190,21 +188,12 @@ struct EditSink<'a, 'e> {
 
 impl<'a, 'e> EditSink<'a, 'e> {
     fn new(editor: &'e Editor<'e>, columns: &'e [NewColumn<'a>]) -> Self {
-        let requested = |(index, key): (usize, &RequestedKey)| {
-            let (key, key_type) = match key {
-                RequestedKey::Text(text) => (text.as_bytes().to_vec(), TEXT),
-                RequestedKey::Typed(value_type, bits) => {
-                    (bits_of(*value_type, bits, editor.format.order).into_owned(), *value_type)
-                }
-                RequestedKey::Int(_) => return None,
-            };
-            Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, index })
-        };
-        let keys = editor.edit.entries.iter().map(|entry| &entry.key).enumerate();
+        let entries = editor.edit.entries.iter().enumerate();
+        let requested = entries.map(|(index, entry)| Requested::all(&entry.key, editor.format.order, index));
         EditSink {
             editor,
             columns,
-            keys: KeySet::new(keys.filter_map(requested).collect()),
+            keys: KeySet::new(requested.flatten().collect()),
             messages: Column::new(DataType::Binary, &ViewInput::default()),
             row: 0,
             data: &[],

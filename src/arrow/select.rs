@@ -16,7 +16,7 @@ use crate::arrow::types::{Dialect, common_type};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
-use crate::kernel::layout::{Layout, TEXT};
+use crate::kernel::layout::Layout;
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
@@ -24,7 +24,7 @@ use crate::log::{FailFast, Log, OnLoss, Result};
 use crate::memory;
 use crate::traits::Presence;
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, Value, bits_of};
+use crate::value::{ByteOrder, Value};
 use crate::value_type::ValueType;
 
 use slot::{Occurrence, Slot};
@@ -172,18 +172,13 @@ impl SelectSink {
         let slot = |selection| Slot::new(selection, dialect, order, has_types, views);
         let slots: Vec<_> = selections.iter().map(slot).collect();
         let requested = |(index, slot): (usize, &Slot)| {
-            let (key_type, key) = match &slot.selection.key {
-                RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
-                RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
-                RequestedKey::Int(_) => return None,
-            };
             let keep = match (slot.plain, slot.selection.repeat) {
                 (Some(_), Repeat::First) => Keep::First,
                 (Some(_), _) => Keep::Last,
                 (None, _) => Keep::All,
             };
             let value_type = has_types.then_some(ValueType::Named(slot.selection.type_.scalar));
-            Some(Requested { key, key_type: Some(key_type), keep, value_type, index })
+            Some(Requested { keep, value_type, ..Requested::all(&slot.selection.key, order, index)? })
         };
         let has_keys = !selections.iter().any(Selection::is_of_every_header);
         let keys = has_keys.then(|| slots.iter().enumerate().filter_map(requested).collect()).and_then(KeySet::new);

@@ -1,8 +1,10 @@
 //! [`KeySet`]: the requested keys. A key is looked up by its length, in a hash table in which most other keys have no
 //! entry, and by one masked comparison.
 
-use super::layout::WireLayout;
+use super::layout::{TEXT, WireLayout};
+use crate::header::RequestedKey;
 use crate::number::fitting;
+use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
@@ -31,6 +33,19 @@ pub struct Requested {
     pub value_type: Option<ValueType>,
     /// Index that the caller assigned to the key.
     pub index: usize,
+}
+
+impl Requested {
+    /// Requests all headers with a key, in input of this byte order; `None` for an integer key, which kernels do not
+    /// read.
+    pub fn all(key: &RequestedKey, order: ByteOrder, index: usize) -> Option<Self> {
+        let (key_type, key) = match key {
+            RequestedKey::Text(text) => (TEXT, text.as_bytes().to_vec()),
+            RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
+            RequestedKey::Int(_) => return None,
+        };
+        Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, index })
+    }
 }
 
 pub struct KeySet {

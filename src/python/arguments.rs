@@ -36,7 +36,7 @@ impl KeyArgument {
         Ok(match self {
             KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
             KeyArgument::Int(number) => RequestedKey::Int(number),
-            KeyArgument::Typed(value_type, bits) => RequestedKey::Typed(parse_type_name(&value_type)?, bits.to_vec()),
+            KeyArgument::Typed(value_type, bits) => RequestedKey::typed(parse_type_name(&value_type)?, &bits),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Keys.
 
-use letterhead::header::{Key, Text, TypedKey};
+use letterhead::header::{Key, RequestedKey, Text, TypedKey};
 use letterhead::value::ByteOrder;
 use letterhead::value_type::{Scalar, ValueType};
 
@@ -11,6 +11,13 @@ fn typed_keys_are_equal_by_type_and_value_in_any_byte_order() {
     assert_eq!(three, key(Scalar::Int32, &[3, 0, 0, 0], ByteOrder::Little));
     assert_ne!(three, key(Scalar::Int32, &[0, 0, 0, 3], ByteOrder::Little));
     assert_ne!(three, key(Scalar::Uint32, &[0, 0, 0, 3], ByteOrder::Big));
+}
+
+#[test]
+fn requested_string_is_text_unless_it_is_not_utf8() {
+    let string = |bytes: &[u8]| RequestedKey::typed(ValueType::Named(Scalar::String), bytes);
+    assert_eq!(string(b"k"), RequestedKey::Text("k".into()));
+    assert_eq!(string(&[0xff]), RequestedKey::Typed(ValueType::Named(Scalar::String), vec![0xff]));
 }
 
 #[test]
