@@ -1,8 +1,8 @@
 //! Positions and headers of record batches in a log, without parsing records: [`heads`].
 
 use crate::cursor::Number;
-use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
-use crate::formats::message::legacy::FRAME_LEN;
+use crate::formats::batch::record_batch::{ATTRIBUTES_OFFSET, HEADER_LEN, LENGTH_OFFSET, MAGIC, PRODUCER_OFFSET};
+use crate::formats::message::legacy::{self, FRAME_LEN};
 use crate::value::ByteOrder::Big;
 
 /// Batch in a log; in older formats, a message, which may be a compressed set.
@@ -31,15 +31,14 @@ pub struct Heads {
     pub end: usize,
 }
 
-// Offsets in a batch, and in a message of the older formats.
-const MAGIC_OFFSET: usize = 16;
-const ATTRIBUTES: usize = 21;
-const LAST_OFFSET_DELTA: usize = 23;
-const MAX_TIMESTAMP: usize = 35;
-const PRODUCER_ID: usize = 43;
-const COUNT: usize = 57;
-const LEGACY_ATTRIBUTES: usize = 17;
-const LEGACY_TIMESTAMP: usize = 18;
+// Offsets in a batch.
+const LAST_OFFSET_DELTA: usize = ATTRIBUTES_OFFSET + 2;
+const MAX_TIMESTAMP: usize = PRODUCER_OFFSET - 8;
+const COUNT: usize = HEADER_LEN - 4;
+// Offsets in a message of the older formats. A batch has its magic at the same offset.
+const MAGIC_OFFSET: usize = FRAME_LEN + legacy::MAGIC_OFFSET;
+const LEGACY_ATTRIBUTES: usize = FRAME_LEN + legacy::ATTRIBUTES_OFFSET;
+const LEGACY_TIMESTAMP: usize = LEGACY_ATTRIBUTES + 1;
 /// Minimum length of a message of format 0, and of format 1, which also has a timestamp.
 const LEGACY_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
@@ -63,7 +62,7 @@ pub fn heads(len: usize, beyond: usize, start: usize, max_bytes: usize, copy: im
 
 /// Reads the batch that begins with these bytes; `None` if it has more than `left` bytes.
 fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
-    let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, 8)?).ok()?)?;
+    let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, LENGTH_OFFSET)?).ok()?)?;
     let magic = number::<i8>(header, MAGIC_OFFSET)?;
     let min_size = match magic {
         0 | 1 => LEGACY_LEN[magic as usize],
@@ -90,9 +89,9 @@ fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
         1 => Some(Head { max_timestamp: number(header, LEGACY_TIMESTAMP)?, ..legacy }),
         _ => Some(Head {
             last_offset: base_offset.wrapping_add(number::<i32>(header, LAST_OFFSET_DELTA)?.into()),
-            attributes: number(header, ATTRIBUTES)?,
+            attributes: number(header, ATTRIBUTES_OFFSET)?,
             max_timestamp: number(header, MAX_TIMESTAMP)?,
-            producer_id: number(header, PRODUCER_ID)?,
+            producer_id: number(header, PRODUCER_OFFSET)?,
             count: number(header, COUNT)?,
             ..legacy
         }),

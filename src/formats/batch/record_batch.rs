@@ -62,10 +62,10 @@ const NO_SEQUENCE: i32 = -1;
 pub const HEADER_LEN: usize = 61;
 
 // Offsets in that header.
-const LENGTH_OFFSET: usize = 8;
+pub const LENGTH_OFFSET: usize = 8;
 const CRC_OFFSET: usize = 17;
-const ATTRIBUTES_OFFSET: usize = 21;
-const PRODUCER_OFFSET: usize = 43;
+pub const ATTRIBUTES_OFFSET: usize = 21;
+pub const PRODUCER_OFFSET: usize = 43;
 
 // Indexes of fields, in the order of the table without its headers.
 pub const OFFSET: usize = 0;
@@ -536,30 +536,47 @@ impl MessageFormat for Record {
             len => len,
         };
         let (key, value) = (bytes_of(message.fields[KEY]), bytes_of(message.fields[VALUE]));
-        let mut head = vec![0];
-        varint::write(varint::zigzag_64(number_or(message.fields[TIMESTAMP], 0)), &mut head);
-        varint::write(varint::zigzag(offset_delta), &mut head);
-        let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
-        let len = head.len() + field_len(key) + field_len(value) + headers;
-        if len > i32::MAX as usize {
-            return Err(log.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
-        }
-        memory::reserve(out, varint::MAX_LEN + len);
-        varint::write_count(len, out);
-        out.extend_from_slice(&head);
-        for bytes in [key, value] {
-            match bytes {
-                None => varint::write(varint::zigzag(-1), out),
-                Some(bytes) => {
-                    varint::write_count(bytes.len(), out);
-                    out.extend_from_slice(bytes);
-                }
-            }
-        }
+        let timestamp_delta = number_or(message.fields[TIMESTAMP], 0);
+        write_record((timestamp_delta, offset_delta), [key, value], headers, out).map_err(|len| {
+            log.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB"))
+        })?;
         match message.headers {
             [] => out.push(0),
             _ => Kafka::encode_into(message.headers, out),
         }
         Ok(Encoded::Message)
     }
+}
+
+/// Writes a record up to its headers, which take this many bytes, and reserves memory for them. If the record takes more
+/// than 2 GiB, writes nothing and returns its length.
+#[inline]
+pub fn write_record(
+    (timestamp_delta, offset_delta): (i64, i32),
+    fields: [Option<&[u8]>; 2],
+    headers: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), usize> {
+    let (timestamp_delta, offset_delta) = (varint::zigzag_64(timestamp_delta), varint::zigzag(offset_delta));
+    let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
+    let fields_len: usize = fields.into_iter().map(field_len).sum();
+    let len = 1 + varint::len(timestamp_delta) + varint::len(offset_delta) + fields_len + headers;
+    if len > i32::MAX as usize {
+        return Err(len);
+    }
+    memory::reserve(out, varint::MAX_LEN + len);
+    varint::write_count(len, out);
+    out.push(0);
+    varint::write(timestamp_delta, out);
+    varint::write(offset_delta, out);
+    for field in fields {
+        match field {
+            None => varint::write(varint::zigzag(-1), out),
+            Some(bytes) => {
+                varint::write_count(bytes.len(), out);
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use super::Builder;
 use super::record_batch::{
     CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, SEQUENCE, TIMESTAMP,
-    TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, set_checksum,
+    TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, set_checksum, write_record,
 };
 use crate::codec::{Codec, compress_at};
 use crate::error::{Code, ErrorDetail};
@@ -122,32 +122,10 @@ impl RecordBatchBuilder {
         let PlainRecord { timestamp, key, value, headers } = record;
         self.last_offset += 1;
         self.largest_timestamp = self.largest_timestamp.max(timestamp);
-        let offset_delta = varint::zigzag(self.count);
-        let timestamp_delta = varint::zigzag_64(timestamp.wrapping_sub(self.base_timestamp));
+        let deltas = (timestamp.wrapping_sub(self.base_timestamp), self.count);
         self.count += 1;
-        let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
-        let len = 1
-            + varint::len(timestamp_delta)
-            + varint::len(offset_delta)
-            + field_len(key)
-            + field_len(value)
-            + headers.len();
-        let out = &mut self.content;
-        memory::reserve(out, varint::MAX_LEN + len);
-        varint::write_count(len, out);
-        out.push(0);
-        varint::write(timestamp_delta, out);
-        varint::write(offset_delta, out);
-        for field in [key, value] {
-            match field {
-                Some(bytes) => {
-                    varint::write_count(bytes.len(), out);
-                    out.extend_from_slice(bytes);
-                }
-                None => varint::write(varint::zigzag(-1), out),
-            }
-        }
-        out.extend_from_slice(headers);
+        write_record(deltas, [key, value], headers.len(), &mut self.content).expect("the caller checked the length");
+        self.content.extend_from_slice(headers);
     }
 }
 
