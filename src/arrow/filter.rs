@@ -25,18 +25,15 @@ use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::header::Header;
-use crate::kernel::RowBlock;
 use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Scratch, SelectedValues};
+use crate::kernel::{ROWS, RowBlock};
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Info, MessageFields, Presence};
 use crate::value::ByteOrder;
-
-/// Number of messages that are evaluated at once, one for each bit of a word.
-pub(crate) const ROWS: usize = u64::BITS as usize;
 
 /// A condition: its operands, and its steps in postfix order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -256,26 +253,15 @@ impl Filter {
     }
 }
 
-impl Quantifier {
-    /// Truth for a list, given whether the test of any of its values is true, false or null.
-    pub(super) fn truth(self, yes: bool, no: bool, null: bool) -> Truth {
-        let (yes, no) = match self {
-            Quantifier::Any => (yes, no && !yes && !null),
-            Quantifier::All => (yes && !no && !null, no),
-        };
-        Truth { yes: yes.into(), no: no.into() }
-    }
-}
-
-impl Truth {
-    pub(super) fn of_null(test: &Test, rows: usize) -> Truth {
-        if *test == Test::IsNull { Truth { yes: ones(rows), no: 0 } } else { Truth::default() }
-    }
-}
-
 /// The lowest `count` bits.
 pub(crate) fn ones(count: usize) -> u64 {
     if count >= ROWS { u64::MAX } else { (1 << count) - 1 }
+}
+
+/// Ranges of at most 64 rows.
+pub(super) fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(ROWS).map(move |start| start..end.min(start + ROWS))
 }
 
 /// The ranges of consecutive bits that are set.
@@ -328,12 +314,17 @@ impl Test {
     /// Truth for at most 64 rows of a column.
     fn of_column(&self, column: &Column, rows: Range<usize>) -> Truth {
         let (data, validity) = column.parts();
-        let valid = validity.word(rows.start) & ones(rows.len());
-        if *self == Test::IsNull {
-            return Truth { yes: !valid & ones(rows.len()), no: valid };
+        let all = ones(rows.len());
+        self.truth(all, validity.word(rows.start) & all, self.holds_for(data, rows))
+    }
+
+    /// Truth for at most 64 values, given which of them are valid, and for which the test holds. Results of `yes` for
+    /// nulls are discarded.
+    pub(super) fn truth(&self, all: u64, valid: u64, yes: u64) -> Truth {
+        match self {
+            Test::IsNull => Truth { yes: all & !valid, no: valid },
+            _ => Truth { yes: yes & valid, no: !yes & valid },
         }
-        let yes = self.holds_for(data, rows);
-        Truth { yes: yes & valid, no: !yes & valid }
     }
 
     /// Tests at most 64 rows, including nulls, in a loop for the column's type.
@@ -369,43 +360,28 @@ impl Test {
                 let orders = comparison.orders();
                 bits!(value => orders >> order_bit(value.compare(literal)) & 1)
             }
-            Test::In(_) | Test::StartsWith(_) | Test::Contains(_) | Test::Matches(_) => {
-                bits!(value => self.holds(value))
-            }
+            _ => bits!(value => self.holds(value)),
         }
     }
 
     /// Truth for a field of at most 64 messages.
     fn of_fields<'f, F: MessageFields<'f>>(&self, messages: &[F], index: usize) -> Truth {
-        let mut truth = Truth::default();
+        let (mut valid, mut yes) = (0, 0);
         for (bit, fields) in messages.iter().enumerate() {
             let value = fields.value(index);
-            let (is_valid, holds) = match value {
-                FieldValue::Null => (false, *self == Test::IsNull),
-                FieldValue::Bool(flag) => (true, self.holds(Element::Bool(flag))),
-                FieldValue::Int64(number) => (true, self.holds(Element::Int(number.into()))),
-                FieldValue::Uint64(number) => (true, self.holds(Element::Int(number.into()))),
-                FieldValue::Text(text) => (true, self.holds(Element::Bytes(text.as_bytes()))),
-                FieldValue::Binary(bytes) => (true, self.holds(Element::Bytes(bytes))),
-                FieldValue::Id(id) => (true, self.holds(Element::Bytes(&id))),
+            let element = match &value {
+                FieldValue::Null => continue,
+                FieldValue::Bool(flag) => Element::Bool(*flag),
+                FieldValue::Int64(number) => Element::Int((*number).into()),
+                FieldValue::Uint64(number) => Element::Int((*number).into()),
+                FieldValue::Text(text) => Element::Bytes(text.as_bytes()),
+                FieldValue::Binary(bytes) => Element::Bytes(bytes),
+                FieldValue::Id(id) => Element::Bytes(id),
             };
-            truth.yes |= u64::from(holds) << bit;
-            truth.no |= u64::from(is_valid && !holds) << bit;
+            valid |= 1 << bit;
+            yes |= u64::from(self.holds(element)) << bit;
         }
-        truth
-    }
-
-    /// Truth value of one row with a list of values. A missing header is an empty list.
-    fn of_list(&self, quantifier: Quantifier, column: &Column, elements: Range<usize>) -> Truth {
-        let (mut yes, mut no, mut null) = (false, false, false);
-        for start in elements.clone().step_by(ROWS) {
-            let chunk = start..elements.end.min(start + ROWS);
-            let truth = self.of_column(column, chunk.clone());
-            yes |= truth.yes != 0;
-            no |= truth.no != 0;
-            null |= truth.yes | truth.no != ones(chunk.len());
-        }
-        quantifier.truth(yes, no, null)
+        self.truth(ones(messages.len()), valid, yes)
     }
 }
 
@@ -476,10 +452,12 @@ impl FilterSink {
         let column = self.headers.column(index);
         match column.lists() {
             None => test.of_column(column, rows),
-            Some((ends, elements)) => rows.enumerate().fold(Truth::default(), |truth, (bit, row)| {
-                let one = test.of_list(quantifier, elements, ends[row] as usize..ends[row + 1] as usize);
-                Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
-            }),
+            Some((ends, values)) => {
+                let ends = &ends[rows.start..=rows.end];
+                let values =
+                    blocks(ends[0] as usize..ends[rows.len()] as usize).map(|rows| test.of_column(values, rows));
+                quantifier.of_lists(&values.collect::<Vec<_>>(), ends, |_| true).pop().unwrap_or_default()
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
 use super::errors::Verdict;
-use super::filter::{Filter, FilterSink, Known, ROWS};
+use super::filter::{Filter, FilterSink, Known, blocks};
 use super::input::ListInput;
 use super::rows::MessageRows;
 use super::run::{Plan, Rows, run};
@@ -153,8 +153,7 @@ impl Selected {
         let errors = on_error.is_column().then(|| report_columns.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);
-        for start in (0..until - input.from).step_by(ROWS) {
-            let block = start..(until - input.from).min(start + ROWS);
+        for block in blocks(0..until - input.from) {
             let truth = sink.truth(block.clone(), Known::Everything);
             let by_fields = errors.as_ref().map(|_| sink.truth(block.clone(), Known::Fields)).unwrap_or_default();
             for (bit, row) in block.enumerate() {

@@ -9,8 +9,9 @@ use arrow_array::{AnyDictionaryArray, Array, ArrayRef, BooleanArray, RunArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, ROWS, Step, Test, Truth, ones};
+use super::filter::{Element, Filter, Literal, Literals, Operand, Quantifier, Step, Test, Truth, blocks, ones};
 use crate::error::Error;
+use crate::kernel::ROWS;
 use crate::memory;
 
 /// Evaluates a condition for each row; the result is null where it is unknown. `columns` contains a column for each
@@ -60,9 +61,7 @@ impl Test {
                 let (first, last) = (list.value_offsets()[0] as usize, list.value_offsets()[column.len()] as usize);
                 // The import of a column does not check elements outside of its rows.
                 let elements = self.of_rows(&list.values().slice(first, last - first), None)?;
-                let ends = list.value_offsets().windows(2);
-                let ranges = ends.map(|ends| ends[0] as usize - first..ends[1] as usize - first);
-                Ok(collect_truths(ranges.map(|range| quantifier.over(&elements, range)), column.len()))
+                Ok(quantifier.of_lists(&elements, list.value_offsets(), |row| list.is_valid(row)))
             }
             (DataType::Dictionary(..), _) => self.of_dictionary(column.as_any_dictionary()),
             // Unions and runs have no nulls of their own: each row is null if its value is.
@@ -85,9 +84,8 @@ impl Test {
     /// Truths for the rows of a dictionary. The cost depends on the number of rows, not on the number of values.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<Vec<Truth>, Error> {
         let (rows, values) = (column.len(), column.values());
-        let null_truth = Truth::of_null(self, 1);
         if values.is_empty() {
-            return Ok(collect_truths((0..rows).map(|_| null_truth), rows));
+            return Ok(collect_truths((0..rows).map(|_| self.of_null())));
         }
         memory::probe(rows.saturating_mul(size_of::<usize>()));
         let keys = column.normalized_keys();
@@ -96,8 +94,12 @@ impl Test {
             return self.of_parts(keys.into_iter().enumerate().map(value));
         }
         let all = self.of_rows(values, None)?;
-        let truth = |(row, key)| if column.is_null(row) { null_truth } else { one(&all, key) };
-        Ok(collect_truths(keys.into_iter().enumerate().map(truth), rows))
+        let truth = |(row, key)| if column.is_null(row) { self.of_null() } else { one(&all, key) };
+        Ok(collect_truths(keys.into_iter().enumerate().map(truth)))
+    }
+
+    fn of_null(&self) -> Option<bool> {
+        (*self == Test::IsNull).then_some(true)
     }
 
     /// Truth value of each row of a run-end encoded column.
@@ -109,27 +111,21 @@ impl Test {
     fn of_parts(&self, columns: impl Iterator<Item = Option<ArrayRef>>) -> Result<Vec<Truth>, Error> {
         let truths = columns.map(|column| match column {
             Some(column) => self.of_rows(&column, None).map(|truths| one(&truths, 0)),
-            None => Ok(Truth::of_null(self, 1)),
+            None => Ok(self.of_null()),
         });
-        let truths = truths.collect::<Result<Vec<_>, _>>()?;
-        let rows = truths.len();
-        Ok(collect_truths(truths.into_iter(), rows))
+        Ok(collect_truths(truths.collect::<Result<Vec<_>, _>>()?.into_iter()))
     }
 
     fn of_values(&self, column: &dyn Array) -> Result<Vec<Truth>, Error> {
         memory::probe(column.len() / 2);
         let nulls = column.logical_nulls();
         let test = self.in_units_of(column.data_type());
-        let blocks = (0..column.len()).step_by(ROWS).map(|start| start..column.len().min(start + ROWS));
-        blocks
+        blocks(0..column.len())
             .map(|rows| {
-                let valid = nulls.as_ref().map_or(u64::MAX, |nulls| word(nulls, rows.clone())) & ones(rows.len());
-                if *test == Test::IsNull {
-                    return Ok(Truth { yes: !valid & ones(rows.len()), no: valid });
-                }
-                // Results for null rows are discarded.
-                let yes = if valid == 0 { 0 } else { test.of_block(column, rows)? };
-                Ok(Truth { yes: yes & valid, no: !yes & valid })
+                let all = ones(rows.len());
+                let valid = nulls.as_ref().map_or(all, |nulls| word(nulls, rows.clone()));
+                let yes = if valid == 0 || *test == Test::IsNull { 0 } else { test.of_block(column, rows)? };
+                Ok(test.truth(all, valid, yes))
             })
             .collect()
     }
@@ -218,31 +214,43 @@ impl Test {
 }
 
 impl Quantifier {
-    /// Truth value of one list, from those of its elements.
-    fn over(self, elements: &[Truth], range: Range<usize>) -> Truth {
-        let (mut yes, mut no, mut null) = (false, false, false);
+    /// Truths for lists, from those of their values. A null list, which may have values, is like an empty one, as for a
+    /// missing header.
+    pub(super) fn of_lists(self, values: &[Truth], ends: &[i32], is_valid: impl Fn(usize) -> bool) -> Vec<Truth> {
+        let index = |end: i32| (end - ends[0]) as usize;
+        collect_truths(ends.windows(2).enumerate().map(|(row, ends)| match is_valid(row) {
+            true => self.of_list(values, index(ends[0])..index(ends[1])),
+            false => None,
+        }))
+    }
+
+    pub(super) fn of_list(self, values: &[Truth], range: Range<usize>) -> Option<bool> {
+        let decisive = self == Quantifier::Any;
+        let mut truth = (!range.is_empty()).then_some(!decisive);
         for index in range {
-            let truth = one(elements, index);
-            yes |= truth.yes != 0;
-            no |= truth.no != 0;
-            null |= truth == Truth::default();
+            match one(values, index) {
+                Some(value) if value == decisive => return Some(decisive),
+                Some(_) => {}
+                None => truth = None,
+            }
         }
-        self.truth(yes, no, null)
+        truth
     }
 }
 
-/// Truth value of one row, in the lowest bit.
-fn one(truths: &[Truth], row: usize) -> Truth {
+/// Truth value of one row.
+fn one(truths: &[Truth], row: usize) -> Option<bool> {
     let Truth { yes, no } = truths[row / ROWS];
-    Truth { yes: yes >> (row % ROWS) & 1, no: no >> (row % ROWS) & 1 }
+    let bit = 1 << (row % ROWS);
+    ((yes | no) & bit != 0).then_some(yes & bit != 0)
 }
 
-/// Collects truths of single rows, 64 in an element.
-fn collect_truths(truths: impl Iterator<Item = Truth>, rows: usize) -> Vec<Truth> {
-    let mut out = vec![Truth::default(); rows.div_ceil(ROWS)];
+/// Collects truth values of rows, 64 in an element.
+fn collect_truths(truths: impl ExactSizeIterator<Item = Option<bool>>) -> Vec<Truth> {
+    let mut out = vec![Truth::default(); truths.len().div_ceil(ROWS)];
     for (row, truth) in truths.enumerate() {
-        out[row / ROWS].yes |= truth.yes << (row % ROWS);
-        out[row / ROWS].no |= truth.no << (row % ROWS);
+        out[row / ROWS].yes |= u64::from(truth == Some(true)) << (row % ROWS);
+        out[row / ROWS].no |= u64::from(truth == Some(false)) << (row % ROWS);
     }
     out
 }

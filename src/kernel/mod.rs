@@ -47,7 +47,8 @@ pub mod views;
 #[path = "../../tests/rust/units/kernel.rs"]
 mod tests;
 
-pub const ROWS: usize = 64;
+/// Maximum number of rows of a block, one for each bit of a word.
+pub const ROWS: usize = u64::BITS as usize;
 
 /// Maximum number of bytes of a block with several rows.
 pub const BYTES: usize = 64 << 10;

@@ -182,6 +182,8 @@ def test_truth_of_lists_follows_sql() -> None:
         lists: list[Any] = [[], ["x", "y"], ["x", None] if quantifier == "all" else ["y", None], ["y"], None]
         column = pa.array(lists, pa.list_(pa.string()))
         assert Filter(test).truths({header: column}, len(lists)).to_pylist() == [*expected, None]
+        null_with_values = pa.ListArray.from_arrays([0, 2, 3], pa.array(["x", "x", "x"]), mask=pa.array([True, False]))
+        assert Filter(test).truths({header: null_with_values}, 2).to_pylist() == [None, True]
 
 
 @pytest.mark.parametrize(("field", "micros"), [("timestamp_ms", 1), ("timestamp_ms", 999), ("timestamp", 0)])

@@ -94,6 +94,7 @@ fn any_and_all_are_null_for_an_absent_header() {
     let mut column = Column::new(DataType::Int64, &ViewInput::default());
     let values = [Some(1), Some(2), Some(2), None];
     values.into_iter().for_each(|value| column.push(value.map(Value::Int)));
+    let truths = [equals(2).of_column(&column, 0..values.len())];
     for (places, any, all) in [
         (0..0, None, None),
         (0..1, Some(false), Some(false)),
@@ -103,8 +104,8 @@ fn any_and_all_are_null_for_an_absent_header() {
         (3..4, None, None),
         (0..1, Some(false), Some(false)),
     ] {
-        let of = |quantifier| equals(2).of_list(quantifier, &column, places.clone());
-        assert_eq!((of(Quantifier::Any), of(Quantifier::All)), (truth(any), truth(all)), "{places:?}");
+        let of = |quantifier: Quantifier| quantifier.of_list(&truths, places.clone());
+        assert_eq!((of(Quantifier::Any), of(Quantifier::All)), (any, all), "{places:?}");
     }
 }
 
