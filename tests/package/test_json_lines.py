@@ -20,6 +20,8 @@ from letterhead import _native
 
 EXACT = 2**53 - 1
 INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs", "Co")
+LATER_INVISIBLE = frozenset(map(chr, range(0x13439, 0x13440)))
+"""Characters of category Cf that are not in Unicode 14, the version of Python 3.11."""
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 TYPED_HEADERS = pa.list_(
@@ -81,6 +83,14 @@ def test_invisible_characters_are_escaped(text: str) -> None:
     line = _native.json_lines(pa.RecordBatch.from_pydict({text: [text]})).decode()
     assert json.loads(line) == {text: text}
     assert [char for char in line[:-1] if char != " " and unicodedata.category(char) in INVISIBLE] == []
+
+
+def test_no_other_characters_are_escaped() -> None:
+    categories = {char: unicodedata.category(char) for char in map(chr, range(0x80, 0xE0000))}
+    chars = {char for char, category in categories.items() if category not in ("Cs", "Cn")} | LATER_INVISIBLE
+    line = _native.json_lines(pa.RecordBatch.from_pydict({"x": ["".join(chars)]})).decode()
+    invisible = {char for char in chars if categories[char] in INVISIBLE}
+    assert chars.difference(line) == invisible | LATER_INVISIBLE
 
 
 @pytest.mark.parametrize("size", range(1, 18))
