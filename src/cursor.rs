@@ -297,7 +297,8 @@ fn negative<R: Log>(value: i32, byte: usize, field: &'static str, log: &mut R) -
     log.fatal(Code::NegativeLength, Some(byte), || format!("{field} {value} is negative"))
 }
 
-fn too_short(field: &str, needed: usize, left: usize) -> String {
+/// Message about a field that is longer than the rest of the data.
+pub fn too_short(field: &str, needed: usize, left: usize) -> String {
     let are = if left == 1 { "is" } else { "are" };
     format!("{field} takes {} and {left} {are} left", format_count(needed, "byte"))
 }

@@ -20,8 +20,8 @@ use crate::value::{InvalidValue, Value, invalid};
 /// Text format of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextForm {
-    /// RFC 3339, read into this unit.
-    Iso(Unit),
+    /// RFC 3339, read into microseconds.
+    Iso,
     /// Digits in this unit, read into microseconds.
     Epoch(Unit),
     Date,
@@ -60,7 +60,7 @@ impl TextForm {
     /// Returns the form of a type and its suffix; `None` for other types.
     pub fn parse(name: &str, suffix: &str) -> Option<TextForm> {
         Some(match (name, suffix) {
-            ("timestamp", "iso") => TextForm::Iso(Unit::Microsecond),
+            ("timestamp", "iso") => TextForm::Iso,
             ("timestamp", unit) => TextForm::Epoch(Unit::from_name(unit)?),
             ("date", "text") => TextForm::Date,
             (name, "text") => TextForm::Decimal(DecimalType::parse(name)?),
@@ -71,7 +71,7 @@ impl TextForm {
     /// Type and suffix, in the syntax of `parse`.
     pub fn name(self) -> String {
         match self {
-            TextForm::Iso(_) => "timestamp:iso".into(),
+            TextForm::Iso => "timestamp:iso".into(),
             TextForm::Epoch(unit) => format!("timestamp:{}", unit.name()),
             TextForm::Date => "date:text".into(),
             TextForm::Decimal(decimal) => format!("{}:text", decimal.name()),
@@ -81,7 +81,7 @@ impl TextForm {
     /// Parses text: a time as its number of units, a date as days since 1970, a decimal without its point.
     pub fn read(self, bytes: &[u8]) -> Result<Value<'static>, Box<InvalidValue>> {
         match self {
-            TextForm::Iso(unit) => read_iso(bytes, unit).map(Value::Int),
+            TextForm::Iso => read_iso(bytes).map(Value::Int),
             TextForm::Epoch(unit) => read_epoch(bytes, unit).map(Value::Int),
             TextForm::Date => read_date(bytes).map(Value::Int),
             TextForm::Decimal(decimal) => decimal.read(bytes).map(Value::Wide),
@@ -205,7 +205,7 @@ fn bad_text(message: String) -> Box<InvalidValue> {
     invalid(Code::BadText, || message)
 }
 
-fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
+fn read_iso(bytes: &[u8]) -> Result<i64, Box<InvalidValue>> {
     let bad = || bad_text("the text is not a time with an offset, such as 2026-01-31T09:00:00Z".into());
     let ([date @ .., b'T' | b't' | b' ', h1, h2, b':', m1, m2], rest) = bytes.split_at_checked(16).ok_or_else(bad)?
     else {
@@ -247,7 +247,7 @@ fn read_iso(bytes: &[u8], unit: Unit) -> Result<i64, Box<InvalidValue>> {
     }
     let nanos = fraction.iter().chain(std::iter::repeat(&b'0')).take(9);
     let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + i128::from(digit - b'0'));
-    time(i128::from(minute + second) * NANOS + nanos, unit)
+    time(i128::from(minute + second) * NANOS + nanos, Unit::Microsecond)
 }
 
 /// Rejects a second 60 unless it is the last second of a day in UTC, and rejects fractions of it. As in POSIX, second

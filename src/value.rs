@@ -10,6 +10,8 @@ use std::borrow::Cow;
 use crate::error::{Code, format_count};
 use crate::value_type::{Scalar, ValueType};
 
+pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
+
 /// Byte order of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ByteOrder {
@@ -105,8 +107,8 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         },
         Scalar::Char => {
             let unit = u16::from_be_bytes(read_fixed(scalar, order, bytes)?);
-            let character = char::from_u32(u32::from(unit))
-                .ok_or_else(|| invalid(Code::OutOfRange, || "half of a surrogate pair is no character".into()))?;
+            let character =
+                char::from_u32(u32::from(unit)).ok_or_else(|| invalid(Code::OutOfRange, || HALF_PAIR.into()))?;
             Ok(Value::Text(Cow::Owned(character.to_string())))
         }
         Scalar::Int8 => int!(i8),

@@ -340,7 +340,7 @@ impl ValueWriter {
             _ => iso_text(nanos),
         };
         match (form, array.data_type()) {
-            (TextForm::Iso(_) | TextForm::Epoch(_), D::Timestamp(..)) => {
+            (TextForm::Iso | TextForm::Epoch(_), D::Timestamp(..)) => {
                 let (ticks, unit) = self.ticks(array)?;
                 self.texts(range, &|index| time(i128::from(ticks[index]) * unit.nanos()))
             }

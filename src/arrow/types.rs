@@ -10,7 +10,7 @@ use crate::connect;
 use crate::encoding::{Encoding, contains_integers, in_range, is_integer, read_text, read_varlen};
 use crate::error::{Code, Error};
 use crate::json;
-use crate::text_form::{TextForm, Unit};
+use crate::text_form::TextForm;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value, guid_order, invalid, read_bytes, read_fixed, uuid_digits};
 use crate::value_type::{Scalar, ValueType};
@@ -103,10 +103,7 @@ impl Type {
     pub fn arrow(self, dialect: Dialect) -> DataType {
         let Coding::Text(form) = self.coding else { return self.scalar.arrow(dialect) };
         match form {
-            TextForm::Iso(Unit::Second) => timestamp(TimeUnit::Second),
-            TextForm::Iso(Unit::Millisecond) => timestamp(TimeUnit::Millisecond),
-            TextForm::Iso(Unit::Nanosecond) => timestamp(TimeUnit::Nanosecond),
-            TextForm::Iso(Unit::Microsecond) | TextForm::Epoch(_) => timestamp(TimeUnit::Microsecond),
+            TextForm::Iso | TextForm::Epoch(_) => timestamp(TimeUnit::Microsecond),
             TextForm::Date => DataType::Date32,
             TextForm::Decimal(decimal) => DataType::Decimal128(decimal.precision, decimal.scale as i8),
         }

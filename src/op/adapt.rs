@@ -11,8 +11,6 @@ use crate::traits::Constraints;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
-
 /// Returns the loss of a dropped header.
 pub fn lost(index: usize, key: &Key<'_>, code: Code, message: String) -> Loss {
     Loss { code, message, header: Some(index), key: Some(key.to_string()), value_type: None, written: None }

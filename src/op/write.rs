@@ -14,7 +14,7 @@ use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result};
 use crate::memory;
 use crate::traits::{Class, Contents, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
 use crate::type_option::{EncodedType, TypeOption};
-use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
+use crate::value::{ByteOrder, Checks, HALF_PAIR, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
 
 /// Source of the headers of a writer.
@@ -249,7 +249,7 @@ impl<'a> Writer<'a> {
             return self.invalid(header, *invalid, log);
         }
         let Some((scalar, bits, encoding)) = adapt::substitute(value_type, bits) else {
-            return drop_header(header, Code::OutOfRange, || adapt::HALF_PAIR.into(), log);
+            return drop_header(header, Code::OutOfRange, || HALF_PAIR.into(), log);
         };
         let original = EncodedType { value_type, encoding }.name();
         log.loss(false, || Loss {

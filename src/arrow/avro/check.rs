@@ -22,6 +22,7 @@ use arrow_buffer::i256;
 use arrow_schema::DECIMAL256_MAX_PRECISION;
 use serde_json::{Map, Value};
 
+use crate::cursor::too_short;
 use crate::encoding::is_uuid;
 use crate::error::{Code, Error, ErrorDetail, format_count};
 use crate::varint::{ParsedVarint, read_64, unzigzag_64};
@@ -88,7 +89,7 @@ impl WriterSchema {
         match value.len() - reader.next {
             0 => Ok(()),
             left => {
-                let message = format!("{} after the value", are_left(left));
+                let message = format!("{} left after the value", format_count(left, "byte"));
                 Err(error(Code::TrailingBytes, message, reader.next))
             }
         }
@@ -215,8 +216,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8], ErrorDetail> {
         let left = self.value.len() - self.next;
         if len > left {
-            let message = format!("{what} needs {}, and {}", format_count(len, "byte"), are_left(left));
-            return Err(error(Code::Truncated, message, self.next));
+            return Err(error(Code::Truncated, too_short(what, len, left), self.next));
         }
         let taken = &self.value[self.next..self.next + len];
         self.next += len;
@@ -443,8 +443,4 @@ fn invalid(reason: &str) -> Error {
 
 fn error(code: Code, message: impl Into<String>, byte: usize) -> ErrorDetail {
     ErrorDetail { byte: Some(byte), ..ErrorDetail::of_message(code, message) }
-}
-
-fn are_left(bytes: usize) -> String {
-    format!("{} {} left", format_count(bytes, "byte"), if bytes == 1 { "is" } else { "are" })
 }

@@ -29,7 +29,7 @@ use std::hash::Hasher;
 
 use twox_hash::XxHash3_64;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, too_short};
 use crate::error::{Code, format_count};
 use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
@@ -219,10 +219,7 @@ fn open_batch<'a, R: Log>(
         }));
     }
     if sized > whole.len() {
-        return Err(log.fatal(Code::Truncated, Some(len_offset), || {
-            let operation = if whole.len() == 1 { "is" } else { "are" };
-            format!("the batch takes {len} bytes and {} {operation} left", whole.len())
-        }));
+        return Err(log.fatal(Code::Truncated, Some(len_offset), || too_short("the batch", sized, whole.len())));
     }
     let frames = cursor.split(sized - HEADER_LEN, "frames", log)?;
     match Some(&whole[..sized]).filter(|_| verify).and_then(batch_checksum) {
