@@ -212,7 +212,7 @@ def test_spark_batch_decodes_topic(apicurio: Apicurio, broker: str, sent: str, s
     read = partial(lhs.decode_by_schema, decode=decoder, headers="headers", keep=["offset"], errors=errors)
     orders = loaded(spark, broker, "damaged").transform(read)
     if errors == "raise":
-        with pytest.raises(Exception, match="1 byte is left after the value in the row with offset=4"):
+        with pytest.raises(Exception, match="1 byte left after the value in the row with offset=4"):
             orders.collect()
         orders = loaded(spark, broker, "damaged").where("offset != 4").transform(read)
     rows = [row.asDict() for row in orders.orderBy("offset").collect()]
