@@ -112,15 +112,15 @@ pub fn has(scalar: Scalar) -> bool {
 }
 
 /// A primitive whose code and length are valid.
-pub enum Opened<'a> {
+enum Opened<'a> {
     Null,
     /// The code, the number of bytes before the content, and the content.
     Value(u8, usize, &'a [u8]),
 }
 
 /// Parses the code and the length of a primitive of the expected type; `None` for another type or a wrong length.
-#[inline(always)] // Inlined into loops over rows, where the type is known.
-pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
+#[inline]
+fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
     let constructor = CONSTRUCTORS[usize::from(code)].as_ref()?;
     if constructor.scalar.is_some_and(|declared| declared != scalar) {
@@ -185,11 +185,11 @@ fn value<'a>(scalar: Scalar, code: u8, content: &'a [u8]) -> Result<Value<'a>, B
 }
 
 /// Code of the boolean `true`, which has no content.
-pub const TRUE: u8 = 0x41;
+const TRUE: u8 = 0x41;
 
 /// Reads an unsigned number of at most the width of its type. An empty encoding is 0.
-#[inline(always)]
-pub fn unsigned(content: &[u8]) -> u64 {
+#[inline]
+fn unsigned(content: &[u8]) -> u64 {
     match *content {
         [a] => a.into(),
         [a, b] => u16::from_be_bytes([a, b]).into(),
@@ -200,8 +200,8 @@ pub fn unsigned(content: &[u8]) -> u64 {
 }
 
 /// Reads a signed number; otherwise like [`unsigned`].
-#[inline(always)]
-pub fn signed(content: &[u8]) -> i64 {
+#[inline]
+fn signed(content: &[u8]) -> i64 {
     match *content {
         [a] => (a as i8).into(),
         [a, b] => i16::from_be_bytes([a, b]).into(),
@@ -213,7 +213,7 @@ pub fn signed(content: &[u8]) -> i64 {
 
 /// Reads a character: a code point in AMQP, but a UTF-16 unit in other formats.
 #[inline]
-pub fn character(content: &[u8]) -> Option<char> {
+fn character(content: &[u8]) -> Option<char> {
     char::from_u32(u32::from_be_bytes(content.try_into().ok()?))
 }
 

@@ -107,20 +107,6 @@ impl Column {
         Column { data_type, data, valid: Validity::default(), input: input.clone() }
     }
 
-    /// Reserves memory for values, and for their bytes if the column has offsets.
-    pub fn reserve(&mut self, values: usize, bytes: usize) {
-        match_data! { &mut self.data,
-            numbers => memory::reserve_exact(numbers, values),
-            Data::Bool(bits) => reserve_bits(bits, values),
-            Data::Text(texts) => texts.reserve(values, bytes),
-            Data::Bytes(binaries) => binaries.reserve(values, bytes),
-            Data::TextViews(views) => views.reserve(values),
-            Data::ByteViews(views) => views.reserve(values),
-            Data::List(lists, _) => memory::reserve_exact(&mut lists.0, values),
-            Data::Struct(fields) => fields.iter_mut().for_each(|field| field.reserve(values, bytes)),
-        }
-    }
-
     #[inline]
     pub fn count(&self) -> usize {
         match &self.data {

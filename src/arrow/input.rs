@@ -86,23 +86,6 @@ impl<'a> Bytes<'a> {
             Bytes::View(_) => row,
         }
     }
-
-    /// Number of bytes of the values from a row on, which estimates the size of an output built from them.
-    pub fn len_from(self, row: usize) -> usize {
-        match self {
-            Bytes::Small(array) => span(&array.value_offsets()[row..]),
-            Bytes::Large(array) => span(&array.value_offsets()[row..]),
-            Bytes::View(array) => {
-                // Null views may have any length, and views may share bytes, so the sum is limited to the size of the
-                // buffers.
-                let views = &array.views()[row..];
-                let lengths =
-                    views.iter().map(|view| ByteView::from(*view).length as usize).fold(0, usize::saturating_add);
-                let buffers: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
-                lengths.min(buffers.saturating_add(views.len() * MAX_INLINE_VIEW_LEN as usize))
-            }
-        }
-    }
 }
 
 /// Returns a cursor over a value in its data buffer, or in the buffer of views. Kernels need readable bytes after a
@@ -120,11 +103,6 @@ fn view_cursor(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
 #[inline(always)]
 fn value_range<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
-}
-
-fn span<O: Copy + TryInto<usize>>(offsets: &[O]) -> usize {
-    let to_len = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok()).unwrap_or(0);
-    to_len(offsets.last()) - to_len(offsets.first())
 }
 
 #[derive(Clone, Copy)]

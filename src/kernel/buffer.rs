@@ -348,10 +348,6 @@ impl Utf8<BinaryValues> {
         self.0.end_value();
     }
 
-    pub fn reserve(&mut self, values: usize, bytes: usize) {
-        self.0.reserve(values, bytes);
-    }
-
     pub fn extend(&mut self, other: &Self, progress: Progress) {
         self.0.extend(&other.0, progress);
     }

@@ -86,10 +86,6 @@ impl Views {
         self.push(&reversed);
     }
 
-    pub fn reserve(&mut self, values: usize) {
-        memory::reserve_exact(&mut self.views, values);
-    }
-
     /// Appends the values of another column with the same windows.
     pub fn extend(&mut self, other: &Views, progress: Progress) {
         assert!(Arc::ptr_eq(&self.windows, &other.windows), "views of another input");
@@ -180,10 +176,6 @@ impl Utf8<Views> {
     /// Creates an empty column of text that is mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
         Utf8(Views::new(windows))
-    }
-
-    pub fn reserve(&mut self, values: usize) {
-        self.0.reserve(values);
     }
 
     /// Appends the values of another column, like [`Views::extend`].
