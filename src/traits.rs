@@ -379,8 +379,6 @@ pub struct Info {
     pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result,
     /// [`parse_message`].
     pub parse: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result<Presence>,
-    /// [`parse_message`] into the sink that conversion reads.
-    pub gather: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut GatheredMessage<'a>) -> Result<Presence>,
     /// [`HeadersFormat::write_header`].
     pub write_header: fn(&Header<'_>, &mut Vec<u8>),
     /// [`MessageFormat::encode`].
@@ -434,10 +432,6 @@ pub trait MessageFormat: Sized + 'static {
         wire_layout: LayoutOf::<Self>::LAYOUT,
         parse_headers: parse_any_headers::<Self::Headers>,
         parse: parse_any_message::<Self>,
-        gather: |data, options, log, to| match log {
-            EitherLog::FailFast(log) => parse_message::<Self, _, _>(data, options, log, to),
-            log => parse_any_message::<Self>(data, options, log, AnySink(to)),
-        },
         write_header: Self::Headers::write_header,
         encode: |contents, log, out| match log {
             EitherLog::FailFast(log) => Self::encode(contents, log, out),

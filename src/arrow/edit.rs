@@ -11,11 +11,10 @@ use super::binary::ViewInput;
 use super::column::Column;
 use super::input::{Bytes, ListInput, Texts};
 use super::layouts::read_rows;
-use super::rows::{Appended, Buffers, Next, Parsed, RowSource, fill_block, parse_any};
+use super::rows::{Appended, Buffers, MessageRows, Messages, Next, Parsed, RowSource};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, binary_column, schema, written_type};
-use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kernel::buffer::Progress;
@@ -23,12 +22,10 @@ use crate::kernel::edit::{FoundHeader, find};
 use crate::kernel::keys::{KeySet, Requested};
 use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
-use crate::log::{EitherLog, FailFast, Log, OnError, OnLoss, Result};
+use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::edit::{ByteOutput, Edit, Editor};
-use crate::traits::{
-    AnySink, Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions, parse_message,
-};
+use crate::traits::{Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions};
 use crate::value_type::{Scalar, ValueType};
 
 /// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages
@@ -80,10 +77,9 @@ impl Operation for EditColumn {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let (messages, columns) = self.parts(input.column, &E::INFO)?;
-        let parse_valid: ParseValid<'_> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
-        let parse_valid = (E::CLASS != Class::Headers).then_some(parse_valid);
-        let rows = EditRows { messages, options: self.options, format: &E::INFO, parse_valid };
-        self.run_rows(&rows, &columns, input, &E::INFO)
+        let editor = Editor::new(&self.edit, &E::INFO)?;
+        let rows = MessageRows::with_kernels::<E>(messages, self.options, E::CLASS == Class::Headers);
+        self.run_rows(&EditRows(rows), &editor, &columns, input)
     }
 }
 
@@ -100,18 +96,18 @@ impl EditColumn {
     }
 
     #[inline(never)]
-    fn run_rows<'a>(
+    fn run_rows<'a, 'e>(
         &self,
-        rows: &dyn for<'e> RowSource<'a, EditSink<'a, 'e>>,
-        columns: &[NewColumn<'a>],
+        rows: &EditRows<'a, 'e>,
+        editor: &'e Editor<'e>,
+        columns: &'e [NewColumn<'a>],
         input: Input<'a>,
-        format: &'static Info,
     ) -> Result<Output, Error> {
-        let editor = Editor::new(&self.edit, format)?;
-        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
-        let plan = Plan { target: Some(format.name), ..plan };
+        let format = editor.format.name;
+        let plan = input.plan(format, Direction::Decode, self.on_error, self.options.limits);
+        let plan = Plan { target: Some(format), ..plan };
         let Rows { sink, report_columns, until, .. } =
-            run(rows, input.from, &plan, &|| Ok(EditSink::new(&editor, columns)))?;
+            run(rows, input.from, &plan, &|| Ok(EditSink::new(editor, columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let data_type = written_type(plan.on_loss, plan.on_error);
         Ok(Output::new(data_type, vec![sink.messages.finish()], None, &plan, report_columns, input.from..until))
@@ -151,16 +147,7 @@ impl<'a> NewColumn<'a> {
 }
 
 /// Serialized messages to edit.
-struct EditRows<'a> {
-    messages: Bytes<'a>,
-    options: ReadOptions,
-    format: &'static Info,
-    /// Parser of a format with fields. Kernels find the headers of most rows of headers formats.
-    parse_valid: Option<ParseValid<'a>>,
-}
-
-/// Parses a message that is probably valid.
-type ParseValid<'a> = for<'e> fn(Cursor<'a>, ReadOptions, &mut FailFast, &mut Row<'_, 'a, EditSink<'a, 'e>>) -> Parsed;
+struct EditRows<'a, 'e>(MessageRows<'a, EditSink<'a, 'e>>);
 
 /// Edited messages as a growing column, and the message being read.
 struct EditSink<'a, 'e> {
@@ -337,9 +324,9 @@ impl<'a> RowSink<'a> for EditSink<'a, '_> {
     }
 }
 
-impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a> {
+impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 'e> {
     fn column(&self) -> &'a dyn Array {
-        self.messages.array()
+        self.0.column()
     }
 
     fn append(
@@ -348,16 +335,14 @@ impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a> {
         next: Next,
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Option<Appended> {
-        let block = &mut buffers.block;
-        let layout = self.format.wire_layout;
-        if !layout.is_readable() || self.format.class != Class::Headers {
+        let Messages { bytes, options, format, .. } = self.0.messages;
+        if !format.wire_layout.is_readable() || format.class != Class::Headers {
             return None;
         }
-        fill_block(layout, block, self.messages, next.rows.clone(), self.options, true);
-        Some(match block.rows().len() {
+        Some(match self.0.messages.open(buffers, next.rows.clone(), usize::MAX) {
             0 => Appended::NONE,
             offered => {
-                Appended { offered, appended: to.sink.append(self.messages, block, self.options.limits.headers, &next) }
+                Appended { offered, appended: to.sink.append(bytes, &buffers.block, options.limits.headers, &next) }
             }
         })
     }
@@ -365,19 +350,15 @@ impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a> {
     fn parse(
         &self,
         row: usize,
-        _: &mut Buffers<'a>,
+        buffers: &mut Buffers<'a>,
         log: EitherLog<'_>,
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Parsed {
-        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         let sink = &mut *to.sink;
-        (sink.row, sink.data) = (row, data.peek_rest());
-        if self.format.class == Class::Headers {
+        (sink.row, sink.data) = (row, self.0.messages.bytes.get(row).unwrap_or_default());
+        if sink.editor.format.class == Class::Headers {
             sink.end = sink.editor.headers_start(sink.data);
         }
-        match (log, self.parse_valid) {
-            (EitherLog::FailFast(log), Some(parse_valid)) => parse_valid(data, self.options, log, to),
-            (log, _) => parse_any(self.format, self.messages, row, self.options, log, AnySink(to)),
-        }
+        self.0.parse(row, buffers, log, to)
     }
 }

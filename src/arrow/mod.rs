@@ -63,7 +63,7 @@ use encode::EncodeSink;
 use errors::ReportColumns;
 use input::{Bytes, ListInput};
 use list_rows::{ListRows, StructRows};
-use rows::{BatchRows, ConvertedRows, MessageRows, RowSource};
+use rows::{BatchRows, ConvertedRows, MessageRows, Messages, RowSource};
 use run::{Plan, Rows, run};
 use select::{SelectSink, Selection};
 use sink::RowSink;
@@ -321,7 +321,8 @@ impl Operation for Convert {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.convert(&E::INFO, input)
+        let bytes = binary_column(input.column, &E::INFO)?;
+        self.convert(Messages::new::<E>(bytes, self.read), input)
     }
 
     fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
@@ -335,12 +336,12 @@ impl Operation for Convert {
 
 impl Convert {
     #[inline(never)]
-    fn convert(&self, source: &'static Info, input: Input<'_>) -> Result<Output, Error> {
-        let (messages, target) = (binary_column(input.column, source)?, self.target.info());
+    fn convert<'a>(&self, messages: Messages<'a>, input: Input<'a>) -> Result<Output, Error> {
+        let (source, target) = (messages.format, self.target.info());
         if target.class == Class::Batch {
             return Err(no_target(target.name));
         }
-        let rows = ConvertedRows { messages, options: self.read, source, target };
+        let rows = ConvertedRows { messages, target };
         let plan = Plan {
             target: Some(target.name),
             on_loss: self.write.on_loss,

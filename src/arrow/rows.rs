@@ -16,7 +16,7 @@ use crate::kernel::encode::max_converted_len;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::has_named_types;
-use crate::kernel::{self, BYTES, ROWS};
+use crate::kernel::{self, BYTES};
 use crate::log::{EitherLog, FailFast, Log as _, OnLoss, Result, Stop};
 use crate::op::convert::hand_over;
 use crate::traits::{
@@ -76,11 +76,38 @@ pub type Parsed = Result<Presence>;
 
 /// Serialized messages of a format. The format is a value instead of a type, so that the code of a sink is compiled
 /// once for all formats.
+#[derive(Clone, Copy)]
+pub struct Messages<'a> {
+    pub bytes: Bytes<'a>,
+    pub options: ReadOptions,
+    pub format: &'static Info,
+    open: OpenRows<'a>,
+}
+
+impl<'a> Messages<'a> {
+    pub fn new<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions) -> Self {
+        Messages { bytes, options, format: &E::INFO, open: open_rows::<E> }
+    }
+
+    /// Fills the block with opened messages, as `open_rows` does; returns their number.
+    pub(super) fn open(&self, buffers: &mut Buffers<'a>, rows: Range<usize>, room: usize) -> usize {
+        (self.open)(&mut buffers.block, &mut buffers.fields, self.bytes, rows, room, self.options);
+        buffers.block.rows().len()
+    }
+
+    /// Parses a row with the parser that all sinks share.
+    #[inline(never)]
+    fn parse(&self, row: usize, log: EitherLog<'_>, to: AnySink<'_, 'a>) -> Parsed {
+        match self.bytes.cursor(row) {
+            Some(data) => (self.format.parse)(data, self.options, log, to),
+            None => Ok(Presence::Absent),
+        }
+    }
+}
+
+/// Serialized messages that are parsed into a sink.
 pub struct MessageRows<'a, S: RowSink<'a>> {
-    messages: Bytes<'a>,
-    options: ReadOptions,
-    format: &'static Info,
-    open_rows: OpenRows<'a>,
+    pub messages: Messages<'a>,
     /// Parser of a format without kernels, which read most rows of other formats.
     parse_valid: Option<ParseValid<'a, S>>,
 }
@@ -89,10 +116,15 @@ pub struct MessageRows<'a, S: RowSink<'a>> {
 type ParseValid<'a, S> = fn(Cursor<'a>, ReadOptions, &mut FailFast, &mut Row<'_, 'a, S>) -> Parsed;
 
 impl<'a, S: RowSink<'a>> MessageRows<'a, S> {
-    pub fn new<E: MessageFormat>(messages: Bytes<'a>, options: ReadOptions) -> Self {
+    pub fn new<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions) -> Self {
+        Self::with_kernels::<E>(bytes, options, E::INFO.wire_layout.is_readable())
+    }
+
+    /// Creates messages, most of which kernels read or do not read.
+    pub fn with_kernels<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions, has_kernels: bool) -> Self {
         let parse_valid: ParseValid<'a, S> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
-        let parse_valid = (!E::INFO.wire_layout.is_readable()).then_some(parse_valid);
-        MessageRows { messages, options, format: &E::INFO, open_rows: open_rows::<E>, parse_valid }
+        let messages = Messages::new::<E>(bytes, options);
+        MessageRows { messages, parse_valid: (!has_kernels).then_some(parse_valid) }
     }
 
     /// Returns the messages of a binary column.
@@ -103,24 +135,25 @@ impl<'a, S: RowSink<'a>> MessageRows<'a, S> {
 
 impl<'a, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, S> {
     fn column(&self) -> &'a dyn Array {
-        self.messages.array()
+        self.messages.bytes.array()
     }
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
-        let layout = self.format.wire_layout;
+        let Messages { format, options, .. } = self.messages;
+        let layout = format.wire_layout;
         if !layout.is_readable() {
             return None;
         }
+        let room = to.sink.room(layout, next.max_offset)?;
+        let offered = self.messages.open(buffers, next.rows, room);
         let (Row { sink, found }, Buffers { block, fields, .. }) = (to, buffers);
-        let room = sink.room(layout, next.max_offset)?;
-        (self.open_rows)(block, fields, self.messages, next.rows, room, self.options);
         if !fields.is_empty() {
-            fields.chunks_exact(self.format.fields.len() - 1).for_each(|fields| sink.fields(fields));
+            fields.chunks_exact(format.fields.len() - 1).for_each(|fields| sink.fields(fields));
         }
-        Some(match block.rows().len() {
+        Some(match offered {
             0 => Appended::NONE,
             offered => {
-                let appended = sink.append(layout, found, block, self.options.limits.headers, next.progress);
+                let appended = sink.append(layout, found, block, options.limits.headers, next.progress);
                 Appended { offered, appended }
             }
         })
@@ -128,11 +161,11 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, S> {
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, S>) -> Parsed {
         match (log, self.parse_valid) {
-            (EitherLog::FailFast(log), Some(parse_valid)) => match self.messages.cursor(row) {
-                Some(data) => parse_valid(data, self.options, log, to),
+            (EitherLog::FailFast(log), Some(parse_valid)) => match self.messages.bytes.cursor(row) {
+                Some(data) => parse_valid(data, self.messages.options, log, to),
                 None => Ok(Presence::Absent),
             },
-            (log, _) => parse_any(self.format, self.messages, row, self.options, log, AnySink(to)),
+            (log, _) => self.messages.parse(row, log, AnySink(to)),
         }
     }
 }
@@ -177,22 +210,6 @@ fn open_rows<'a, E: MessageFormat>(
     }
 }
 
-/// Parses a row with the parser that all sinks share.
-#[inline(never)]
-pub(super) fn parse_any<'a>(
-    format: &Info,
-    messages: Bytes<'a>,
-    row: usize,
-    options: ReadOptions,
-    log: EitherLog<'_>,
-    to: AnySink<'_, 'a>,
-) -> Parsed {
-    match messages.cursor(row) {
-        Some(data) => (format.parse)(data, options, log, to),
-        None => Ok(Presence::Absent),
-    }
-}
-
 /// Batches, of which only the errors are read.
 pub struct BatchRows<'a> {
     pub batches: Bytes<'a>,
@@ -214,9 +231,7 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a> {
 
 /// Serialized messages that are converted to another format.
 pub struct ConvertedRows<'a> {
-    pub messages: Bytes<'a>,
-    pub options: ReadOptions,
-    pub source: &'static Info,
+    pub messages: Messages<'a>,
     pub target: &'static Info,
 }
 
@@ -233,52 +248,31 @@ fn types_have_names(layout: Layout, span: kernel::Span<'_>, limit: usize) -> boo
     read_rows!(layout.name, F => usize::from(has_named_types::<F>(span, limit))) == 1
 }
 
-/// Fills a block with messages that only have headers, up to the first that kernels cannot read. With `takes_nulls`,
-/// rows without a message are part of the block.
-#[inline(never)]
-pub(super) fn fill_block<'a>(
-    layout: Layout,
-    block: &mut kernel::RowBlock<'a>,
-    messages: Bytes<'a>,
-    rows: Range<usize>,
-    options: ReadOptions,
-    takes_nulls: bool,
-) {
-    block.clear();
-    for row in rows {
-        let data = messages.cursor(row);
-        let len = data.map_or(0, |data| data.remaining());
-        let span = data.filter(|_| len <= options.limits.message_bytes);
-        let span = span.and_then(|data| regular_span(layout, data, options));
-        let is_readable = span.is_some() || takes_nulls && data.is_none();
-        if !is_readable || !block.has_room(ROWS, len) {
-            break;
-        }
-        block.push(span);
-    }
-}
-
 impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
+    fn column(&self) -> &'a dyn Array {
+        self.messages.bytes.array()
+    }
+
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
-        let (sink, block) = (&mut *to.sink, &mut buffers.block);
-        let (source, target) = (self.source.wire_layout, self.target.wire_layout);
-        let room = sink.room(target, next.max_offset)?;
+        let Messages { format, options, .. } = self.messages;
+        let (source, target) = (format.wire_layout, self.target.wire_layout);
+        let room = to.sink.room(target, next.max_offset)?;
         // Kernels do not convert types.
-        if self.source.class != Class::Headers || !source.is_readable() || source.typed && target.typed {
+        if format.class != Class::Headers || !source.is_readable() || source.typed && target.typed {
             return None;
         }
-        fill_block(source, block, self.messages, next.rows, self.options, false);
-        let limit = self.options.limits.headers;
-        Some(match block.rows().len() {
-            offered @ 1.. if max_converted_len(source, target, block) <= room => {
-                Appended { offered, appended: sink.append_converted(source, target, block, limit, next.progress) }
+        // Kernels do not convert rows without a message.
+        let nulls = self.column().nulls();
+        let end = next.rows.clone().find(|row| nulls.is_some_and(|nulls| nulls.is_null(*row)));
+        let offered = self.messages.open(buffers, next.rows.start..end.unwrap_or(next.rows.end), usize::MAX);
+        let block = &buffers.block;
+        Some(match offered {
+            1.. if max_converted_len(source, target, block) <= room => {
+                let appended = to.sink.append_converted(source, target, block, options.limits.headers, next.progress);
+                Appended { offered, appended }
             }
             _ => Appended::NONE,
         })
-    }
-
-    fn column(&self) -> &'a dyn Array {
-        self.messages.array()
     }
 
     fn parse(
@@ -288,12 +282,16 @@ impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
         log: EitherLog<'_>,
         to: &mut Row<'_, 'a, EncodeSink<'a>>,
     ) -> Parsed {
-        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
+        let only_headers = self.messages.format.class == Class::Headers && self.target.class == Class::Headers;
+        if only_headers && matches!(log, EitherLog::FailFast(_)) {
+            return self.messages.parse(row, log, AnySink(to));
+        }
+        // All errors of reading come before those of writing.
         let message = &mut buffers.message;
         message.clear();
         parse_row!(log, to, |log, to| {
-            let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-            hand_over(message, presence, self.source.fields, self.target.fields, log, to)?;
+            let presence = self.messages.parse(row, log.either(), AnySink(message))?;
+            hand_over(message, presence, self.messages.format.fields, self.target.fields, log, to)?;
             Ok(presence)
         })
     }

@@ -7,7 +7,8 @@ use crate::error::{Code, Direction, Error, Loss};
 use crate::format::Format;
 use crate::log::{CollectErrors, EitherLog, Log, Result, truncate_list};
 use crate::traits::{
-    Class, Encoded, Field, FieldType, FieldValue, GatheredMessage, Presence, ReadOptions, Role, Sink, WriteOptions,
+    AnySink, Class, Encoded, Field, FieldType, FieldValue, GatheredMessage, Presence, ReadOptions, Role, Sink,
+    WriteOptions,
 };
 
 /// Error of convert for a source that is a batch.
@@ -164,7 +165,7 @@ pub fn convert_message(
     writer.most_hints = read.limits.reports;
     let mut log = CollectErrors::new(on_loss, read.limits.reports);
     let mut message = GatheredMessage::default();
-    let gathered = (source.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
+    let gathered = (source.parse)(Cursor::new(data), read, EitherLog::Collect(&mut log), AnySink(&mut message));
     let presence = log.finish_parse(gathered, Direction::Decode, source.name)?;
     let mut data = Vec::new();
     let encoded = hand_over(&mut message, presence, source.fields, target.fields, &mut log, &mut writer)

@@ -59,12 +59,12 @@ pub fn gather_message<'a>(
     }
     let (cursor, mut message) = (Cursor::new(data), GatheredMessage::default());
     let mut fast = FailFast::new(OnLoss::Raise);
-    if let Ok(presence) = (format.gather)(cursor, options, EitherLog::FailFast(&mut fast), &mut message) {
+    if let Ok(presence) = (format.parse)(cursor, options, EitherLog::FailFast(&mut fast), AnySink(&mut message)) {
         return Ok((message, presence));
     }
     message.clear();
     let mut log = CollectErrors::default();
-    let parsed = (format.gather)(cursor, options, EitherLog::Collect(&mut log), &mut message);
+    let parsed = (format.parse)(cursor, options, EitherLog::Collect(&mut log), AnySink(&mut message));
     Ok((message, log.finish_parse(parsed, Direction::Decode, format.name)?))
 }
 
