@@ -1,4 +1,4 @@
-//! [`ListSink`]: headers as a list column, and the other fields of messages as columns.
+//! [`Decode`]: headers as a list column, and the other fields of messages as columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,24 +9,76 @@ use arrow_schema::{DataType, FieldRef, Fields};
 use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
 use super::filter::{bit_ranges, ones};
+use super::input::{Bytes, binary_column};
 use super::layouts::read_rows;
 use super::lists::Lists;
-use super::schema;
+use super::rows::{MessageRows, RowSource};
+use super::run::{Rows, run};
 use super::sink::RowSink;
-use crate::error::Code;
+use super::{Input, Operation, Output, schema};
+use crate::error::{Code, Direction, Error};
 use crate::header::{Header, Key};
-use crate::kernel::RowBlock;
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
 use crate::kernel::decode::{self, ListColumns, max_bytes};
-use crate::kernel::keys;
 use crate::kernel::layout::Layout;
 use crate::kernel::scan::SelectedValues;
-use crate::log::{Log, Result};
+use crate::kernel::{RowBlock, keys};
+use crate::log::{Log, OnError, Result};
 use crate::memory;
-use crate::traits::{self, Field, FieldType, FieldValue, Info, Presence};
+use crate::traits::{self, Field, FieldType, FieldValue, Info, MessageFormat, Presence, ReadOptions};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
+
+/// Operation from bytes to headers and fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decode {
+    pub options: ReadOptions,
+    pub on_error: OnError,
+    /// Whether text and bytes, except the keys of headers, become views of the input.
+    pub views: bool,
+}
+
+impl Operation for Decode {
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        Ok(self.result_type(format))
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let messages = binary_column(input.column, &E::INFO)?;
+        self.run_rows(&MessageRows::new::<E>(messages, self.options), messages, input, &E::INFO)
+    }
+}
+
+impl Decode {
+    fn result_type(&self, format: &Info) -> DataType {
+        let data_type = match self.on_error {
+            OnError::Column | OnError::NullColumn => {
+                let fields = schema::message_fields(format, self.options.text_keys);
+                DataType::Struct(schema::with_errors(fields, self.on_error).into())
+            }
+            OnError::Raise | OnError::Null => schema::decoded_type(format, self.options.text_keys),
+        };
+        if self.views { schema::with_views(&data_type) } else { data_type }
+    }
+
+    #[inline(never)]
+    fn run_rows<'a>(
+        &self,
+        rows: &dyn RowSource<'a, ListSink>,
+        messages: Bytes<'a>,
+        input: Input<'a>,
+        format: &Info,
+    ) -> Result<Output, Error> {
+        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
+        let views = self.views.then(|| ViewInput::new(messages));
+        let make = || Ok(ListSink::new(format, self.options.text_keys, views.as_ref()));
+        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        let (columns, has_message) = sink.finish();
+        let (data_type, nulls) = (self.result_type(format), binary::nulls(has_message));
+        Ok(Output::new(data_type, columns, nulls, &plan, report_columns, input.from..until))
+    }
+}
 
 /// Name of the column of headers in errors.
 const HEADERS: &str = "headers";

@@ -9,12 +9,13 @@ use arrow_schema::DataType;
 
 use super::binary::ViewInput;
 use super::column::Column;
-use super::input::{Bytes, ListInput, Texts};
+use super::encode::written_type;
+use super::input::{Bytes, ListInput, Texts, binary_column};
 use super::layouts::read_rows;
 use super::rows::{Appended, Buffers, MessageRows, Messages, Next, Parsed, RowSource};
 use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
-use super::{Input, Operation, Output, binary_column, schema, written_type};
+use super::{Input, Operation, Output, schema};
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kernel::buffer::Progress;

@@ -1,4 +1,4 @@
-//! [`EncodeSink`]: serialized messages as a binary column.
+//! [`Encode`]: serialized messages as a binary column.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
@@ -6,22 +6,87 @@ use arrow_schema::DataType;
 use super::binary::ViewInput;
 use super::column::Column;
 use super::layouts::{read_rows, write_rows};
+use super::list_rows::{ListRows, StructRows};
+use super::rows::RowSource;
+use super::run::{Plan, Rows, run};
 use super::sink::RowSink;
+use super::{Input, Operation, Output, schema};
 use crate::encoding::Encoding;
-use crate::error::Error;
+use crate::error::{Direction, Error};
 use crate::header::Header;
-use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::encode;
 use crate::kernel::layout::{Layout, Rules};
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::Scratch;
 use crate::kernel::varint_layout::VarintLayout;
-use crate::log::{Log, OnLoss, Result};
-use crate::op::write::{Origin, Writer};
-use crate::traits::{Class, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
+use crate::kernel::{RowBlock, encode};
+use crate::limits::Limits;
+use crate::log::{Log, OnError, OnLoss, Result};
+use crate::op::write::{Origin, Writer, check_written};
+use crate::traits::{Class, Encoded, FieldValue, Info, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
+
+/// Operation from headers to bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Encode {
+    pub options: WriteOptions,
+    /// Limits of the losses that are reported.
+    pub limits: Limits,
+}
+
+impl Operation for Encode {
+    const DIRECTION: Direction = Direction::Encode;
+
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_written(format, &self.options)?;
+        Ok(written_type(self.options.on_loss, OnError::Raise))
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        self.write(&E::INFO, input)
+    }
+}
+
+impl Encode {
+    #[inline(never)]
+    fn write(&self, target: &'static Info, input: Input<'_>) -> Result<Output, Error> {
+        let rows: Box<dyn RowSource<'_, EncodeSink<'_>>> = match target.class {
+            Class::Headers => Box::new(ListRows::new(input.column, target)?),
+            _ => Box::new(StructRows::new(input.column, target)?),
+        };
+        let plan = input.plan(target.name, Direction::Encode, OnError::Raise, self.limits);
+        let plan = Plan { on_loss: self.options.on_loss, ..plan };
+        write_rows(&*rows, input, &plan, target, &self.options, Origin::USER)
+    }
+}
+
+/// Output type of writing: a binary column, and if requested, columns of losses and errors.
+pub(super) fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
+    let mut fields = vec![schema::nullable("data", DataType::Binary)];
+    if on_loss == OnLoss::Report {
+        fields.push(schema::nullable("losses", schema::losses_type()));
+    }
+    let fields = schema::with_errors(fields, on_error);
+    match fields.len() {
+        1 => DataType::Binary,
+        _ => DataType::Struct(fields.into()),
+    }
+}
+
+pub(super) fn write_rows<'a>(
+    rows: &dyn RowSource<'a, EncodeSink<'a>>,
+    input: Input<'a>,
+    plan: &Plan,
+    target: &'static Info,
+    options: &WriteOptions,
+    origin: Origin,
+) -> Result<Output, Error> {
+    let make = || EncodeSink::new(target, options.clone(), origin);
+    let Rows { sink, report_columns, until, .. } = run(rows, input.from, plan, &make)?;
+    let data_type = written_type(plan.on_loss, plan.on_error);
+    Ok(Output::new(data_type, vec![sink.finish()], None, plan, report_columns, input.from..until))
+}
 
 /// Growing column of serialized messages, and the message being written.
 pub struct EncodeSink<'a> {

@@ -17,10 +17,9 @@ use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use super::binary::ViewInput;
-use super::check_keys;
 use super::column::{Column, Data, value_of};
 use super::schema;
-use super::select::{Found, SelectSink, Selection};
+use super::select::{Found, SelectSink, Selection, check_keys};
 use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};

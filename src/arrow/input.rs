@@ -4,15 +4,51 @@ use std::ops::Range;
 use std::slice;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
-use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray,
+    OffsetSizeTrait, StringArray, StringViewArray, StructArray,
+};
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Fields};
 
+use super::schema;
 use crate::cursor::Cursor;
+use crate::error::Error;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
+use crate::traits::Info;
+
+pub(super) fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
+    Bytes::of(column).ok_or_else(|| not_binary(column, format))
+}
+
+#[cold]
+pub(super) fn not_binary(column: &dyn Array, format: &Info) -> Error {
+    let actual = schema::type_name(column.data_type());
+    let advice = match (ListInput::of(column), column.data_type()) {
+        (Some(_), _) => ": headers of a list are read by select, and made bytes by encode".into(),
+        (None, DataType::Struct(fields)) => column_advice(fields),
+        (None, _) => String::new(),
+    };
+    let fits = "read from binary, large_binary or binary_view";
+    Error::Type(format!("the column is {actual}, and {} is {fits}{advice}", format.name))
+}
+
+/// Advice to pass a column, such as `headers`, for a table that was passed as a whole.
+fn column_advice(columns: &Fields) -> String {
+    let is_readable = |data_type: &DataType| {
+        use DataType::{Binary, BinaryView, LargeBinary, LargeList, List, Map};
+        matches!(data_type, Binary | LargeBinary | BinaryView | List(_) | LargeList(_) | Map(..))
+    };
+    // A struct with a key is itself a header.
+    let is_header = columns.find("key").is_some();
+    let readable = || columns.iter().filter(|column| is_readable(column.data_type()));
+    let column =
+        readable().find(|column| column.name() == "headers").or_else(|| readable().next().filter(|_| !is_header));
+    column
+        .map_or_else(String::new, |column| format!(": pass a column of the table, such as table[{:?}]", column.name()))
+}
 
 /// Runs the same body for arrays of any of the layouts.
 macro_rules! match_layout {

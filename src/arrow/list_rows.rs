@@ -9,8 +9,8 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 
-use super::input::{Bytes, ListInput, Texts};
-use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
+use super::input::{Bytes, ListInput, Texts, not_binary};
+use super::rows::{Appended, Buffers, MessageRows, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink, parse_row};
 use super::{binary, schema, shapes};
 use crate::error::{Code, Error};
@@ -22,6 +22,21 @@ use crate::log::{EitherLog, Log, Result};
 use crate::traits::{FieldType, FieldValue, Info, Presence, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
+
+pub(super) type BoxedRows<'a, S> = Box<dyn RowSource<'a, S> + 'a>;
+
+/// Serialized messages, or else the lists of headers of a column, and the byte order of typed values.
+pub(super) fn messages_or_lists<'a, S: RowSink<'a> + 'a>(
+    messages: Option<MessageRows<'a, S>>,
+    column: &'a dyn Array,
+    format: &'static Info,
+) -> Result<(BoxedRows<'a, S>, ByteOrder), Error> {
+    match (messages, ListInput::of(column)) {
+        (Some(messages), _) => Ok((Box::new(messages), format.order)),
+        (None, Some(_)) => Ok((Box::new(ListRows::new(column, format)?), ByteOrder::Big)),
+        (None, None) => Err(not_binary(column, format)),
+    }
+}
 
 /// A column of keys in one of their forms.
 #[derive(Clone, Copy)]

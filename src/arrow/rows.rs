@@ -5,23 +5,18 @@ use std::ops::Range;
 use arrow_array::Array;
 use arrow_buffer::NullBuffer;
 
-use super::encode::EncodeSink;
 use super::input::Bytes;
 use super::layouts::read_rows;
-use super::sink::{Row, RowSink, parse_row};
+use super::sink::{Row, RowSink};
 use crate::cursor::Cursor;
-use crate::error::ErrorDetail;
 use crate::kernel::buffer::Progress;
-use crate::kernel::encode::max_converted_len;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::has_named_types;
 use crate::kernel::{self, BYTES};
-use crate::log::{EitherLog, FailFast, Log as _, OnLoss, Result, Stop};
-use crate::op::convert::hand_over;
+use crate::log::{EitherLog, FailFast, OnLoss, Result};
 use crate::traits::{
-    AnySink, Class, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions, open_checked,
-    parse_message,
+    AnySink, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions, open_checked, parse_message,
 };
 
 /// Rows of a column, one for each message. Several threads may read them.
@@ -49,7 +44,7 @@ pub struct Buffers<'a> {
     pub lists: Option<ListBlock<'a>>,
     /// Fields of the rows of the block.
     fields: Vec<FieldValue<'a>>,
-    message: GatheredMessage<'a>,
+    pub message: GatheredMessage<'a>,
 }
 
 /// Number of rows that a sink was offered at once, and number that it appended. The row after these must be parsed.
@@ -97,7 +92,7 @@ impl<'a> Messages<'a> {
 
     /// Parses a row with the parser that all sinks share.
     #[inline(never)]
-    fn parse(&self, row: usize, log: EitherLog<'_>, to: AnySink<'_, 'a>) -> Parsed {
+    pub(super) fn parse(&self, row: usize, log: EitherLog<'_>, to: AnySink<'_, 'a>) -> Parsed {
         match self.bytes.cursor(row) {
             Some(data) => (self.format.parse)(data, self.options, log, to),
             None => Ok(Presence::Absent),
@@ -210,31 +205,6 @@ fn open_rows<'a, E: MessageFormat>(
     }
 }
 
-/// Batches, of which only the errors are read.
-pub struct BatchRows<'a> {
-    pub batches: Bytes<'a>,
-    pub options: ReadOptions,
-    pub errors_of: fn(&[u8], ReadOptions) -> Vec<ErrorDetail>,
-}
-
-impl<'a, S: RowSink<'a>> RowSource<'a, S> for BatchRows<'a> {
-    fn column(&self) -> &'a dyn Array {
-        self.batches.array()
-    }
-
-    fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, _: &mut Row<'_, 'a, S>) -> Parsed {
-        let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log) else { return Err(Stop) };
-        log.add_errors((self.errors_of)(data, self.options));
-        Ok(Presence::Absent)
-    }
-}
-
-/// Serialized messages that are converted to another format.
-pub struct ConvertedRows<'a> {
-    pub messages: Messages<'a>,
-    pub target: &'static Info,
-}
-
 /// Bytes of headers, if kernels can read them. Of the options, only `strict_types` matters: a row that is valid only
 /// with `lenient` is irregular.
 #[inline(always)]
@@ -246,53 +216,4 @@ pub(super) fn regular_span<'a>(layout: Layout, headers: Cursor<'a>, options: Rea
 #[inline(never)]
 fn types_have_names(layout: Layout, span: kernel::Span<'_>, limit: usize) -> bool {
     read_rows!(layout.name, F => usize::from(has_named_types::<F>(span, limit))) == 1
-}
-
-impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
-    fn column(&self) -> &'a dyn Array {
-        self.messages.bytes.array()
-    }
-
-    fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
-        let Messages { format, options, .. } = self.messages;
-        let (source, target) = (format.wire_layout, self.target.wire_layout);
-        let room = to.sink.room(target, next.max_offset)?;
-        // Kernels do not convert types.
-        if format.class != Class::Headers || !source.is_readable() || source.typed && target.typed {
-            return None;
-        }
-        // Kernels do not convert rows without a message.
-        let nulls = self.column().nulls();
-        let end = next.rows.clone().find(|row| nulls.is_some_and(|nulls| nulls.is_null(*row)));
-        let offered = self.messages.open(buffers, next.rows.start..end.unwrap_or(next.rows.end), usize::MAX);
-        let block = &buffers.block;
-        Some(match offered {
-            1.. if max_converted_len(source, target, block) <= room => {
-                let appended = to.sink.append_converted(source, target, block, options.limits.headers, next.progress);
-                Appended { offered, appended }
-            }
-            _ => Appended::NONE,
-        })
-    }
-
-    fn parse(
-        &self,
-        row: usize,
-        buffers: &mut Buffers<'a>,
-        log: EitherLog<'_>,
-        to: &mut Row<'_, 'a, EncodeSink<'a>>,
-    ) -> Parsed {
-        let only_headers = self.messages.format.class == Class::Headers && self.target.class == Class::Headers;
-        if only_headers && matches!(log, EitherLog::FailFast(_)) {
-            return self.messages.parse(row, log, AnySink(to));
-        }
-        // All errors of reading come before those of writing.
-        let message = &mut buffers.message;
-        message.clear();
-        parse_row!(log, to, |log, to| {
-            let presence = self.messages.parse(row, log.either(), AnySink(message))?;
-            hand_over(message, presence, self.messages.format.fields, self.target.fields, log, to)?;
-            Ok(presence)
-        })
-    }
 }

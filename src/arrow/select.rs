@@ -1,4 +1,4 @@
-//! [`SelectSink`]: selected headers as typed columns, in one pass over all headers.
+//! [`Select`]: selected headers as typed columns, in one pass over all headers.
 
 mod slot;
 
@@ -6,13 +6,19 @@ use std::collections::HashMap;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, TimeUnit};
+use slot::{Occurrence, Slot};
 
 use super::binary::ViewInput;
 use super::column::Column;
+use super::input::Bytes;
 use super::layouts::read_rows;
-use super::schema;
+use super::list_rows::messages_or_lists;
+use super::rows::MessageRows;
+use super::run::{Rows, run};
 use super::sink::RowSink;
+use super::{Input, Operation, Output, schema};
 use crate::arrow::types::{Dialect, common_type};
+use crate::error::{Direction, Error};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
@@ -20,14 +26,71 @@ use crate::kernel::layout::Layout;
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
-use crate::log::{FailFast, Log, OnLoss, Result};
+use crate::log::{FailFast, Log, OnError, OnLoss, Result};
 use crate::memory;
-use crate::traits::Presence;
+use crate::traits::{Info, MessageFormat, Presence, ReadOptions};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};
 use crate::value_type::ValueType;
 
-use slot::{Occurrence, Slot};
+/// Operation from bytes or lists to typed columns.
+#[derive(Debug, Clone, Default)]
+pub struct Select {
+    pub selections: Vec<Selection>,
+    pub dialect: Dialect,
+    pub options: ReadOptions,
+    pub on_error: OnError,
+    /// Whether columns of text and bytes become views of the input.
+    pub views: bool,
+}
+
+impl Select {
+    fn result_type(&self) -> DataType {
+        let column = |selection: &Selection| {
+            let data_type = selection.arrow(self.dialect);
+            schema::nullable(&selection.output, if self.views { schema::with_views(&data_type) } else { data_type })
+        };
+        let fields = self.selections.iter().map(column).collect();
+        DataType::Struct(schema::with_errors(fields, self.on_error).into())
+    }
+
+    #[inline(never)]
+    fn run_rows<'a>(
+        &self,
+        messages: Option<MessageRows<'a, SelectSink>>,
+        input: Input<'a>,
+        format: &'static Info,
+    ) -> Result<Output, Error> {
+        let (rows, order) = messages_or_lists(messages, input.column, format)?;
+        let has_types = format.types.is_typed();
+        let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
+        let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
+        let strict = self.options.strict_types;
+        let make =
+            || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
+        let Rows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
+        Ok(Output::new(self.result_type(), sink.finish(), None, &plan, report_columns, input.from..until))
+    }
+}
+
+impl Operation for Select {
+    const DROPS_FIELDS: bool = true;
+
+    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_keys(&self.selections, format)?;
+        Ok(self.result_type())
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        check_keys(&self.selections, &E::INFO)?;
+        self.run_rows(MessageRows::of::<E>(input.column, self.options), input, &E::INFO)
+    }
+}
+
+pub(super) fn check_keys(selections: &[Selection], format: &Info) -> Result<(), Error> {
+    let mut keys = selections.iter().filter(|selection| !selection.is_of_every_header());
+    keys.try_for_each(|selection| selection.key.check(format.name, format.keys))
+}
 
 /// Maximum number of slots for which comparing keys one by one is faster than a hash table.
 const FEW_SLOTS: usize = 16;
