@@ -16,10 +16,6 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, UnionMode};
 
 use super::checks::check_values;
-#[cfg(feature = "python")]
-use super::{Input, Output, Work};
-#[cfg(feature = "python")]
-use crate::error::{Direction, Error};
 use crate::memory;
 use crate::number::position;
 
@@ -32,26 +28,6 @@ const MAX_TYPES: usize = 1 << 20;
 
 /// Maximum number of rows, whose sums and products do not overflow.
 const MAX_ROWS: i64 = if cfg!(target_pointer_width = "64") { 1 << 56 } else { 1 << 29 };
-
-/// Operation that returns columns unchanged after import.
-#[cfg(feature = "python")]
-pub struct Imported(pub DataType);
-
-#[cfg(feature = "python")]
-impl Work for Imported {
-    fn error_context(&self) -> (Direction, &'static str) {
-        (Direction::Decode, "arrow")
-    }
-
-    fn output_type(&self) -> Result<DataType, Error> {
-        Ok(self.0.clone())
-    }
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        let (from, rows) = (input.from, input.column.len());
-        Ok(Output { column: input.column.slice(from, rows - from), until: rows })
-    }
-}
 
 type Checked<T = ()> = Result<T, String>;
 

@@ -29,10 +29,11 @@ pub struct Convert {
 impl Operation for Convert {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type(&self, _: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, source: &'static Info) -> Result<DataType, Error> {
         let target = self.target.info();
-        match target.class {
-            Class::Batch => return Err(no_target(target.name)),
+        match (source.class, target.class) {
+            (Class::Batch, _) => return Err(not_one_by_one(source.name)),
+            (_, Class::Batch) => return Err(no_target(target.name)),
             _ => check_written(target, &self.write)?,
         }
         Ok(written_type(self.write.on_loss, self.on_error))
@@ -41,10 +42,6 @@ impl Operation for Convert {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let bytes = binary_column(input.column, &E::INFO)?;
         self.convert(Messages::new::<E>(bytes, self.read), input)
-    }
-
-    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        Err(not_one_by_one(format.name))
     }
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {

@@ -26,6 +26,7 @@ use crate::kernel::scan::SelectedValues;
 use crate::kernel::{RowBlock, keys};
 use crate::log::{Log, OnError, Result};
 use crate::memory;
+use crate::op::check_not_batch;
 use crate::traits::{self, Field, FieldType, FieldValue, Info, MessageFormat, Presence, ReadOptions};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
@@ -41,6 +42,7 @@ pub struct Decode {
 
 impl Operation for Decode {
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         Ok(self.result_type(format))
     }
 

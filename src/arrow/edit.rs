@@ -25,6 +25,7 @@ use crate::kernel::scan::Scratch;
 use crate::kernel::{RowBlock, Span};
 use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
 use crate::memory;
+use crate::op::check_not_batch;
 use crate::op::edit::{ByteOutput, Edit, Editor};
 use crate::traits::{Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions};
 use crate::value_type::{Scalar, ValueType};
@@ -72,6 +73,7 @@ impl Operation for EditColumn {
     const DIRECTION: Direction = Direction::Convert;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         Editor::new(&self.edit, format)?;
         Ok(written_type(OnLoss::Raise, self.on_error))
     }

@@ -22,6 +22,7 @@ use crate::kernel::varint_layout::VarintLayout;
 use crate::kernel::{RowBlock, encode};
 use crate::limits::Limits;
 use crate::log::{Log, OnError, OnLoss, Result};
+use crate::op::check_not_batch;
 use crate::op::write::{Origin, Writer, check_written};
 use crate::traits::{Class, Encoded, FieldValue, Info, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
@@ -39,6 +40,7 @@ impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         check_written(format, &self.options)?;
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }

@@ -21,6 +21,7 @@ use crate::error::{Code, Direction, Error};
 use crate::log::{OnError, no_reason};
 use crate::memory;
 use crate::number::fitting;
+use crate::op::check_not_batch;
 use crate::traits::{Info, MessageFormat, ReadOptions};
 
 /// Operation that first reads the operands of the filter from all rows, and then applies another operation to the
@@ -53,8 +54,9 @@ impl<O: Operation> Operation for Filtered<O> {
     const DROPS_FIELDS: bool = O::DROPS_FIELDS;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        let data_type = self.operation.output_type(format)?;
         self.filter.check(format)?;
-        self.operation.output_type(format)
+        Ok(data_type)
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -63,16 +65,13 @@ impl<O: Operation> Operation for Filtered<O> {
         let selected = Selected::of(&self.filter, messages, &E::INFO, input, self.options, self.on_error)?;
         selected.pass_to(input, &|input| self.operation.apply::<E>(input))
     }
-
-    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        self.operation.batch_type(format)
-    }
 }
 
 impl Operation for Matches {
     const DROPS_FIELDS: bool = true;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         self.filter.check(format)?;
         let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);
         Ok(DataType::Struct(fields.into()))

@@ -27,7 +27,7 @@ use crate::kernel::buffer::Progress;
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    AnySink, BatchFormat, FieldValue, FieldsOf, HeadersFormat, Info, MessageFields as _, MessageFormat,
+    AnySink, BatchFormat, Class, FieldValue, FieldsOf, HeadersFormat, Info, MessageFields as _, MessageFormat,
     MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
 };
 
@@ -97,15 +97,14 @@ impl Messages {
 
 impl Operation for Messages {
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        Err(not_a_batch(format.name))
+        match format.class {
+            Class::Batch => Ok(DataType::Struct(self.fields(format)?.into())),
+            Class::Headers | Class::Message => Err(not_a_batch(format.name)),
+        }
     }
 
     fn apply<E: MessageFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_a_batch(E::NAME))
-    }
-
-    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        Ok(DataType::Struct(self.fields(format)?.into()))
     }
 
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {

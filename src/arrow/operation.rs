@@ -14,7 +14,7 @@ use crate::kernel::buffer::MAX_OFFSET;
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
-use crate::traits::{BatchFormat, Class, Info, MessageFormat};
+use crate::traits::{BatchFormat, Info, MessageFormat};
 
 /// Input column of an operation, and the first row.
 #[derive(Clone, Copy)]
@@ -114,18 +114,10 @@ pub trait Operation {
     /// Whether the result depends only on keys and values of headers, so that their other fields are ignored.
     const DROPS_FIELDS: bool = false;
 
+    /// Returns the type of the result, or rejects the options or a format that this operation does not read.
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error>;
 
-    /// [`Operation::output_type`] or [`Operation::batch_type`].
-    fn type_for(&self, format: &'static Info) -> Result<DataType, Error> {
-        if format.class == Class::Batch { self.batch_type(format) } else { self.output_type(format) }
-    }
-
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error>;
-
-    fn batch_type(&self, format: &'static Info) -> Result<DataType, Error> {
-        Err(batch_needs_messages(format.name))
-    }
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(batch_needs_messages(B::NAME))

@@ -4,19 +4,19 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, StructArray};
 use arrow_schema::DataType;
 
-use super::binary;
 use super::decode::ListSink;
 use super::encoded_column::{EncodedColumn, encode, stored_type};
 use super::list_rows::ListRows;
 use super::rows::{Buffers, Parsed, RowSource};
 use super::run::{Rows, run};
 use super::sink::{Row, parse_row};
-use super::{Input, Operation, Output, schema};
+use super::{Input, Operation, Output, binary, schema};
 use crate::error::{Code, Direction, Error};
 use crate::header::{Header, RequestedKey};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
+use crate::op::check_not_batch;
 use crate::op::edit::{key_of, writable_key};
 use crate::traits::{Field, Info, MessageFormat, Presence, Sink};
 use crate::types::Type;
@@ -47,6 +47,7 @@ impl Operation for Pack {
     const DIRECTION: Direction = Direction::Encode;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         for column in &self.columns {
             let PackedColumn::Values { key, type_, .. } = column else { continue };
             writable_key(key, format)?;

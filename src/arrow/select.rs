@@ -28,6 +28,7 @@ use crate::kernel::scan::{self, Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{FailFast, Log, OnError, OnLoss, Result};
 use crate::memory;
+use crate::op::check_not_batch;
 use crate::traits::{Info, MessageFormat, Presence, ReadOptions};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};
@@ -77,6 +78,7 @@ impl Operation for Select {
     const DROPS_FIELDS: bool = true;
 
     fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+        check_not_batch(format)?;
         check_keys(&self.selections, format)?;
         Ok(self.result_type())
     }

@@ -47,10 +47,6 @@ impl Operation for Validate {
         Ok(schema::errors_type())
     }
 
-    fn batch_type(&self, _: &'static Info) -> Result<DataType, Error> {
-        Ok(schema::errors_type())
-    }
-
     fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let batches = binary_column(input.column, &B::INFO)?;
         let rows = BatchRows { batches, options: self.options, errors_of: batch_errors::<B> };

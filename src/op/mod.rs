@@ -11,10 +11,19 @@ pub mod values;
 pub mod write;
 
 use crate::error::Error;
+use crate::traits::{Class, Info};
 
 /// Error of an operation on one message for a batch format.
 pub fn batch_needs_messages(format: &str) -> Error {
     Error::Value(format!("{format} is a batch: read it with messages"))
+}
+
+/// Rejects a batch format, for operations on single messages.
+pub fn check_not_batch(format: &Info) -> Result<(), Error> {
+    match format.class {
+        Class::Batch => Err(batch_needs_messages(format.name)),
+        Class::Headers | Class::Message => Ok(()),
+    }
 }
 
 /// Error of an operation on batches for a format of one message.

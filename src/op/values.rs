@@ -54,9 +54,7 @@ pub fn gather_message<'a>(
     data: &'a [u8],
     options: ReadOptions,
 ) -> Result<(GatheredMessage<'a>, Presence), Error> {
-    if format.class == Class::Batch {
-        return Err(super::batch_needs_messages(format.name));
-    }
+    super::check_not_batch(format)?;
     let (cursor, mut message) = (Cursor::new(data), GatheredMessage::default());
     let mut fast = FailFast::new(OnLoss::Raise);
     if let Ok(presence) = (format.parse)(cursor, options, EitherLog::FailFast(&mut fast), AnySink(&mut message)) {

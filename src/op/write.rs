@@ -12,7 +12,7 @@ use crate::kernel::recycle;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result};
 use crate::memory;
-use crate::traits::{Class, Contents, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
+use crate::traits::{Contents, Encoded, FieldValue, Info, Presence, Sink, WriteOptions};
 use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, HALF_PAIR, InvalidValue, bits_of};
 use crate::value_type::{Scalar, ValueType};
@@ -477,9 +477,7 @@ impl EncodeMessage<'_> {
 
 impl EncodeMessage<'_> {
     pub fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
-        if target.class == Class::Batch {
-            return Err(super::batch_needs_messages(target.name));
-        }
+        super::check_not_batch(target)?;
         // Nearly every message can be written. Errors of the others are collected in a second pass.
         if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {
             return Ok(written);

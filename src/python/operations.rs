@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, StructArray};
-use arrow_schema::{DataType, Fields};
+use arrow_schema::DataType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyList, PyTuple};
@@ -18,19 +16,17 @@ use super::gil::enter;
 use super::options::{Arguments, DecodeOptions, ERROR_COLUMN, WriteOptions, or_default, passed};
 use crate::arrow::edit::EditColumn;
 use crate::arrow::filter::Filter;
-use crate::arrow::filtered::{Filtered, Matches};
+use crate::arrow::filtered::Matches;
 use crate::arrow::messages::Messages;
 use crate::arrow::pack::{Pack as PackColumns, PackedColumn};
-use crate::arrow::schema::nullable;
 use crate::arrow::select::Selection;
-use crate::arrow::shapes::plain;
 use crate::arrow::types::parse_alternatives;
-use crate::arrow::{self, Apply, Input, Operation, Output, Work};
-use crate::error::{Direction, Error};
+use crate::arrow::work::{ErrorsNamed, FormatOperation, filter_rows};
+use crate::arrow::{self, Work};
+use crate::error::Error;
 use crate::format::Format;
 use crate::kernel::buffer::MAX_OFFSET;
 use crate::log::OnError;
-use crate::traits;
 
 /// A function from a column of messages to a column of results.
 #[pyclass(frozen, subclass, extends = Arguments, module = "letterhead._native")]
@@ -411,82 +407,6 @@ impl Pack {
             let pack = PackColumns { columns: packed, skips_nulls, truncates };
             Ok(operation(py, passed, Arc::new(FormatOperation(pack, format)), format, None, None)?.add_subclass(Pack))
         })
-    }
-}
-
-/// An operation on messages of a format.
-pub struct FormatOperation<V>(pub V, pub Format);
-
-impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
-    fn error_context(&self) -> (Direction, &'static str) {
-        (V::DIRECTION, self.1.info().name)
-    }
-
-    fn output_type(&self) -> Result<DataType, Error> {
-        self.0.type_for(self.1.info())
-    }
-
-    fn reshape(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
-        plain(column, self.1.info(), V::DROPS_FIELDS)
-    }
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.1.visit(Apply(&self.0, input))
-    }
-}
-
-/// Creates an operation on the rows that a filter selects, or on all rows.
-fn filter_rows<O: Operation + Send + Sync + 'static>(
-    operation: O,
-    format: Format,
-    filter: Option<Filter>,
-    options: traits::ReadOptions,
-    on_error: OnError,
-) -> Arc<dyn Work> {
-    match filter.map(Arc::new) {
-        Some(filter) => Arc::new(FormatOperation(Filtered { operation, filter, options, on_error }, format)),
-        None => Arc::new(FormatOperation(operation, format)),
-    }
-}
-
-/// Work whose last column, the errors, is renamed.
-struct ErrorsNamed {
-    work: Arc<dyn Work>,
-    name: String,
-}
-
-impl ErrorsNamed {
-    fn renamed_fields(&self, fields: &Fields) -> Result<Fields, Error> {
-        if fields.iter().any(|field| *field.name() == self.name) {
-            let name = &self.name;
-            return Err(Error::Value(format!("two columns '{name}' would be made: give error_column= another name")));
-        }
-        let renamed = fields.last().map(|errors| nullable(&self.name, errors.data_type().clone()));
-        Ok(fields.iter().take(fields.len().saturating_sub(1)).cloned().chain(renamed).collect())
-    }
-}
-
-impl Work for ErrorsNamed {
-    fn error_context(&self) -> (Direction, &'static str) {
-        self.work.error_context()
-    }
-
-    fn output_type(&self) -> Result<DataType, Error> {
-        Ok(match self.work.output_type()? {
-            DataType::Struct(fields) => DataType::Struct(self.renamed_fields(&fields)?),
-            other => other,
-        })
-    }
-
-    fn reshape(&self, column: ArrayRef) -> Result<ArrayRef, Error> {
-        self.work.reshape(column)
-    }
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        let output = self.work.apply(input)?;
-        let Some(result) = output.column.as_struct_opt() else { return Ok(output) };
-        let (fields, columns, nulls) = result.clone().into_parts();
-        Ok(Output { column: Arc::new(StructArray::new(self.renamed_fields(&fields)?, columns, nulls)), ..output })
     }
 }
 

@@ -45,7 +45,7 @@ fn check(name: &str, data: &[u8]) {
         let values = selected.as_struct().column(0);
         let fields = Fields::from(vec![Field::new("values", values.data_type().clone(), true)]);
         let structs = StructArray::new(fields, vec![Arc::clone(values)], None);
-        if pack.type_for(format.info()).is_err() {
+        if pack.output_type(format.info()).is_err() {
             return;
         }
         match apply_to(format, &pack, &structs) {

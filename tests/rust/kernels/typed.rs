@@ -63,7 +63,7 @@ fn every_format_has_type_from_its_table() {
         }
     };
     for format in Format::ALL {
-        match Decode::default().type_for(format.info()) {
+        match Decode::default().output_type(format.info()) {
             Ok(found) => assert_eq!(type_name(&found), of(*format)),
             Err(error) => {
                 assert_eq!(error, Error::Value(format!("{} is a batch: read it with messages", format.info().name)))
