@@ -553,14 +553,14 @@ impl MessageFormat for Record {
 #[inline]
 pub fn write_record(
     (timestamp_delta, offset_delta): (i64, i32),
-    fields: [Option<&[u8]>; 2],
+    [key, value]: [Option<&[u8]>; 2],
     headers: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), usize> {
     let (timestamp_delta, offset_delta) = (varint::zigzag_64(timestamp_delta), varint::zigzag(offset_delta));
     let field_len = |bytes: Option<&[u8]>| bytes.map_or(1, |bytes| varint::count_len(bytes.len()) + bytes.len());
-    let fields_len: usize = fields.into_iter().map(field_len).sum();
-    let len = 1 + varint::len(timestamp_delta) + varint::len(offset_delta) + fields_len + headers;
+    let len =
+        1 + varint::len(timestamp_delta) + varint::len(offset_delta) + field_len(key) + field_len(value) + headers;
     if len > i32::MAX as usize {
         return Err(len);
     }
@@ -569,7 +569,7 @@ pub fn write_record(
     out.push(0);
     varint::write(timestamp_delta, out);
     varint::write(offset_delta, out);
-    for field in fields {
+    for field in [key, value] {
         match field {
             None => varint::write(varint::zigzag(-1), out),
             Some(bytes) => {
