@@ -115,12 +115,6 @@ impl RowSink<'_> for Column {
         self.extend(other, progress);
     }
 
-    fn begin_row(&mut self, (): &mut ()) {}
-
-    fn end_row<R: Log>(&mut self, (): &mut (), _: Presence, _: &mut R) -> Result {
-        Ok(())
-    }
-
     fn row_count(&self) -> usize {
         self.count()
     }

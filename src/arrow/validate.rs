@@ -16,7 +16,7 @@ use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch};
-use crate::log::{EitherLog, Log, OnError, Result, Stop};
+use crate::log::{EitherLog, OnError, Result, Stop};
 use crate::op::inspect::batch_errors;
 use crate::traits::{BatchFormat, Info, MessageFormat, Presence, ReadOptions};
 
@@ -88,12 +88,6 @@ impl<'a> RowSink<'a> for ErrorsOnly {
     const KEEPS_PARTS: bool = false;
 
     fn extend(&mut self, _other: &Self, _progress: Progress) {}
-
-    fn begin_row(&mut self, _: &mut ()) {}
-
-    fn end_row<R: Log>(&mut self, _: &mut (), _headers: Presence, _log: &mut R) -> Result {
-        Ok(())
-    }
 
     fn row_count(&self) -> usize {
         0
