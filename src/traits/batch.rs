@@ -53,11 +53,12 @@ pub fn message_len<'a, F: MessageFields<'a>>(fields: &F, headers: Option<Cursor<
 pub struct FramePosition {
     /// Number of bytes of the previous messages.
     pub offset: usize,
-    /// Number of the previous messages. `iggy-polled-2023`, whose frames are messages, stores its layout here: 1 for
-    /// era B.
+    /// Number of the previous messages.
     pub count: usize,
     /// Length of the decompressed messages, which are still in the buffer of the receiver.
     pub content_len: usize,
+    /// Whether messages of `iggy-polled-2023` have a state, which only all messages together show.
+    pub has_state: bool,
 }
 
 /// Receiver of the messages of a batch. When a message is passed on, the log contains the errors of its frame.

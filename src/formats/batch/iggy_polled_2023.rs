@@ -49,13 +49,13 @@ impl BatchFormat for IggyPolled2023 {
         log: &mut CollectErrors,
         receiver: &mut Receiver<'_, 'a, V>,
     ) -> Result {
-        let with_state = receiver.resume().map_or_else(|| has_state(cursor), |position| position.count > 0);
+        let with_state = receiver.resume().map_or_else(|| has_state(cursor), |position| position.has_state);
         while cursor.remaining() > 0 {
             log.begin_message();
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
             receiver.enter(cursor.offset()..cursor.offset());
             if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-                receiver.stop_before(FramePosition { count: with_state.into(), ..FramePosition::default() });
+                receiver.stop_before(FramePosition { has_state: with_state, ..FramePosition::default() });
                 return Err(stop);
             }
             if !whole {
