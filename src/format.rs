@@ -4,11 +4,12 @@
 //! receives the type.
 
 use crate::error::{Error, unknown_name};
+use crate::format_info::Info;
 use crate::formats::batch::{iggy_batch, iggy_polled_2023, kip82_messages, record_batch};
 use crate::formats::headers::{Bare, iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed};
 use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
 use crate::formats::message::{iggy_message, iggy_message_2023, kip82_wrapper, streams, streams_timestamped};
-use crate::traits::{BatchFormat, Info, MessageFormat};
+use crate::traits::{BatchFormat, MessageFormat};
 
 /// An operation that is generic over the format.
 pub trait Visitor {

@@ -1,4 +1,4 @@
-//! Traits of formats and sinks: a format parses the headers of a message into a sink, and an operation is a sink.
+//! Traits of formats. A format parses the headers of a message into a sink, and an operation is a sink.
 //!
 //! ```text
 //!   rows  ─parse─▶  header, header, …  ──▶  sink
@@ -9,190 +9,22 @@
 
 mod batch;
 
-use std::cmp::Ordering;
-
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::{Field, FieldType, FieldValue};
+use crate::format_info::{Class, Constraints, Contents, Encoded, HeaderOrder, Info, WrittenLimit};
 use crate::header::{Header, KeyForm};
-use crate::kernel::layout::{Layout, WireLayout};
-use crate::limits::Limits;
-use crate::log::{EitherLog, Log, OnLoss, Result};
-use crate::memory;
-use crate::type_option::TypeOption;
-use crate::value::{ByteOrder, Checks};
+use crate::kernel::layout::WireLayout;
+use crate::log::{EitherLog, Log, Result};
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, Presence, Sink};
+use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 use crate::varint;
 
 pub use batch::{
     BatchFormat, FieldsOf, FramePosition, MessageFields, MessageReceiver, Receiver, message_len, parse_batch,
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ReadOptions {
-    /// Accepts everything that Kafka's Java deserializers accept, even where they lose data.
-    pub lenient: bool,
-    /// Rejects type codes without a name in formats that allow them.
-    pub strict_types: bool,
-    /// Rejects keys other than text in formats with typed keys.
-    pub text_keys: bool,
-    pub limits: Limits,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WriteOptions {
-    pub on_loss: OnLoss,
-    /// Rule by which types are added to values or removed.
-    pub types: TypeOption,
-    /// Rejects a null list of headers, which is otherwise written as no headers.
-    pub refuse_null_headers: bool,
-    /// Writes headers in the order that the format defines.
-    pub canonical: bool,
-}
-
-/// Limit on the encoded length of a message's headers, or on the total length of their values.
-#[derive(Debug, Clone, Copy)]
-pub enum WrittenLimit {
-    Headers(usize),
-    Values(usize),
-}
-
-impl WrittenLimit {
-    /// Headers of up to this many bytes are always accepted.
-    pub const fn max_bytes(self) -> usize {
-        match self {
-            WrittenLimit::Headers(max) | WrittenLimit::Values(max) => max,
-        }
-    }
-
-    /// Rejects headers whose encoded length exceeds the limit. `values` returns the total length of their values.
-    #[inline(always)]
-    pub fn check(self, len: usize, values: impl FnOnce() -> usize) -> Result<(), String> {
-        if len <= self.max_bytes() {
-            return Ok(());
-        }
-        let (part, len) = match self {
-            WrittenLimit::Headers(_) => ("headers", len),
-            WrittenLimit::Values(_) => ("values", values()),
-        };
-        match len <= self.max_bytes() {
-            true => Ok(()),
-            false => Err(format!("the {part} take {len} bytes, more than {}", self.max_bytes())),
-        }
-    }
-}
-
-/// A receiver of the headers of a message.
-pub trait Sink<'a> {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-
-    /// Receives the other fields of the message, in the order of the format's table, before any header.
-    fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
-}
-
-/// A sink that discards headers, for parses that only validate.
-pub struct Discard;
-
-impl Sink<'_> for Discard {}
-
-/// The headers and fields of a message, in the order in which they were parsed.
-#[derive(Default)]
-pub struct GatheredMessage<'a> {
-    pub headers: Vec<Header<'a>>,
-    pub fields: Vec<FieldValue<'a>>,
-}
-
-impl GatheredMessage<'_> {
-    pub fn clear(&mut self) {
-        self.headers.clear();
-        self.fields.clear();
-    }
-}
-
-impl<'a> Sink<'a> for GatheredMessage<'a> {
-    #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        memory::push(&mut self.headers, header);
-        Ok(())
-    }
-
-    fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.fields.extend_from_slice(fields);
-    }
-}
-
-/// Sink called through a trait object, so that a parser is compiled once for each format, instead of for each pair of a
-/// format and a sink.
-pub struct AnySink<'r, 'a>(pub &'r mut dyn Receive<'a>);
-
-/// [`Sink`] without generic functions.
-pub trait Receive<'a> {
-    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result;
-
-    fn receive_fields(&mut self, fields: &[FieldValue<'a>]);
-}
-
-impl<'a, S: Sink<'a>> Receive<'a> for S {
-    fn receive(&mut self, header: Header<'a>, log: EitherLog<'_>) -> Result {
-        match log {
-            EitherLog::FailFast(log) => self.header(header, log),
-            EitherLog::Collect(log) => self.header(header, log),
-        }
-    }
-
-    fn receive_fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.fields(fields);
-    }
-}
-
-impl<'a> Sink<'a> for AnySink<'_, 'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
-        self.0.receive(header, log.either())
-    }
-
-    fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.0.receive_fields(fields);
-    }
-}
-
-/// The state of the headers at the end of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// All headers, possibly none, were passed to the sink.
-    Whole,
-    /// The message has no headers field.
-    Absent,
-    /// At least one header was unreadable and dropped; the parse reached the end.
-    Damaged,
-    /// The headers could not be read to the end.
-    Broken,
-}
-
-/// Constraints on the headers that a format can hold. Data that violates them is reported as a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Constraints {
-    pub nulls: bool,
-    /// Minimum and maximum length of a key, and of a value.
-    pub part_len: (usize, usize),
-    /// How strictly the format validates typed values.
-    pub checks: Checks,
-}
-
-impl Constraints {
-    /// Whether a key or value may have this length.
-    #[inline]
-    pub fn fits(self, len: usize) -> bool {
-        (self.part_len.0..=self.part_len.1).contains(&len)
-    }
-
-    /// No constraints, except that lengths fit 31 bits.
-    pub const ALL: Constraints = Constraints { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
-}
-
-/// An order of headers.
-pub type HeaderOrder = fn(&Header<'_>, &Header<'_>) -> Ordering;
 
 /// The bytes of all headers of one message.
 pub trait HeadersFormat: 'static {
@@ -238,95 +70,6 @@ pub trait HeadersFormat: 'static {
     fn write_header(header: &Header<'_>, out: &mut Vec<u8>);
 }
 
-/// The Arrow type of a message's field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldType {
-    Headers,
-    Bool,
-    Int8,
-    Int64,
-    /// Non-negative number of 63 bits.
-    Natural,
-    Uint64,
-    Text,
-    Binary,
-    /// 16 bytes, most significant first.
-    Id,
-}
-
-/// Meaning of a field. Conversion matches fields of two formats by their meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Headers,
-    Value,
-    Key,
-    Offset,
-    Id,
-    State,
-    /// Milliseconds since the epoch.
-    Millis,
-    /// Microseconds since the epoch.
-    Micros,
-    /// Creation time of the message in microseconds since the epoch.
-    Origin,
-    /// Value in a state store. A null is written as no bytes, and deletes the key.
-    StoredValue,
-    /// The message deletes its key, whether it has a value or not.
-    Tombstone,
-    /// The message has no value, and so deletes its key.
-    Deletes,
-    Magic,
-    Attributes,
-    /// Field that is computed from others or belongs to the batch, without a counterpart in another format.
-    Derived,
-}
-
-impl Role {
-    pub fn is_value(self) -> bool {
-        matches!(self, Role::Value | Role::StoredValue)
-    }
-}
-
-/// Field of a message, as listed in the table of formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
-    pub name: &'static str,
-    pub field_type: FieldType,
-    pub role: Role,
-}
-
-impl Field {
-    pub const HEADERS: Field = Field { name: "headers", field_type: FieldType::Headers, role: Role::Headers };
-
-    pub const fn new(name: &'static str, field_type: FieldType, role: Role) -> Field {
-        Field { name, field_type, role }
-    }
-}
-
-/// The value of a field other than the headers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldValue<'a> {
-    Null,
-    Bool(bool),
-    Int64(i64),
-    Uint64(u64),
-    Text(&'a str),
-    Binary(&'a [u8]),
-    Id([u8; 16]),
-}
-
-impl FieldValue<'_> {
-    /// Number of bytes of a binary value or an id; 0 for other values.
-    #[inline(always)]
-    pub fn byte_len(&self) -> usize {
-        match self {
-            FieldValue::Binary(bytes) => bytes.len(),
-            FieldValue::Id(id) => id.len(),
-            _ => 0,
-        }
-    }
-}
-
 /// An opened message: a cursor over its headers, and its other fields in the order of the table.
 pub struct Opened<'a, F> {
     /// `None` if the message has no headers field.
@@ -336,61 +79,8 @@ pub struct Opened<'a, F> {
 
 pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 
-/// A message to write: its fields in the order of the table, without the headers, and the headers.
-#[derive(Clone, Copy)]
-pub struct Contents<'m> {
-    pub fields: &'m [FieldValue<'m>],
-    pub headers: &'m [Header<'m>],
-    /// False for a null list of headers, which differs from an empty list.
-    pub has_headers_field: bool,
-}
-
-/// Whether a message was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoded {
-    Message,
-    /// The format writes this message as a null.
-    Null,
-}
-
 /// Layout of the headers of a message format.
 pub type LayoutOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Layout;
-
-/// The row of a format in the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Info {
-    pub name: &'static str,
-    pub class: Class,
-    pub source: &'static str,
-    pub layout: &'static str,
-    pub fields: &'static [Field],
-    pub keys: KeyForm,
-    pub types: TypeCodes,
-    pub order: ByteOrder,
-    pub constraints: Constraints,
-    /// Whether `encode` and `convert` can write it.
-    pub is_target: bool,
-    /// The order of headers, if the format defines one.
-    pub canonical: Option<HeaderOrder>,
-    pub max_written: WrittenLimit,
-    /// Layout of headers, which selects the kernels.
-    pub wire_layout: Layout,
-    /// [`HeadersFormat::parse`].
-    pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result,
-    /// [`parse_message`].
-    pub parse: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result<Presence>,
-    /// [`HeadersFormat::write_header`].
-    pub write_header: fn(&Header<'_>, &mut Vec<u8>),
-    /// [`MessageFormat::encode`].
-    pub encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
-}
-
-impl Info {
-    /// Appends a message. Nothing is written on failure.
-    pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
-        (self.encode)(contents, log.either(), out)
-    }
-}
 
 /// Message format: headers and the fields around them. A headers format is one without other fields.
 pub trait MessageFormat: Sized + 'static {
@@ -448,23 +138,6 @@ pub trait MessageFormat: Sized + 'static {
     /// Writes fields and headers. Nothing is written on failure.
     fn encode<R: Log>(_: Contents<'_>, log: &mut R, _: &mut Vec<u8>) -> Result<Encoded> {
         Err(log.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    Headers,
-    Message,
-    Batch,
-}
-
-impl Class {
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Headers => "headers",
-            Class::Message => "message",
-            Class::Batch => "batch",
-        }
     }
 }
 

@@ -36,7 +36,7 @@ use letterhead::format::Format;
 use letterhead::header::{Header, RequestedKey};
 use letterhead::log::OnError;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 use letterhead::value::ByteOrder;

@@ -15,7 +15,7 @@ use crate::error::{Direction, Error};
 use crate::kernel::buffer::Progress;
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result, Stop};
-use crate::traits::Presence;
+use crate::sink::Presence;
 use crate::types::Type;
 use crate::value::{InvalidValue, UUID_LEN, Value};
 

@@ -12,6 +12,7 @@ use arrow_schema::DataType;
 
 use super::binary::{self, ViewInput};
 use super::lists::Lists;
+use crate::field::FieldValue;
 use crate::kernel::ROWS;
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
@@ -19,7 +20,6 @@ use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
 use crate::memory;
 use crate::number::fitting;
-use crate::traits::FieldValue;
 use crate::value::{ByteOrder, Value};
 use crate::value_type::Scalar;
 

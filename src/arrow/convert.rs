@@ -11,11 +11,14 @@ use super::sink::{Row, RowSink as _, parse_row};
 use super::{Input, Operation, Output};
 use crate::error::{Direction, Error};
 use crate::format::Format;
+use crate::format_info::{Class, Info};
 use crate::kernel::encode::max_converted_len;
 use crate::log::{EitherLog, Log as _, OnError};
 use crate::op::convert::{hand_over, no_target, not_one_by_one};
 use crate::op::write::{Origin, check_written};
-use crate::traits::{AnySink, BatchFormat, Class, Info, MessageFormat, ReadOptions, WriteOptions};
+use crate::options::{ReadOptions, WriteOptions};
+use crate::sink::AnySink;
+use crate::traits::{BatchFormat, MessageFormat};
 
 /// Operation from bytes to bytes of another format.
 #[derive(Debug, Clone)]

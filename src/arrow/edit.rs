@@ -17,6 +17,8 @@ use super::run::{Plan, Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Direction, Error};
+use crate::field::FieldValue;
+use crate::format_info::{Class, Contents, Encoded, Info};
 use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::edit::{FoundHeader, find};
@@ -27,7 +29,9 @@ use crate::log::{EitherLog, Log, OnError, OnLoss, Result};
 use crate::memory;
 use crate::op::check_not_batch;
 use crate::op::edit::{ByteOutput, Edit, Editor};
-use crate::traits::{Class, Contents, Encoded, FieldValue, Info, MessageFormat, Presence, ReadOptions};
+use crate::options::ReadOptions;
+use crate::sink::Presence;
+use crate::traits::MessageFormat;
 use crate::value_type::{Scalar, ValueType};
 
 /// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages

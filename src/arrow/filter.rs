@@ -23,6 +23,8 @@ use super::select::{Found, SelectSink, Selection, check_keys};
 use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
+use crate::field::{Field, FieldType, FieldValue};
+use crate::format_info::Info;
 use crate::header::Header;
 use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
@@ -31,7 +33,8 @@ use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Scratch, SelectedValues};
 use crate::kernel::{ROWS, RowBlock};
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, Info, MessageFields, Presence};
+use crate::sink::Presence;
+use crate::traits::MessageFields;
 use crate::value::ByteOrder;
 
 /// A condition: its operands, and its steps in postfix order.

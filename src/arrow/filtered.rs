@@ -18,11 +18,13 @@ use super::rows::MessageRows;
 use super::run::{Plan, Rows, run};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Code, Direction, Error};
+use crate::format_info::Info;
 use crate::log::{OnError, no_reason};
 use crate::memory;
 use crate::number::fitting;
 use crate::op::check_not_batch;
-use crate::traits::{Info, MessageFormat, ReadOptions};
+use crate::options::ReadOptions;
+use crate::traits::MessageFormat;
 
 /// Operation that first reads the operands of the filter from all rows, and then applies another operation to the
 /// selected rows.

@@ -15,9 +15,9 @@ use arrow_schema::{DataType, Fields};
 use super::schema;
 use crate::cursor::Cursor;
 use crate::error::Error;
+use crate::format_info::Info;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
-use crate::traits::Info;
 
 pub(super) fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
     Bytes::of(column).ok_or_else(|| not_binary(column, format))

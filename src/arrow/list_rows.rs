@@ -14,12 +14,14 @@ use super::rows::{Appended, Buffers, MessageRows, Next, Parsed, RowSource};
 use super::sink::{Row, RowSink, parse_row};
 use super::{binary, schema, shapes};
 use crate::error::{Code, Error};
+use crate::field::{FieldType, FieldValue};
+use crate::format_info::Info;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::encode::max_bytes;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::{Bits, Columns, ListBlock, Names, Strings};
 use crate::log::{EitherLog, Log, Result};
-use crate::traits::{FieldType, FieldValue, Info, Presence, Sink};
+use crate::sink::{Presence, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 

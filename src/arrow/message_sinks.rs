@@ -10,6 +10,7 @@ use super::layouts::read_rows;
 use super::select::{Found, SelectSink};
 use super::sink::RowSink;
 use super::validate::ErrorsOnly;
+use crate::field::FieldValue;
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
@@ -17,7 +18,8 @@ use crate::kernel::layout::Layout;
 use crate::kernel::scan;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{FieldValue, MessageFields, Presence};
+use crate::sink::Presence;
+use crate::traits::MessageFields;
 
 pub(super) struct MessageSinks {
     /// Input row of each message.

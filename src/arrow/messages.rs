@@ -21,14 +21,18 @@ use super::{Input, Operation, Output, schema};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
+use crate::field::FieldValue;
+use crate::format_info::{Class, Info};
 use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
 use crate::log::{CollectErrors, EitherLog, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, Presence, Sink as _};
 use crate::traits::{
-    AnySink, BatchFormat, Class, FieldValue, FieldsOf, HeadersFormat, Info, MessageFields as _, MessageFormat,
-    MessageReceiver, Presence, ReadOptions, Receiver, Sink as _, message_len, parse_batch,
+    BatchFormat, FieldsOf, HeadersFormat, MessageFields as _, MessageFormat, MessageReceiver, Receiver, message_len,
+    parse_batch,
 };
 
 /// Name of the column with the input row of a message.

@@ -10,11 +10,12 @@ use arrow_schema::{DataType, Fields};
 use super::errors::ReportColumns;
 use super::run::Plan;
 use crate::error::{Direction, Error};
+use crate::format_info::Info;
 use crate::kernel::buffer::MAX_OFFSET;
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
-use crate::traits::{BatchFormat, Info, MessageFormat};
+use crate::traits::{BatchFormat, MessageFormat};
 
 /// Input column of an operation, and the first row.
 #[derive(Clone, Copy)]

@@ -12,13 +12,16 @@ use super::run::{Rows, run};
 use super::sink::{Row, parse_row};
 use super::{Input, Operation, Output, binary, schema};
 use crate::error::{Code, Direction, Error};
+use crate::field::Field;
+use crate::format_info::Info;
 use crate::header::{Header, RequestedKey};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
 use crate::memory;
 use crate::op::check_not_batch;
 use crate::op::edit::{key_of, writable_key};
-use crate::traits::{Field, Info, MessageFormat, Presence, Sink};
+use crate::sink::{Presence, Sink};
+use crate::traits::MessageFormat;
 use crate::types::Type;
 use crate::value::ByteOrder;
 

@@ -9,15 +9,17 @@ use super::input::Bytes;
 use super::layouts::read_rows;
 use super::sink::{Row, RowSink};
 use crate::cursor::Cursor;
+use crate::field::FieldValue;
+use crate::format_info::Info;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::has_named_types;
 use crate::kernel::{self, BYTES};
 use crate::log::{EitherLog, FailFast, OnLoss, Result};
-use crate::traits::{
-    AnySink, FieldValue, GatheredMessage, Info, MessageFormat, Presence, ReadOptions, open_checked, parse_message,
-};
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, GatheredMessage, Presence};
+use crate::traits::{MessageFormat, open_checked, parse_message};
 
 /// Rows of a column, one for each message. Several threads may read them.
 pub trait RowSource<'a, S: RowSink<'a>>: Sync {

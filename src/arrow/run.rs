@@ -17,7 +17,7 @@ use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
 use crate::log::{CollectErrors, EitherLog, FailFast, Log, OnError, OnLoss, Stop, no_reason};
-use crate::traits::Presence;
+use crate::sink::Presence;
 
 /// Number of rows of a part: enough to pay for a thread, few enough that the part stays in the cache until it is
 /// appended.

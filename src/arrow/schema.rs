@@ -9,9 +9,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
 use crate::arrow::types::Dialect;
 use crate::error::Error;
+use crate::field::{self, FieldType};
+use crate::format_info::{Class, Info};
 use crate::header::KeyForm;
 use crate::log::OnError;
-use crate::traits::{self, Class, FieldType, Info};
 use crate::value_type::Scalar;
 
 pub fn nullable(name: &str, data_type: DataType) -> FieldRef {
@@ -75,7 +76,7 @@ pub fn field_type(field_type: FieldType) -> Option<DataType> {
 /// The fields of a decoded message, including the headers.
 pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
     let data_type =
-        |field: &traits::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
+        |field: &field::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
     format.fields.iter().map(|field| nullable(field.name, data_type(field))).collect()
 }
 

@@ -20,8 +20,8 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::schema;
 use crate::error::Error;
+use crate::format_info::{Class, Info};
 use crate::memory;
-use crate::traits::{Class, Info};
 
 /// Field names of a key and of a value, in the order of the search.
 const NAMES: [(&str, &str); 3] = [("key", "value"), ("name", "value"), ("k", "v")];

@@ -1,12 +1,13 @@
 //! [`RowSink`], to which rows are appended, one by one or in blocks by kernels.
 
+use crate::field::FieldValue;
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
-use crate::traits::{FieldValue, Presence, Sink};
+use crate::sink::{Presence, Sink};
 
 /// Sink of many rows, which can be truncated to an earlier number of rows.
 pub trait RowSink<'a>: Send {
@@ -117,7 +118,7 @@ macro_rules! parse_row {
                 $parse
             }
             $crate::log::EitherLog::Collect($each) => {
-                let $sink = &mut $crate::traits::AnySink($to);
+                let $sink = &mut $crate::sink::AnySink($to);
                 $parse
             }
         }

@@ -11,6 +11,7 @@ use super::run::{Rows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Direction, Error, ErrorDetail};
+use crate::format_info::Info;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
@@ -18,7 +19,9 @@ use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch};
 use crate::log::{EitherLog, OnError, Result, Stop};
 use crate::op::inspect::batch_errors;
-use crate::traits::{BatchFormat, Info, MessageFormat, Presence, ReadOptions};
+use crate::options::ReadOptions;
+use crate::sink::Presence;
+use crate::traits::{BatchFormat, MessageFormat};
 
 /// Operation from bytes or lists to their errors.
 #[derive(Debug, Clone, Copy, Default)]

@@ -14,7 +14,8 @@ use super::{Input, Operation, Output};
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::log::OnError;
-use crate::traits::{BatchFormat, MessageFormat, ReadOptions};
+use crate::options::ReadOptions;
+use crate::traits::{BatchFormat, MessageFormat};
 
 /// Operation on a column, chosen at run time.
 pub trait Work: Send + Sync {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use crate::encoding::{Encoding, text_of};
 use crate::error::{Code, Loss, bad_length};
+use crate::format_info::Constraints;
 use crate::header::{Header, Key, KeyForm};
 use crate::log::{Log, Result};
-use crate::traits::Constraints;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 

@@ -3,13 +3,14 @@
 use crate::codec::Codec;
 use crate::error::{Direction, Error, ErrorDetail};
 use crate::format::Format;
+use crate::format_info::Info;
 use crate::formats::batch::Builder;
 use crate::formats::batch::message_set_writer::{self, MessageSetBuilder};
 use crate::formats::batch::record_batch::Record;
 use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
 use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
 use crate::op::write::EncodeMessage;
-use crate::traits::{Info, MessageFormat as _};
+use crate::traits::MessageFormat as _;
 
 /// Writes messages as one batch, or returns the first error with the index of its message.
 pub fn write(format: Format, messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {

@@ -4,12 +4,12 @@
 use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
+use crate::field::{Field, FieldType, FieldValue, Role};
 use crate::format::Format;
+use crate::format_info::{Class, Encoded};
 use crate::log::{CollectErrors, EitherLog, Log, Result, truncate_list};
-use crate::traits::{
-    AnySink, Class, Encoded, Field, FieldType, FieldValue, GatheredMessage, Presence, ReadOptions, Role, Sink,
-    WriteOptions,
-};
+use crate::options::{ReadOptions, WriteOptions};
+use crate::sink::{AnySink, GatheredMessage, Presence, Sink};
 
 /// Error of convert for a source that is a batch.
 pub fn not_one_by_one(format: &str) -> Error {

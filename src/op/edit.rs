@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Code, Error, bad_length};
+use crate::field::{FieldValue, Role};
+use crate::format_info::{Contents, Encoded, Info};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::FoundHeader;
 use crate::log::{CollectErrors, OnLoss, Stop};
 use crate::memory;
 use crate::op::mask::Mask;
 use crate::op::write::check_target;
-use crate::traits::{Contents, Encoded, FieldValue, Info, Role};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 

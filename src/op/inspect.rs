@@ -7,9 +7,10 @@ use crate::error::ErrorDetail;
 use crate::format::Visitor;
 use crate::interrupt;
 use crate::log::{CollectErrors, FailFast, Label, Log, MIN_REPORTS, OnLoss, Result, Stop};
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, Discard};
 use crate::traits::{
-    AnySink, BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, Receiver,
-    message_len, parse_batch,
+    BatchFormat, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, Receiver, message_len, parse_batch,
 };
 
 /// Labelled message. The labels are in order and cover the message without gaps.

@@ -7,12 +7,15 @@ use std::ops::Range;
 use super::not_a_batch;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
+use crate::field::FieldValue;
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{BatchCounts, CollectErrors, Log as _, OnLoss, Result, Stop};
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, GatheredMessage};
 use crate::traits::{
-    AnySink, BatchFormat, FieldValue, FieldsOf, FramePosition, GatheredMessage, MessageFields as _, MessageFormat,
-    MessageReceiver, ReadOptions, Receiver, message_len, parse_batch,
+    BatchFormat, FieldsOf, FramePosition, MessageFields as _, MessageFormat, MessageReceiver, Receiver, message_len,
+    parse_batch,
 };
 
 /// Headers of a message, either parsed or as unvalidated bytes.

@@ -11,7 +11,7 @@ pub mod values;
 pub mod write;
 
 use crate::error::Error;
-use crate::traits::{Class, Info};
+use crate::format_info::{Class, Info};
 
 /// Error of an operation on one message for a batch format.
 pub fn batch_needs_messages(format: &str) -> Error {

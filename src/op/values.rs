@@ -3,11 +3,11 @@
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
+use crate::format_info::{Class, Info};
 use crate::log::{CollectErrors, EitherLog, FailFast, OnLoss};
-use crate::traits::{
-    AnySink, BatchFormat, Class, GatheredMessage, Info, MessageFormat, Opened, Presence, ReadOptions, Sink,
-    parse_message,
-};
+use crate::options::ReadOptions;
+use crate::sink::{AnySink, GatheredMessage, Presence, Sink};
+use crate::traits::{BatchFormat, MessageFormat, Opened, parse_message};
 
 /// Parses one message into a sink, or returns its first error.
 pub struct ParseMessage<'a, F> {

@@ -13,12 +13,14 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyT
 use super::gil::enter;
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
+use crate::field::{FieldType, FieldValue, Role};
 use crate::format::Format;
+use crate::format_info::{Class, Info};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
 use crate::op::write::EncodeMessage;
-use crate::traits::{Class, FieldType, FieldValue, Info, ReadOptions, Role, WriteOptions};
+use crate::options::{ReadOptions, WriteOptions};
 use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};

@@ -19,7 +19,9 @@ use super::packed::{Packed, Positions};
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
+use crate::field::FieldValue;
 use crate::format::Format;
+use crate::format_info::Class;
 use crate::header::Header;
 use crate::memory;
 use crate::op::convert::convert_message;
@@ -28,8 +30,9 @@ use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use crate::op::not_a_batch;
 use crate::op::values::{ParseMessage, gather_message};
 use crate::op::write::TypeHint;
+use crate::options::{ReadOptions, WriteOptions};
 use crate::panics::catch_panic;
-use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
+use crate::sink::Presence;
 
 /// Decodes headers to `letterhead.Headers`, which are parsed on access, and a message to a dict of its fields.
 ///

@@ -10,8 +10,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::recent::{Origin, OriginPart, Recent};
+use crate::field::{FieldValue, Role};
+use crate::format_info::Info;
 use crate::header::{Header, Key, RequestedKey};
-use crate::traits::{FieldValue, Info, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 

@@ -8,7 +8,7 @@ use super::arguments::{self, TypesArgument, argument, limits_or_default, parse_c
 use super::gil::enter;
 use crate::error::Error;
 use crate::log::OnError;
-use crate::traits;
+use crate::options;
 
 /// Default name of the column of errors.
 pub const ERROR_COLUMN: &str = "error";
@@ -108,10 +108,10 @@ impl DecodeOptions {
 }
 
 impl DecodeOptions {
-    pub fn read(&self, py: Python<'_>) -> PyResult<traits::ReadOptions> {
+    pub fn read(&self, py: Python<'_>) -> PyResult<options::ReadOptions> {
         let limits = limits_or_default(py, self.limits.as_ref().map(|limits| limits.bind(py)))?;
         let DecodeOptions { lenient, strict_types, text_keys, .. } = *self;
-        Ok(traits::ReadOptions { lenient, strict_types, text_keys, limits })
+        Ok(options::ReadOptions { lenient, strict_types, text_keys, limits })
     }
 }
 
@@ -125,7 +125,7 @@ pub fn or_default<'py, T: PyTypeInfo>(py: Python<'py>, options: Option<Bound<'py
 pub struct WriteOptions {
     #[pyo3(get)]
     on_loss: String,
-    pub write: traits::WriteOptions,
+    pub write: options::WriteOptions,
 }
 
 #[pymethods]
@@ -141,7 +141,7 @@ impl WriteOptions {
     ) -> PyResult<PyClassInitializer<Self>> {
         enter(|| {
             let plain = py.import("letterhead.results")?.call_method1("to_native_types", (&types,))?;
-            let write = traits::WriteOptions {
+            let write = options::WriteOptions {
                 on_loss: arguments::on_loss(on_loss)?,
                 types: type_option(plain.extract::<Option<TypesArgument>>()?)?,
                 refuse_null_headers: arguments::refuses_nulls(nulls)?,

@@ -15,7 +15,7 @@ use crate::header::{Header, Key, Text, TypedKey};
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::number::fitting;
-use crate::traits::Sink;
+use crate::sink::Sink;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 

@@ -9,13 +9,15 @@ use super::arguments::HeadersArgument;
 use super::gil::enter;
 use super::objects::bytes_object;
 use crate::error::Error;
+use crate::field::FieldValue;
 use crate::formats::message::streams::Streams;
 use crate::formats::message::streams_timestamped::StreamsTimestamped;
 use crate::header::Header;
 use crate::limits::Limits;
 use crate::op::values::open_message;
 use crate::op::write::EncodeMessage;
-use crate::traits::{FieldValue, MessageFormat, WriteOptions};
+use crate::options::WriteOptions;
+use crate::traits::MessageFormat;
 
 /// Returns the stored bytes of a value, its headers and its timestamp, which sessions and versions lack.
 #[pyfunction]

@@ -2,9 +2,12 @@
 
 use std::ops::{Deref, DerefMut, Range};
 
-use super::{Class, FieldValue, Info, MessageFormat, ReadOptions};
+use super::MessageFormat;
 use crate::cursor::Cursor;
+use crate::field::FieldValue;
+use crate::format_info::{Class, Info};
 use crate::log::{CollectErrors, Result};
+use crate::options::ReadOptions;
 
 /// Fields of a message of a batch, which are converted to values when a receiver requests them.
 pub trait MessageFields<'a>: Copy {

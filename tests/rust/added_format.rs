@@ -2,10 +2,13 @@
 
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
+    use letterhead::format_info::Constraints;
     use letterhead::header::{Header, Key, KeyForm, Text};
     use letterhead::internals::NoKernels;
     use letterhead::log::{Log, Stop};
-    use letterhead::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+    use letterhead::options::ReadOptions;
+    use letterhead::sink::Sink;
+    use letterhead::traits::HeadersFormat;
     use letterhead::value_type::TypeCodes;
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
@@ -74,7 +77,9 @@ use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{GatheredMessage, MessageFormat as _, ReadOptions, WriteOptions};
+use letterhead::options::{ReadOptions, WriteOptions};
+use letterhead::sink::GatheredMessage;
+use letterhead::traits::MessageFormat as _;
 use letterhead::types::Type;
 
 /// Row of the table: the type that the dispatch passes to an operation.

@@ -3,6 +3,7 @@
 
 use letterhead::cursor::Cursor;
 use letterhead::error::{Error, ErrorDetail};
+use letterhead::field::{Field, FieldType, FieldValue};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
@@ -11,10 +12,9 @@ use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, GatheredMessage, HeadersFormat, MessageFormat, Presence, ReadOptions,
-    Receiver, WriteOptions, parse_batch,
-};
+use letterhead::options::{ReadOptions, WriteOptions};
+use letterhead::sink::{GatheredMessage, Presence};
+use letterhead::traits::{BatchFormat, HeadersFormat, MessageFormat, Receiver, parse_batch};
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};
 

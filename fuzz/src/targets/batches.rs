@@ -8,8 +8,9 @@ use letterhead::arrow::messages::Messages;
 use letterhead::codec::Codec;
 use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
+use letterhead::format_info::Class;
 use letterhead::log::OnError;
-use letterhead::traits::{Class, ReadOptions};
+use letterhead::options::ReadOptions;
 
 use super::modes::walk_in_every_mode;
 use super::serialized_rows::{BEHIND, Layout};

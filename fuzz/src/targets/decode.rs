@@ -5,8 +5,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::Decode;
 use letterhead::format::Format;
+use letterhead::format_info::Class;
 use letterhead::log::OnError;
-use letterhead::traits::{Class, ReadOptions};
+use letterhead::options::ReadOptions;
 
 use super::modes::walk_in_every_mode;
 use super::serialized_rows::{BEHIND, Layout};

@@ -6,12 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray, StructArray};
 use arrow_schema::{Field, Fields};
 use letterhead::arrow::edit::EditColumn;
+use letterhead::field::Role;
 use letterhead::format::Format;
 use letterhead::header::KeyForm;
 use letterhead::log::OnError;
 use letterhead::op::edit::{Change, Edit, Entry, NewValue};
 use letterhead::op::mask::Mask;
-use letterhead::traits::{ReadOptions, Role, WriteOptions};
+use letterhead::options::{ReadOptions, WriteOptions};
 use letterhead::value_type::{Scalar, ValueType};
 
 use super::columns::same_in_parts;
@@ -23,7 +24,7 @@ use crate::common::{Head, Held, HeldKey, Message, other_fields, read, write};
 
 pub const TARGET: Target = Target {
     name: "edit",
-    subjects: || formats(|info| info.class != letterhead::traits::Class::Batch && info.is_target),
+    subjects: || formats(|info| info.class != letterhead::format_info::Class::Batch && info.is_target),
     check,
 };
 

@@ -12,7 +12,7 @@ use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Validate, Work 
 use letterhead::format::Format;
 use letterhead::internals::{check_values, import_array, import_type};
 use letterhead::log::{OnError, OnLoss};
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 

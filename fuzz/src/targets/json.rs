@@ -7,8 +7,9 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{Field, Fields};
 use letterhead::arrow::Decode;
 use letterhead::arrow::json_lines::{JsonOptions, json_lines};
+use letterhead::format_info::Class;
 use letterhead::log::OnError;
-use letterhead::traits::{Class, ReadOptions};
+use letterhead::options::ReadOptions;
 use letterhead::value_type::ValueType;
 use serde_json::Value;
 

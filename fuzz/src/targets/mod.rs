@@ -24,7 +24,8 @@ pub mod stored;
 pub mod structures;
 
 use letterhead::format::Format;
-use letterhead::traits::{Class, Info, ReadOptions};
+use letterhead::format_info::{Class, Info};
+use letterhead::options::ReadOptions;
 
 /// A check of hostile bytes.
 pub struct Target {

@@ -6,7 +6,9 @@ use letterhead::format::{Format, Visitor};
 use letterhead::limits::Limits;
 use letterhead::log::{CollectErrors, FailFast, Label, OnLoss};
 use letterhead::op::inspect::Inspect;
-use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
+use letterhead::options::ReadOptions;
+use letterhead::sink::Discard;
+use letterhead::traits::{BatchFormat, MessageFormat, parse_message};
 
 use super::serialized_rows::BEHIND;
 use crate::common::batch_errors;

@@ -11,7 +11,7 @@ use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Operation as _, Select};
 use letterhead::error::Code;
 use letterhead::log::OnError;
-use letterhead::traits::ReadOptions;
+use letterhead::options::ReadOptions;
 
 use super::selections::{selections, type_of};
 use super::serialized_rows::{BEHIND, Layout};

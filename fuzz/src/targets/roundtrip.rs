@@ -3,8 +3,11 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use letterhead::arrow::{Decode, Encode};
+use letterhead::field::Role;
 use letterhead::format::{Format, Visitor};
-use letterhead::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, Role, WriteOptions};
+use letterhead::format_info::Class;
+use letterhead::options::{ReadOptions, WriteOptions};
+use letterhead::traits::{BatchFormat, HeadersFormat, MessageFormat};
 
 use super::serialized_rows::Layout;
 use super::{Shape, Target, formats, named, seal};

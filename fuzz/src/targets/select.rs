@@ -7,8 +7,9 @@ use letterhead::arrow::select::Selection;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Decode, Operation, Select};
 use letterhead::format::Format;
+use letterhead::format_info::Class;
 use letterhead::log::OnError;
-use letterhead::traits::{Class, ReadOptions};
+use letterhead::options::ReadOptions;
 
 use super::selections::{selections, type_of};
 use super::serialized_rows::{BEHIND, Layout};

@@ -1,11 +1,13 @@
 //! Rows of stores that keep headers, as reads and writes of a store see them: opened with the headers left in their bytes,
 //! and sealed again.
 
+use letterhead::field::FieldValue;
 use letterhead::format::Format;
 use letterhead::formats::message::streams::Streams;
 use letterhead::formats::message::streams_timestamped::StreamsTimestamped;
 use letterhead::op::values::open_message;
-use letterhead::traits::{FieldValue, MessageFormat, WriteOptions};
+use letterhead::options::WriteOptions;
+use letterhead::traits::MessageFormat;
 
 use super::{Target, named};
 use crate::common::{Held, Message, STRICT, read, write};

@@ -11,7 +11,7 @@ use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
 use crate::log::{EitherLog, Log, Result, Stop};
 use crate::memory;
-use crate::traits::Presence;
+use crate::sink::Presence;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, InvalidValue, Value};
 use crate::value_type::{Scalar, ValueType};

@@ -31,15 +31,14 @@ use twox_hash::XxHash3_64;
 
 use crate::cursor::{Cursor, too_short};
 use crate::error::{Code, format_count};
+use crate::field::{Field, FieldType, FieldValue, Role};
 use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
-use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, FramePosition, MessageFormat, MessageReceiver, Opened, ReadOptions,
-    Receiver, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{BatchFormat, FramePosition, MessageFormat, MessageReceiver, Opened, Receiver};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyBatch;

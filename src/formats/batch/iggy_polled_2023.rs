@@ -18,15 +18,14 @@
 
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::{Field, FieldType, FieldValue, Role};
 use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
-use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, FramePosition, MessageFormat, MessageReceiver, Opened, ReadOptions,
-    Receiver, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{BatchFormat, FramePosition, MessageFormat, MessageReceiver, Opened, Receiver};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyPolled2023;

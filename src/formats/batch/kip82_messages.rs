@@ -11,7 +11,8 @@ use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Framed, LegacyFields, Message};
 use crate::log::{CollectErrors, Log, Result};
-use crate::traits::{BatchFormat, MessageReceiver, ReadOptions, Receiver};
+use crate::options::ReadOptions;
+use crate::traits::{BatchFormat, MessageReceiver, Receiver};
 
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);

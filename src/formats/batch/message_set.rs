@@ -12,6 +12,7 @@
 use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::FieldValue;
 use crate::formats::message::legacy::{
     ATTRIBUTES, ATTRIBUTES_OFFSET, CODEC_BITS, FRAME_LEN, Framed, LOG_APPEND_BIT, LegacyFields, MAGIC, MAGIC_OFFSET,
     Message, OFFSET, TIMESTAMP, VALUE, open_frame,
@@ -19,7 +20,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
-use crate::traits::{BatchFormat, FieldValue, FieldsOf, FramePosition, MessageReceiver, Opened, Receiver};
+use crate::traits::{BatchFormat, FieldsOf, FramePosition, MessageReceiver, Opened, Receiver};
 
 /// Offset of the attributes of the first message.
 const FRAMED_ATTRIBUTES_OFFSET: usize = FRAME_LEN + ATTRIBUTES_OFFSET;

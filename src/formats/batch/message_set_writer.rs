@@ -6,12 +6,13 @@ use std::mem;
 use super::Builder;
 use crate::codec::{Codec, compress, compress_legacy};
 use crate::error::{Code, ErrorDetail};
+use crate::field::FieldValue;
+use crate::format_info::{Contents, Info};
 use crate::formats::message::kip82_message;
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
 use crate::log::CollectErrors;
 use crate::memory;
-use crate::traits::{Contents, FieldValue, Info};
 
 /// Properties shared by all messages of a compressed set.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ pub mod record_batch;
 pub mod record_batch_writer;
 
 use crate::error::ErrorDetail;
-use crate::traits::FieldValue;
+use crate::field::FieldValue;
 
 /// Batch that is written message by message.
 pub trait Builder {

@@ -28,6 +28,8 @@ use super::message_set::{SetLayout, open_set, read_framed, read_frames, unknown_
 use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, format_count};
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::checksum::{crc32, crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
@@ -39,9 +41,9 @@ use crate::limits::Limits;
 use crate::log::{CollectErrors, FailFast, Log, OnLoss, Result, Stop};
 use crate::memory;
 use crate::number::fitting;
+use crate::options::ReadOptions;
 use crate::traits::{
-    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, FramePosition, HeadersFormat, MessageFormat,
-    MessageReceiver, Opened, ReadOptions, Receiver, Role,
+    self, BatchFormat, FramePosition, HeadersFormat, MessageFormat, MessageReceiver, Opened, Receiver,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;

@@ -7,11 +7,11 @@ use super::record_batch::{
 };
 use crate::codec::{Codec, compress_at};
 use crate::error::{Code, ErrorDetail};
+use crate::field::FieldValue;
 use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
 use crate::memory;
 use crate::number::fitting;
-use crate::traits::FieldValue;
 use crate::varint;
 
 /// Properties shared by all records of a batch.

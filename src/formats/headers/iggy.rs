@@ -16,10 +16,13 @@
 use std::cmp::Ordering;
 
 use crate::cursor::Cursor;
+use crate::format_info::{Constraints, WrittenLimit};
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::{PART_LEN, TypedLayout};
 use crate::log::{Log, Result};
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink, WrittenLimit};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::value_type::TypeCodes;
 

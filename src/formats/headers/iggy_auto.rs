@@ -4,10 +4,13 @@
 //! byte is the lowest of the length, which is never 0.
 
 use crate::cursor::Cursor;
+use crate::format_info::Constraints;
 use crate::header::{Header, KeyForm};
 use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 

@@ -10,7 +10,9 @@ use crate::kernel::layout::WireLayout;
 use crate::kernel::typed_layout::Types;
 use crate::log::{Log, Result};
 use crate::number::fitting;
-use crate::traits::{HeadersFormat, ReadOptions, Sink};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 use super::{describe, describe_typed, parse_to_end, read_text_key, text_of_key, unknown_type};

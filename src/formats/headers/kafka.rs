@@ -17,10 +17,13 @@
 
 use crate::cursor::Cursor;
 use crate::error::{Code, format_count};
+use crate::format_info::Constraints;
 use crate::header::{Header, KeyForm};
 use crate::kernel::varint_layout::VarintLayout;
 use crate::log::{Log, Result};
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 use crate::varint;

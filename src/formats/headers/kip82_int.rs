@@ -11,11 +11,14 @@
 //! There is no reference implementation.
 
 use crate::cursor::Cursor;
+use crate::format_info::Constraints;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
 use crate::number::fitting;
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 

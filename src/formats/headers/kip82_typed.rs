@@ -13,11 +13,14 @@
 //! is one byte after its type, and a char one UTF-16 unit.
 
 use crate::cursor::Cursor;
+use crate::format_info::Constraints;
 use crate::header::{Header, KeyForm};
 use crate::kernel::typed_layout::Kip82Layout;
 use crate::log::{Log, Result};
 use crate::number::fitting;
-use crate::traits::{Constraints, HeadersFormat, ReadOptions, Sink};
+use crate::options::ReadOptions;
+use crate::sink::Sink;
+use crate::traits::HeadersFormat;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 

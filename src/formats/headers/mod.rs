@@ -13,12 +13,13 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::encoding::text_of;
 use crate::error::{Code, format_count};
+use crate::field::{Field, FieldValue};
+use crate::format_info::{Class, Contents, Encoded};
 use crate::header::{Header, Key, Text};
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{
-    Class, Contents, Encoded, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions,
-};
+use crate::options::ReadOptions;
+use crate::traits::{HeadersFormat, MessageFormat, Open, Opened};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 

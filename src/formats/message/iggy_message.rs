@@ -18,13 +18,14 @@
 use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::headers::iggy::Iggy;
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::number::fitting;
-use crate::traits::{
-    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{HeadersFormat, MessageFormat, Open, Opened};
 use crate::value::ByteOrder;
 
 pub struct IggyMessage;

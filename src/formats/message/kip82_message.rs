@@ -25,15 +25,16 @@ use super::legacy::{
 use super::{bytes_of, number_or, write_nullable};
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss};
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::number::{fitting, offset};
-use crate::traits::{
-    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{HeadersFormat, MessageFormat, Opened};
 
 /// The differences between the three layouts.
 pub trait Layout: 'static {

@@ -12,14 +12,15 @@
 use super::{bytes_of, nullable_bytes, write_nullable};
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::log::{Log, Result};
 use crate::memory;
 use crate::number::fitting;
-use crate::traits::{
-    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{HeadersFormat, MessageFormat, Open, Opened};
 use crate::value::ByteOrder;
 
 pub struct Kip82Wrapper;

@@ -13,9 +13,10 @@
 use super::nullable_bytes;
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::FieldValue;
 use crate::formats::checksum::{crc32, mismatch};
 use crate::log::{Log, Result};
-use crate::traits::{FieldValue, Opened};
+use crate::traits::Opened;
 use crate::value::ByteOrder::Big;
 
 pub const CODEC_BITS: u8 = 0x07;

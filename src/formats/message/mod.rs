@@ -10,9 +10,9 @@ pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, bad_length, format_count};
+use crate::field::FieldValue;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
 
 pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {

@@ -13,13 +13,14 @@
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss};
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::log::{Log, Result};
 use crate::memory;
-use crate::traits::{
-    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
-};
+use crate::options::ReadOptions;
+use crate::traits::{HeadersFormat, MessageFormat, Open, Opened};
 use crate::varint;
 
 pub struct Streams;

@@ -12,9 +12,12 @@
 use super::streams::{encode_headers, encode_tombstone, open_headers, open_payload};
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::field::{Field, FieldType, FieldValue, Role};
+use crate::format_info::{Contents, Encoded};
 use crate::formats::headers::kafka::Kafka;
 use crate::log::{Log, Result};
-use crate::traits::{Contents, Encoded, Field, FieldType, FieldValue, MessageFormat, Open, Opened, ReadOptions, Role};
+use crate::options::ReadOptions;
+use crate::traits::{MessageFormat, Open, Opened};
 use crate::value::ByteOrder;
 
 pub struct StreamsTimestamped;

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::memory;
 use crate::number::byte;
 use crate::op::values::gather_message;
-use crate::traits::ReadOptions;
+use crate::options::ReadOptions;
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 use crate::varint::{self, ParsedVarint};

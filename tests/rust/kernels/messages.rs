@@ -15,7 +15,7 @@ use letterhead::format::Format::Kip82MessagesInt as Sets;
 use letterhead::header::RequestedKey;
 use letterhead::limits::Limits;
 use letterhead::log::OnError;
-use letterhead::traits::{ReadOptions, WriteOptions};
+use letterhead::options::{ReadOptions, WriteOptions};
 use letterhead::types::Type;
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};

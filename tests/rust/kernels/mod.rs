@@ -18,7 +18,7 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 use letterhead::header::RequestedKey;
 use letterhead::log::{OnError, OnLoss};
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 

@@ -5,12 +5,15 @@ use letterhead::arrow::messages::Messages;
 use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select};
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
+use letterhead::field::FieldValue;
 use letterhead::format::Format::{self, *};
+use letterhead::format_info::Class;
 use letterhead::log::{OnError, OnLoss};
 use letterhead::op::convert::convert_message;
 use letterhead::op::values::ParseMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::traits::{Class, FieldValue, GatheredMessage, WriteOptions};
+use letterhead::options::WriteOptions;
+use letterhead::sink::GatheredMessage;
 use letterhead::type_option::{TypeOption, TypesByKey};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};

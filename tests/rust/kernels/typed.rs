@@ -14,7 +14,7 @@ use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typ
 use letterhead::header::RequestedKey;
 use letterhead::internals::type_name;
 use letterhead::log::OnError;
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use letterhead::type_option::{EncodedType, Occurrences, TypeOption};
 use letterhead::types::Type;
 use letterhead::value_type::{Scalar, ValueType};
@@ -85,7 +85,7 @@ fn typed_values_are_bits_whatever_their_order_on_the_wire() {
 
 #[test]
 fn text_keys_are_given_as_text_and_others_refused() {
-    let with_text_keys = letterhead::traits::ReadOptions { text_keys: true, ..STRICT };
+    let with_text_keys = letterhead::options::ReadOptions { text_keys: true, ..STRICT };
     let operation = Decode { options: with_text_keys, on_error: OnError::Column, views: false };
     let bad = head(HeldKey::Typed(ValueType::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
     let serialized_rows = [&two()[..1], &two(), &[bad]].map(|heads| serialized(Iggy, heads));

@@ -2,10 +2,12 @@
 
 use letterhead::codec::{Codec, compress};
 use letterhead::encoding::Encoding;
+use letterhead::field::{FieldType, Role};
 use letterhead::format::Format;
+use letterhead::format_info::Class;
 use letterhead::formats::checksum::crc32;
 use letterhead::log::OnLoss;
-use letterhead::traits::{Class, FieldType, Role, WriteOptions};
+use letterhead::options::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
 use letterhead::value_type::{Scalar, TypeCodes, ValueType};
@@ -41,7 +43,7 @@ impl Parts {
 
     pub fn message(&self, format: Format) -> Message {
         let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map_or(Held::Null, Held::Bytes);
-        let held = |field: &letterhead::traits::Field| match (field.role, field.field_type) {
+        let held = |field: &letterhead::field::Field| match (field.role, field.field_type) {
             (Role::Key, _) => bytes(&self.key),
             (Role::Value | Role::StoredValue, _) => bytes(&self.payload),
             (Role::Offset, FieldType::Natural) => Held::Number(self.offset.unsigned_abs().into()),

@@ -6,7 +6,7 @@ use letterhead::arrow::messages::Messages as MessagesOperation;
 use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
 use letterhead::limits::Limits;
-use letterhead::traits::ReadOptions;
+use letterhead::options::ReadOptions;
 use proptest::prelude::*;
 
 use super::generated::recipe;

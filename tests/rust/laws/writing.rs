@@ -4,7 +4,7 @@ use letterhead::arrow::{Decode, Encode};
 use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::header::KeyForm;
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;

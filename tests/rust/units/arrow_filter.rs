@@ -13,7 +13,7 @@ use crate::arrow::{Apply, Input};
 use crate::format::Format;
 use crate::header::RequestedKey;
 use crate::log::OnError;
-use crate::traits::ReadOptions;
+use crate::options::ReadOptions;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -1,7 +1,7 @@
 //! The table of formats.
 
+use letterhead::field::FieldType;
 use letterhead::format::Format;
-use letterhead::traits::FieldType;
 
 #[test]
 fn every_format_is_found_by_its_name() {

@@ -7,7 +7,9 @@ use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::ParseMessage;
-use letterhead::traits::{GatheredMessage, HeadersFormat, ReadOptions};
+use letterhead::options::ReadOptions;
+use letterhead::sink::GatheredMessage;
+use letterhead::traits::HeadersFormat;
 
 #[test]
 fn encoded_surrogate_is_one_replacement_character() {

@@ -2,7 +2,7 @@
 
 use letterhead::format::Format;
 use letterhead::op::inspect::{Inspect, Inspection};
-use letterhead::traits::ReadOptions;
+use letterhead::options::ReadOptions;
 
 fn inspect(serialized: &[u8], format: &str) -> Inspection {
     Format::from_name(format).unwrap().visit(Inspect { data: serialized, options: ReadOptions::default() })

@@ -4,7 +4,7 @@ use letterhead::arrow::types::Dialect;
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
-use letterhead::traits::{ReadOptions, WriteOptions};
+use letterhead::options::{ReadOptions, WriteOptions};
 use letterhead::types::{Coding, Type};
 use letterhead::value::ByteOrder;
 use letterhead::value_type::{Scalar, ValueType};

@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::formats::checksum::crc32;
-use letterhead::traits::WriteOptions;
+use letterhead::options::WriteOptions;
 use serde_json::Value;
 
 use super::iggy::{assert_sizes_show, heads, sorted};

@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::log::OnLoss;
-use letterhead::traits::{ReadOptions, WriteOptions};
+use letterhead::options::{ReadOptions, WriteOptions};
 use letterhead::varint::{self, ParsedVarint};
 use serde_json::Value;
 

@@ -1,8 +1,9 @@
 //! Vectors that were written by hand from the drafts of KIP-82.
 
 use letterhead::error::ErrorDetail;
+use letterhead::field::FieldType;
 use letterhead::format::Format;
-use letterhead::traits::{FieldType, WriteOptions};
+use letterhead::options::WriteOptions;
 use letterhead::value_type::ValueType;
 use serde_json::Value;
 
