@@ -4,7 +4,7 @@
 //! receives the type.
 
 use crate::error::{Error, unknown_name};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::formats::batch::{iggy_batch, iggy_polled_2023, kip82_messages, record_batch};
 use crate::formats::headers::{Bare, iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed};
 use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
@@ -37,7 +37,7 @@ macro_rules! formats {
                 }
             }
 
-            pub fn info(self) -> &'static Info {
+            pub fn info(self) -> &'static FormatInfo {
                 match self {
                     $(Format::$variant => &<$type as MessageFormat>::INFO,)*
                     $(Format::$batch => &<$batch_type as BatchFormat>::INFO),*

@@ -1,4 +1,4 @@
-//! [`Info`]: a format as a value: its name, its properties, and its functions.
+//! [`FormatInfo`]: a format as a value: its name, its properties, and its functions.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::value_type::TypeCodes;
 
 /// The row of a format in the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Info {
+pub struct FormatInfo {
     pub name: &'static str,
     pub class: Class,
     pub source: &'static str,
@@ -41,7 +41,7 @@ pub struct Info {
     pub encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
 }
 
-impl Info {
+impl FormatInfo {
     /// Appends a message. Nothing is written on failure.
     pub fn encode<R: Log>(&self, contents: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         (self.encode)(contents, log.either(), out)

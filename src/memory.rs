@@ -99,16 +99,17 @@ pub fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused { bytes, column: None }))
 }
 
-/// Caught panic, or failed allocation, that will be resumed.
-pub struct HeldPanic(Box<dyn std::any::Any + Send>);
+/// Failed allocation, or panic, that was caught and will be resumed.
+pub struct CaughtPanic(Box<dyn std::any::Any + Send>);
 
-/// Runs work that appends to columns, and catches its panic, so that the caller can name the column.
+/// Runs work that appends to columns, and catches a failed allocation or a panic, so that the caller can name the
+/// column.
 #[inline(always)]
-pub fn hold<T>(work: impl FnOnce() -> T) -> Result<T, HeldPanic> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(HeldPanic)
+pub fn catch_refusal<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(CaughtPanic)
 }
 
-impl HeldPanic {
+impl CaughtPanic {
     /// Resumes the panic, and names the column if memory could not be allocated.
     #[cold]
     pub fn resume(mut self, column: &str) -> ! {

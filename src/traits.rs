@@ -12,7 +12,7 @@ mod batch;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::field::{Field, FieldType, FieldValue};
-use crate::format_info::{Class, Constraints, Contents, Encoded, HeaderOrder, Info, WrittenLimit};
+use crate::format_info::{Class, Constraints, Contents, Encoded, FormatInfo, HeaderOrder, WrittenLimit};
 use crate::header::{Header, KeyForm};
 use crate::kernel::layout::WireLayout;
 use crate::log::{EitherLog, Log, Result};
@@ -106,7 +106,7 @@ pub trait MessageFormat: Sized + 'static {
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
     /// The format as a value.
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: Self::NAME,
         class: Self::CLASS,
         source: Self::SOURCE,

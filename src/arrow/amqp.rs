@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use super::column::Column;
 use super::input::Bytes;
 use super::rows::{Appended, Buffers, Next, Parsed, RowSource};
-use super::run::{Rows, run};
+use super::run::{OutputRows, run};
 use super::shapes::bytes_of_text;
 use super::sink::{Row, RowSink};
 use super::{Input, Output, Work, schema};
@@ -56,7 +56,7 @@ impl Work for ReadAmqp {
         let plan = input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT);
         let values = AmqpRows { primitives, type_: self.type_, dialect: self.dialect };
         let make = || Ok(Column::new(self.type_.scalar.arrow(self.dialect), &Default::default()));
-        let Rows { sink, report_columns, until, .. } = run(&values, input.from, &plan, &make)?;
+        let OutputRows { sink, report_columns, until, .. } = run(&values, input.from, &plan, &make)?;
         Ok(Output::new(self.output_type()?, vec![sink.finish()], None, &plan, report_columns, input.from..until))
     }
 }

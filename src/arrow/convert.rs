@@ -11,7 +11,7 @@ use super::sink::{Row, RowSink as _, parse_row};
 use super::{Input, Operation, Output};
 use crate::error::{Direction, Error};
 use crate::format::Format;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::kernel::encode::max_converted_len;
 use crate::log::{EitherLog, Log as _, OnError};
 use crate::op::convert::{hand_over, no_target, not_one_by_one};
@@ -32,7 +32,7 @@ pub struct Convert {
 impl Operation for Convert {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type(&self, source: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, source: &'static FormatInfo) -> Result<DataType, Error> {
         let target = self.target.info();
         match (source.class, target.class) {
             (Class::Batch, _) => return Err(not_one_by_one(source.name)),
@@ -73,7 +73,7 @@ impl Convert {
 /// Serialized messages that are converted to another format.
 pub struct ConvertedRows<'a> {
     pub messages: Messages<'a>,
-    pub target: &'static Info,
+    pub target: &'static FormatInfo,
 }
 
 impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {

@@ -13,12 +13,12 @@ use super::input::{Bytes, binary_column};
 use super::layouts::read_rows;
 use super::lists::Lists;
 use super::rows::{MessageRows, RowSource};
-use super::run::{Rows, run};
+use super::run::{OutputRows, run};
 use super::sink::RowSink;
 use super::{Input, Operation, Output, schema};
 use crate::error::{Code, Direction, Error};
 use crate::field::{Field, FieldType, FieldValue};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::{Header, Key};
 use crate::kernel::bitmap::Validity;
 use crate::kernel::buffer::{BinaryValues, Progress, Utf8, Values as _};
@@ -45,7 +45,7 @@ pub struct Decode {
 }
 
 impl Operation for Decode {
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         Ok(self.result_type(format))
     }
@@ -57,7 +57,7 @@ impl Operation for Decode {
 }
 
 impl Decode {
-    fn result_type(&self, format: &Info) -> DataType {
+    fn result_type(&self, format: &FormatInfo) -> DataType {
         let data_type = match self.on_error {
             OnError::Column | OnError::NullColumn => {
                 let fields = schema::message_fields(format, self.options.text_keys);
@@ -74,12 +74,12 @@ impl Decode {
         rows: &dyn RowSource<'a, ListSink>,
         messages: Bytes<'a>,
         input: Input<'a>,
-        format: &Info,
+        format: &FormatInfo,
     ) -> Result<Output, Error> {
         let plan = input.plan(format.name, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::new(format, self.options.text_keys, views.as_ref()));
-        let Rows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
+        let OutputRows { sink, report_columns, until, .. } = run(rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
         let (data_type, nulls) = (self.result_type(format), binary::nulls(has_message));
         Ok(Output::new(data_type, columns, nulls, &plan, report_columns, input.from..until))
@@ -191,7 +191,7 @@ pub struct ListSink {
 
 impl ListSink {
     /// Creates an empty sink. `views`: text and binary fields, and values of headers, become views of this input.
-    pub fn new(format: &Info, text_keys: bool, views: Option<&ViewInput>) -> Self {
+    pub fn new(format: &FormatInfo, text_keys: bool, views: Option<&ViewInput>) -> Self {
         let (message, header_fields) = (format.fields, schema::header_fields(format, text_keys));
         let types = message.iter().filter_map(|field| schema::field_type(field.field_type));
         let column = |data_type| match views {
@@ -229,7 +229,7 @@ impl ListSink {
     pub fn push_fields_of<'f, F: traits::MessageFields<'f>>(&mut self, messages: &[F], progress: Progress) {
         for (index, column) in &mut self.fields {
             let values = messages.iter().map(|message| message.value(*index));
-            let pushed = memory::hold(|| column.push_fields(values, progress));
+            let pushed = memory::catch_refusal(|| column.push_fields(values, progress));
             pushed.unwrap_or_else(|held| held.resume(field_name(self.message, *index)));
         }
     }
@@ -254,13 +254,15 @@ impl ListSink {
         let decoded = match requested {
             None => match_values!(values, (values, has_value) => {
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
-                memory::hold(|| read_rows!(layout.name, F => decode::decode::<F, _>(block, limit, progress, &mut lists)))
+                memory::catch_refusal(|| {
+                    read_rows!(layout.name, F => decode::decode::<F, _>(block, limit, progress, &mut lists))
+                })
             }),
             Some((requested, selected)) => {
                 // Only messages of batches are decoded and selected at once, and their values are never views.
                 let (Data::Bytes(values), has_value) = values.parts_mut() else { return 0 };
                 let mut lists = ListColumns { keys, types, values, has_value, ends };
-                memory::hold(|| {
+                memory::catch_refusal(|| {
                     read_rows!(layout.name, F => {
                         decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, requested, selected)
                     })
@@ -397,7 +399,7 @@ impl<'a> RowSink<'a> for ListSink {
     }
 
     fn extend(&mut self, other: &Self, progress: Progress) {
-        let extended = memory::hold(|| {
+        let extended = memory::catch_refusal(|| {
             self.lists.extend(&other.lists, self.headers.count(), progress);
             self.has_list.extend(&other.has_list);
             self.headers.extend(&other.headers, progress);
@@ -405,7 +407,7 @@ impl<'a> RowSink<'a> for ListSink {
         });
         extended.unwrap_or_else(|held| held.resume(HEADERS));
         for ((index, column), (_, other)) in self.fields.iter_mut().zip(&other.fields) {
-            let extended = memory::hold(|| column.extend(other, progress));
+            let extended = memory::catch_refusal(|| column.extend(other, progress));
             extended.unwrap_or_else(|held| held.resume(field_name(self.message, *index)));
         }
     }

@@ -13,12 +13,12 @@ use super::encode::written_type;
 use super::input::{Bytes, ListInput, Texts, binary_column};
 use super::layouts::read_rows;
 use super::rows::{Appended, Buffers, MessageRows, Messages, Next, Parsed, RowSource};
-use super::run::{Plan, Rows, run};
+use super::run::{OutputRows, Plan, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Direction, Error};
 use crate::field::FieldValue;
-use crate::format_info::{Class, Contents, Encoded, Info};
+use crate::format_info::{Class, Contents, Encoded, FormatInfo};
 use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::edit::{FoundHeader, find};
@@ -76,7 +76,7 @@ impl SeenEntries {
 impl Operation for EditColumn {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         Editor::new(&self.edit, format)?;
         Ok(written_type(OnLoss::Raise, self.on_error))
@@ -92,7 +92,7 @@ impl Operation for EditColumn {
 
 impl EditColumn {
     /// Splits an input into its messages and the columns of new values.
-    fn parts<'a>(&self, input: &'a dyn Array, format: &Info) -> Result<(Bytes<'a>, Vec<NewColumn<'a>>), Error> {
+    fn parts<'a>(&self, input: &'a dyn Array, format: &FormatInfo) -> Result<(Bytes<'a>, Vec<NewColumn<'a>>), Error> {
         match input.as_struct_opt() {
             Some(parts) if self.edit.has_columns() && parts.num_columns() > 0 => {
                 let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));
@@ -113,7 +113,7 @@ impl EditColumn {
         let format = editor.format.name;
         let plan = input.plan(format, Direction::Decode, self.on_error, self.options.limits);
         let plan = Plan { target: Some(format), ..plan };
-        let Rows { sink, report_columns, until, .. } =
+        let OutputRows { sink, report_columns, until, .. } =
             run(rows, input.from, &plan, &|| Ok(EditSink::new(editor, columns)))?;
         self.seen.iter().for_each(|seen| seen.note(&sink.seen, until - input.from));
         let data_type = written_type(plan.on_loss, plan.on_error);

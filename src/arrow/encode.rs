@@ -8,13 +8,13 @@ use super::column::Column;
 use super::layouts::{read_rows, write_rows};
 use super::list_rows::{ListRows, StructRows};
 use super::rows::RowSource;
-use super::run::{Plan, Rows, run};
+use super::run::{OutputRows, Plan, run};
 use super::sink::RowSink;
 use super::{Input, Operation, Output, schema};
 use crate::encoding::Encoding;
 use crate::error::{Direction, Error};
 use crate::field::FieldValue;
-use crate::format_info::{Class, Encoded, Info};
+use crate::format_info::{Class, Encoded, FormatInfo};
 use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::{Layout, Rules};
@@ -43,7 +43,7 @@ pub struct Encode {
 impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         check_written(format, &self.options)?;
         Ok(written_type(self.options.on_loss, OnError::Raise))
@@ -56,7 +56,7 @@ impl Operation for Encode {
 
 impl Encode {
     #[inline(never)]
-    fn write(&self, target: &'static Info, input: Input<'_>) -> Result<Output, Error> {
+    fn write(&self, target: &'static FormatInfo, input: Input<'_>) -> Result<Output, Error> {
         let rows: Box<dyn RowSource<'_, EncodeSink<'_>>> = match target.class {
             Class::Headers => Box::new(ListRows::new(input.column, target)?),
             _ => Box::new(StructRows::new(input.column, target)?),
@@ -84,12 +84,12 @@ pub(super) fn write_rows<'a>(
     rows: &dyn RowSource<'a, EncodeSink<'a>>,
     input: Input<'a>,
     plan: &Plan,
-    target: &'static Info,
+    target: &'static FormatInfo,
     options: &WriteOptions,
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || EncodeSink::new(target, options.clone(), origin);
-    let Rows { sink, report_columns, until, .. } = run(rows, input.from, plan, &make)?;
+    let OutputRows { sink, report_columns, until, .. } = run(rows, input.from, plan, &make)?;
     let data_type = written_type(plan.on_loss, plan.on_error);
     Ok(Output::new(data_type, vec![sink.finish()], None, plan, report_columns, input.from..until))
 }
@@ -105,7 +105,7 @@ pub struct EncodeSink<'a> {
 
 impl EncodeSink<'_> {
     /// Rejects options that do not apply to the format.
-    pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+    pub fn new(target: &'static FormatInfo, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
         let is_simple = target.class == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
         let rules = is_simple.then(|| Rules {

@@ -19,7 +19,7 @@ use crate::base_encoding::BaseEncoding;
 use crate::charset::Charset;
 use crate::encoding::{Encoding, decode_value, encode_value, in_range, is_integer, read_text};
 use crate::error::{Code, Direction, Error, ErrorDetail, bad_length};
-use crate::format_info::{Constraints, Info};
+use crate::format_info::{Constraints, FormatInfo};
 use crate::header::RequestedKey;
 use crate::kernel::buffer::{BinaryValues, Values as _};
 use crate::log::Result;
@@ -30,7 +30,7 @@ use crate::value::{ByteOrder, InvalidValue, guid_order, invalid};
 use crate::value_type::{Scalar, ValueType};
 
 /// Type tag that a typed format stores with values of this type.
-pub(super) fn stored_type(type_: Type, format: &Info) -> Result<Option<ValueType>, String> {
+pub(super) fn stored_type(type_: Type, format: &FormatInfo) -> Result<Option<ValueType>, String> {
     if !matches!(type_.coding, Coding::Plain(_) | Coding::Guid | Coding::Text(_) | Coding::Charset(_)) {
         return Err("the type can be read, but not written".into());
     }
@@ -65,7 +65,7 @@ pub(super) struct EncodedColumn<'a> {
 
 impl<'a> EncodedColumn<'a> {
     /// Joins the elements of each list with a separator.
-    pub fn join(self, separator: &[u8], skips_nulls: bool, format: &Info) -> Result<EncodedColumn<'a>, Failed> {
+    pub fn join(self, separator: &[u8], skips_nulls: bool, format: &FormatInfo) -> Result<EncodedColumn<'a>, Failed> {
         let Some(lists) = self.lists else { return Ok(self) };
         let (mut values, mut joined, mut has_value) = (BinaryValues::default(), Vec::new(), Vec::new());
         let separators = Finder::new(separator);
@@ -144,7 +144,7 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub fn into_error(self, key: &RequestedKey, format: &Info, rows_before: usize) -> Error {
+    pub fn into_error(self, key: &RequestedKey, format: &FormatInfo, rows_before: usize) -> Error {
         match self {
             Failed::Type(message) => Error::Type(format!("header {key}: {message}")),
             Failed::Value(row, error) => {
@@ -162,7 +162,7 @@ impl Failed {
 pub(super) fn encode<'a>(
     column: &'a dyn Array,
     type_: Type,
-    format: &Info,
+    format: &FormatInfo,
     is_list: bool,
     truncates: bool,
 ) -> Result<EncodedColumn<'a>, Failed> {

@@ -22,7 +22,7 @@ pub struct FailedRow {
     pub is_broken: bool,
     /// Whether an error is outside of the headers, such as a wrong checksum, so that no part of the message can be
     /// trusted.
-    pub is_damaged: bool,
+    pub has_frame_errors: bool,
     /// Whether the sink has already ended the row, with nulls for values with errors.
     pub is_appended: bool,
     /// Whether the row has several columns.
@@ -41,12 +41,12 @@ pub enum RowAction {
 impl FailedRow {
     /// Whether the row becomes null, if its error is not raised.
     pub fn is_null(self, policy: OnError) -> bool {
-        !self.is_appended || policy.is_null() && (self.is_broken || self.is_damaged || !self.keeps_parts)
+        !self.is_appended || policy.is_null() && (self.is_broken || self.has_frame_errors || !self.keeps_parts)
     }
 
     /// Whether only the headers of the row have errors, so that the other fields are kept when the row becomes null.
     pub fn keeps_fields(self) -> bool {
-        self.is_appended && !self.is_damaged
+        self.is_appended && !self.has_frame_errors
     }
 
     /// Decides what happens to the row. `is_selected`: a filter selects the row, or selects the null that replaces it.

@@ -24,7 +24,7 @@ use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::field::{Field, FieldType, FieldValue};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::Header;
 use crate::kernel::buffer::{BinaryValues, Progress};
 use crate::kernel::keys::KeySet;
@@ -218,13 +218,13 @@ pub(crate) enum Known {
 
 impl Filter {
     /// Rejects keys and fields that a format does not have.
-    pub fn check(&self, format: &Info) -> Result<(), Error> {
+    pub fn check(&self, format: &FormatInfo) -> Result<(), Error> {
         check_keys(&self.selections, format)?;
         self.field_indexes(format).map(|_| ())
     }
 
     /// Indexes of the filter's fields among the fields of a message other than the headers.
-    pub fn field_indexes(&self, format: &Info) -> Result<Vec<usize>, Error> {
+    pub fn field_indexes(&self, format: &FormatInfo) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = format.fields.iter().filter(|field| field.field_type != FieldType::Headers).collect();
         let index = |name: &String| {
             let index = others.iter().position(|field| field.name == name);
@@ -412,7 +412,7 @@ pub(crate) struct FilterSink {
 
 impl FilterSink {
     /// Creates the columns. `order` is the byte order of typed numbers in the input.
-    pub fn new(filter: &Arc<Filter>, format: &Info, order: ByteOrder) -> Result<Self, Error> {
+    pub fn new(filter: &Arc<Filter>, format: &FormatInfo, order: ByteOrder) -> Result<Self, Error> {
         let types: Vec<_> = format.fields.iter().filter_map(|field| schema::field_type(field.field_type)).collect();
         let column = |index: usize| (index, Column::new(types[index].clone(), &ViewInput::default()));
         let fields = filter.field_indexes(format)?.into_iter().map(column).collect();

@@ -15,10 +15,10 @@ use super::filter::{Filter, FilterSink, Known, blocks};
 use super::input::ListInput;
 use super::list_rows::messages_or_lists;
 use super::rows::MessageRows;
-use super::run::{Plan, Rows, run};
+use super::run::{OutputRows, Plan, run};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Code, Direction, Error};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::log::{OnError, no_reason};
 use crate::memory;
 use crate::number::fitting;
@@ -55,7 +55,7 @@ impl<O: Operation> Operation for Filtered<O> {
     const DIRECTION: Direction = O::DIRECTION;
     const DROPS_FIELDS: bool = O::DROPS_FIELDS;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         let data_type = self.operation.output_type(format)?;
         self.filter.check(format)?;
         Ok(data_type)
@@ -72,7 +72,7 @@ impl<O: Operation> Operation for Filtered<O> {
 impl Operation for Matches {
     const DROPS_FIELDS: bool = true;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         self.filter.check(format)?;
         let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);
@@ -137,7 +137,7 @@ impl Selected {
     fn of<'a>(
         filter: &Arc<Filter>,
         messages: Option<MessageRows<'a, FilterSink>>,
-        format: &'static Info,
+        format: &'static FormatInfo,
         input: Input<'a>,
         options: ReadOptions,
         policy: OnError,
@@ -150,7 +150,7 @@ impl Selected {
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = input.plan(format.name, Direction::Decode, on_error, options.limits);
         let make = || Ok(FilterSink::new(filter, format, order)?.strict(options.strict_types));
-        let Rows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
+        let OutputRows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
         let errors = on_error.is_column().then(|| report_columns.errors.finish());
         let errors = errors.filter(|errors| errors.null_count() < errors.len());
         let (mut selected, mut verdicts, mut failed) = (Vec::new(), Vec::new(), false);

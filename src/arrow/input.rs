@@ -15,16 +15,16 @@ use arrow_schema::{DataType, Fields};
 use super::schema;
 use crate::cursor::Cursor;
 use crate::error::Error;
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::kernel::{self, ROWS};
 use crate::number::position;
 
-pub(super) fn binary_column<'a>(column: &'a dyn Array, format: &Info) -> Result<Bytes<'a>, Error> {
+pub(super) fn binary_column<'a>(column: &'a dyn Array, format: &FormatInfo) -> Result<Bytes<'a>, Error> {
     Bytes::of(column).ok_or_else(|| not_binary(column, format))
 }
 
 #[cold]
-pub(super) fn not_binary(column: &dyn Array, format: &Info) -> Error {
+pub(super) fn not_binary(column: &dyn Array, format: &FormatInfo) -> Error {
     let actual = schema::type_name(column.data_type());
     let advice = match (ListInput::of(column), column.data_type()) {
         (Some(_), _) => ": headers of a list are read by select, and made bytes by encode".into(),

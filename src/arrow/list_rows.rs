@@ -15,7 +15,7 @@ use super::sink::{Row, RowSink, parse_row};
 use super::{binary, schema, shapes};
 use crate::error::{Code, Error};
 use crate::field::{FieldType, FieldValue};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::encode::max_bytes;
 use crate::kernel::layout::Layout;
@@ -31,7 +31,7 @@ pub(super) type BoxedRows<'a, S> = Box<dyn RowSource<'a, S> + 'a>;
 pub(super) fn messages_or_lists<'a, S: RowSink<'a> + 'a>(
     messages: Option<MessageRows<'a, S>>,
     column: &'a dyn Array,
-    format: &'static Info,
+    format: &'static FormatInfo,
 ) -> Result<(BoxedRows<'a, S>, ByteOrder), Error> {
     match (messages, ListInput::of(column)) {
         (Some(messages), _) => Ok((Box::new(messages), format.order)),
@@ -117,7 +117,7 @@ pub struct ListRows<'a> {
 
 impl<'a> ListRows<'a> {
     /// Finds keys, types and values by their names.
-    pub fn new(array: &'a dyn Array, format: &Info) -> Result<Self, Error> {
+    pub fn new(array: &'a dyn Array, format: &FormatInfo) -> Result<Self, Error> {
         let mismatch = || schema::mismatch(&schema::headers_type(format, false), array.data_type());
         let lists = ListInput::of(array).ok_or_else(mismatch)?;
         let elements = lists.elements().ok_or_else(mismatch)?;
@@ -312,7 +312,7 @@ impl<'a> FieldColumn<'a> {
 
 impl<'a> StructRows<'a> {
     /// Finds the fields of a format by their names.
-    pub fn new(array: &'a dyn Array, format: &Info) -> Result<Self, Error> {
+    pub fn new(array: &'a dyn Array, format: &FormatInfo) -> Result<Self, Error> {
         let expected = schema::decoded_type(format, false);
         let mismatch = || schema::mismatch(&expected, array.data_type());
         let structs = array.as_struct_opt().ok_or_else(mismatch)?;

@@ -14,7 +14,7 @@ use super::message_block::MessageBlock;
 use super::message_sinks::{BlockLimits, MessageFound, MessageSinks};
 use super::operation::struct_of;
 use super::rows::regular_span;
-use super::run::{Plan, RangeRun, RowEnd, Rows, share, too_large};
+use super::run::{OutputRows, Plan, RangeRun, RowEnd, share, too_large};
 use super::select::{SelectSink, Selection, check_keys};
 use super::sink::{Row, RowSink as _};
 use super::{Input, Operation, Output, schema};
@@ -22,7 +22,7 @@ use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
 use crate::field::FieldValue;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
@@ -60,7 +60,7 @@ impl Messages {
     }
 
     /// Fields that the sinks produce, the row first, and the indexes of the requested ones.
-    fn column_indexes(&self, format: &Info) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
+    fn column_indexes(&self, format: &FormatInfo) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields(format, self.options.text_keys));
         let produced = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
@@ -78,7 +78,7 @@ impl Messages {
         Ok((produced, indexes))
     }
 
-    fn sinks(&self, format: &'static Info) -> MessageSinks {
+    fn sinks(&self, format: &'static FormatInfo) -> MessageSinks {
         let Messages { selections, dialect, options, .. } = self;
         let list = ListSink::new(format, options.text_keys, None).keep(|field| self.requests(field.name));
         let select = SelectSink::new(selections, *dialect, format.order, format.types.is_typed(), None);
@@ -87,7 +87,7 @@ impl Messages {
         MessageSinks::new(list, select.strict(options.strict_types), filter)
     }
 
-    fn fields(&self, format: &Info) -> Result<Vec<FieldRef>, Error> {
+    fn fields(&self, format: &FormatInfo) -> Result<Vec<FieldRef>, Error> {
         check_keys(&self.selections, format)?;
         self.filter.iter().try_for_each(|filter| filter.check(format))?;
         let (produced, indexes) = self.column_indexes(format)?;
@@ -100,7 +100,7 @@ impl Messages {
 }
 
 impl Operation for Messages {
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         match format.class {
             Class::Batch => Ok(DataType::Struct(self.fields(format)?.into())),
             Class::Headers | Class::Message => Err(not_a_batch(format.name)),
@@ -126,7 +126,7 @@ type NewRun<'r, 'a> = dyn Fn(Range<usize>, Option<Share>) -> Box<dyn RangeRun<'a
 impl Messages {
     fn run<'a>(
         &self,
-        format: &'static Info,
+        format: &'static FormatInfo,
         input: Input<'_>,
         plan: &Plan,
         batches: Bytes<'a>,
@@ -147,8 +147,8 @@ impl Messages {
     }
 
     /// Builds the output. A batch whose messages did not all fit is left for the next chunk.
-    fn output(&self, rows: Rows<MessageSinks>, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
-        let Rows { sink, report_columns, until, .. } = rows;
+    fn output(&self, rows: OutputRows<MessageSinks>, fields: Vec<FieldRef>, indexes: &[usize]) -> Output {
+        let OutputRows { sink, report_columns, until, .. } = rows;
         let count = sink.row_count();
         let (produced, selected) = sink.finish();
         let mut columns: Vec<ArrayRef> = indexes.iter().map(|index| Arc::clone(&produced[*index])).collect();
@@ -196,7 +196,7 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
         range: Range<usize>,
         share: Option<Share>,
     ) -> Self {
-        let (rows, progress) = (Rows::new(operation.sinks(&B::INFO), range.start), Progress { bytes: 0, all: 0 });
+        let (rows, progress) = (OutputRows::new(operation.sinks(&B::INFO), range.start), Progress { bytes: 0, all: 0 });
         let (buffer, format) = (Vec::new(), PhantomData);
         let reader = BatchReader { operation, plan, rows, row: 0, progress, ended: None, share, buffer, format };
         BatchRun { batches, range, count: 0, reader, held: Held::default() }
@@ -211,11 +211,11 @@ impl<'v, 'a, B: BatchFormat> BatchRun<'v, 'a, B> {
 }
 
 impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
-    fn rows(&self) -> &Rows<MessageSinks> {
+    fn rows(&self) -> &OutputRows<MessageSinks> {
         &self.reader.rows
     }
 
-    fn into_rows(mut self: Box<Self>) -> Rows<MessageSinks> {
+    fn into_rows(mut self: Box<Self>) -> OutputRows<MessageSinks> {
         self.reader.rows.sink.truncate(self.count);
         self.reader.rows
     }
@@ -240,7 +240,7 @@ impl<'a, B: BatchFormat> RangeRun<'a, MessageSinks> for BatchRun<'_, 'a, B> {
         Ok(true)
     }
 
-    fn append(&mut self, next: Rows<MessageSinks>) {
+    fn append(&mut self, next: OutputRows<MessageSinks>) {
         let progress = self.progress(next.until);
         self.reader.rows.extend(next, progress);
         self.count = self.reader.rows.sink.row_count();
@@ -265,7 +265,7 @@ impl<B: BatchFormat> Default for Held<'_, B> {
 struct BatchReader<'v, B: BatchFormat> {
     operation: &'v Messages,
     plan: &'v Plan,
-    rows: Rows<MessageSinks>,
+    rows: OutputRows<MessageSinks>,
     /// Current input row, as numbered in errors.
     row: usize,
     progress: Progress,
@@ -432,7 +432,7 @@ impl<B: BatchFormat> BatchReader<'_, B> {
         let (all, limits) = (block.headers.len(), self.block_limits());
         let mut next = 0;
         while next < all {
-            let Rows { sink, report_columns, .. } = &mut self.rows;
+            let OutputRows { sink, report_columns, .. } = &mut self.rows;
             let fields = &block.fields[next..];
             let done = sink.append(B::INFO.wire_layout, found, &block.rows, fields, limits, is_listed);
             is_listed = false;

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Fields};
 use super::errors::ReportColumns;
 use super::run::Plan;
 use crate::error::{Direction, Error};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::kernel::buffer::MAX_OFFSET;
 use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
@@ -116,7 +116,7 @@ pub trait Operation {
     const DROPS_FIELDS: bool = false;
 
     /// Returns the type of the result, or rejects the options or a format that this operation does not read.
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error>;
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error>;
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error>;
 

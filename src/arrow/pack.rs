@@ -8,12 +8,12 @@ use super::decode::ListSink;
 use super::encoded_column::{EncodedColumn, encode, stored_type};
 use super::list_rows::ListRows;
 use super::rows::{Buffers, Parsed, RowSource};
-use super::run::{Rows, run};
+use super::run::{OutputRows, run};
 use super::sink::{Row, parse_row};
 use super::{Input, Operation, Output, binary, schema};
 use crate::error::{Code, Direction, Error};
 use crate::field::Field;
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::{Header, RequestedKey};
 use crate::limits::Limits;
 use crate::log::{EitherLog, Log, OnError, Result};
@@ -49,7 +49,7 @@ pub struct Pack {
 impl Operation for Pack {
     const DIRECTION: Direction = Direction::Encode;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         for column in &self.columns {
             let PackedColumn::Values { key, type_, .. } = column else { continue };
@@ -66,7 +66,7 @@ impl Operation for Pack {
 }
 
 impl Pack {
-    fn run(&self, input: Input<'_>, data_type: DataType, format: &Info) -> Result<Output, Error> {
+    fn run(&self, input: Input<'_>, data_type: DataType, format: &FormatInfo) -> Result<Output, Error> {
         let structs = input.column.as_struct_opt().filter(|structs| structs.num_columns() == self.columns.len());
         let structs = structs.ok_or_else(|| Error::Type("pack reads a struct of the columns".into()))?;
         let encoded = self.columns.iter().zip(structs.columns()).map(|(packed, column)| match packed {
@@ -79,7 +79,7 @@ impl Pack {
                         None => Ok(encoded),
                     }
                 };
-                let encoded = memory::hold(encode).unwrap_or_else(|held| held.resume(&key.to_string()));
+                let encoded = memory::catch_refusal(encode).unwrap_or_else(|held| held.resume(&key.to_string()));
                 encoded.map(Some).map_err(|error| error.into_error(key, format, input.rows_before))
             }
         });
@@ -98,9 +98,9 @@ impl Pack {
         };
         let plan = input.plan(format.name, Direction::Encode, OnError::Raise, Limits::DEFAULT);
         // Typed values are big-endian bytes.
-        let lists = Info { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
+        let lists = FormatInfo { fields: &[Field::HEADERS], order: ByteOrder::Big, ..*format };
         let make = || Ok(ListSink::new(&lists, false, None));
-        let Rows { sink, report_columns, until, .. } = run(&rows, input.from, &plan, &make)?;
+        let OutputRows { sink, report_columns, until, .. } = run(&rows, input.from, &plan, &make)?;
         let (columns, has_message) = sink.finish();
         Ok(Output::new(data_type, columns, binary::nulls(has_message), &plan, report_columns, input.from..until))
     }

@@ -10,7 +10,7 @@ use super::layouts::read_rows;
 use super::sink::{Row, RowSink};
 use crate::cursor::Cursor;
 use crate::field::FieldValue;
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
 use crate::kernel::lists::ListBlock;
@@ -77,7 +77,7 @@ pub type Parsed = Result<Presence>;
 pub struct Messages<'a> {
     pub bytes: Bytes<'a>,
     pub options: ReadOptions,
-    pub format: &'static Info,
+    pub format: &'static FormatInfo,
     open: OpenRows<'a>,
 }
 

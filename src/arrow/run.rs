@@ -1,6 +1,6 @@
 //! [`run`] appends rows to a sink: blocks by kernels, other rows one by one. It applies the error policy, the limit of
 //! 2 GiB and threads. Rows of a column and messages of a batch that kernels cannot read go through
-//! [`Rows::append_row`].
+//! [`OutputRows::append_row`].
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +43,7 @@ pub struct Plan {
 }
 
 /// Rows appended to a sink, with their errors and losses.
-pub struct Rows<S> {
+pub struct OutputRows<S> {
     pub sink: S,
     /// Number of rows of the sink before the current one.
     mark: usize,
@@ -65,9 +65,9 @@ pub enum RowEnd {
     Full,
 }
 
-impl<S> Rows<S> {
+impl<S> OutputRows<S> {
     pub fn new(sink: S, from: usize) -> Self {
-        Rows { sink, mark: 0, report_columns: ReportColumns::default(), until: from }
+        OutputRows { sink, mark: 0, report_columns: ReportColumns::default(), until: from }
     }
 
     #[inline]
@@ -132,7 +132,7 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.abort_row(found);
-        let is_damaged = !log.errors().is_empty();
+        let has_frame_errors = !log.errors().is_empty();
         let ((parsed, is_readable, ended), is_broken) = log.inside_frame(|log| {
             let parsed = parse(EitherLog::Collect(log), &mut Row { sink: &mut self.sink, found });
             let headers = match parsed {
@@ -158,7 +158,7 @@ impl<S> Rows<S> {
             return Ok(self.end_reported_row(plan, found, Vec::new(), log.take_losses()));
         }
         let is_appended = ended.is_ok() && plan.target.is_none();
-        let failed = FailedRow { is_broken, is_damaged, is_appended, keeps_parts: S::KEEPS_PARTS };
+        let failed = FailedRow { is_broken, has_frame_errors, is_appended, keeps_parts: S::KEEPS_PARTS };
         let (direction, format) = match plan.target {
             Some(target) if is_readable => (Direction::Encode, target),
             _ => (plan.direction, plan.format),
@@ -181,7 +181,8 @@ impl<S> Rows<S> {
         S: RowSink<'a>,
     {
         self.begin_row(found);
-        let failed = FailedRow { is_broken: true, is_damaged: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
+        let failed =
+            FailedRow { is_broken: true, has_frame_errors: true, is_appended: false, keeps_parts: S::KEEPS_PARTS };
         self.apply_policy(plan, found, failed, errors, |error| error.into_error(plan.direction, plan.format, Some(row)))
     }
 
@@ -246,7 +247,7 @@ impl<S> Rows<S> {
     where
         S: RowSink<'a>,
     {
-        let Rows { sink, report_columns, .. } = &mut *self;
+        let OutputRows { sink, report_columns, .. } = &mut *self;
         report_columns.truncate(&mut errors, &mut losses, plan.max_reports);
         if report_columns.would_pass(&errors, &losses, plan.max_offset) || sink.max_offset() > plan.max_offset {
             self.abort_row(found);
@@ -288,7 +289,7 @@ pub fn run<'a, S: RowSink<'a>>(
     from: usize,
     plan: &Plan,
     make: &(dyn Fn() -> Result<S, Error> + Sync),
-) -> Result<Rows<S>, Error> {
+) -> Result<OutputRows<S>, Error> {
     let all = from..rows.column().len();
     let mut whole = RowRun::new(rows, plan, all.clone(), make()?);
     let part = |range| Some(Box::new(RowRun::new(rows, plan, range, make().ok()?)) as _);
@@ -298,15 +299,15 @@ pub fn run<'a, S: RowSink<'a>>(
 
 /// Processing of a range of the input, to which the rows of the next range can be appended.
 pub trait RangeRun<'a, S: RowSink<'a>> {
-    fn rows(&self) -> &Rows<S>;
+    fn rows(&self) -> &OutputRows<S>;
 
-    fn into_rows(self: Box<Self>) -> Rows<S>;
+    fn into_rows(self: Box<Self>) -> OutputRows<S>;
 
     /// Processes rows up to `end`; returns false if the output is full before.
     fn advance(&mut self, end: usize) -> Result<bool, Error>;
 
     /// Appends the rows of the next range, which another thread has processed.
-    fn append(&mut self, next: Rows<S>);
+    fn append(&mut self, next: OutputRows<S>);
 }
 
 /// Shares a range among the threads of a plan. Runs created by `make` process parts of `sizes` rows. `whole` appends
@@ -354,14 +355,14 @@ struct RowRun<'r, 'a, S: RowSink<'a>> {
     step: usize,
     /// Whether the sink can append several rows at once.
     has_blocks: bool,
-    rows: Rows<S>,
+    rows: OutputRows<S>,
     found: S::Found,
 }
 
 impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
     fn new(source: &'r dyn RowSource<'a, S>, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
         let (nulls, bytes) = (source.nulls(), Bytes::of(source.column()));
-        let (buffers, rows, found) = (Buffers::default(), Rows::new(sink, range.start), S::Found::default());
+        let (buffers, rows, found) = (Buffers::default(), OutputRows::new(sink, range.start), S::Found::default());
         RowRun { source, plan, range, nulls, bytes, buffers, step: ROWS, has_blocks: true, rows, found }
     }
 
@@ -395,15 +396,15 @@ impl<'r, 'a, S: RowSink<'a>> RowRun<'r, 'a, S> {
 }
 
 impl<'a, S: RowSink<'a>> RangeRun<'a, S> for RowRun<'_, 'a, S> {
-    fn rows(&self) -> &Rows<S> {
+    fn rows(&self) -> &OutputRows<S> {
         &self.rows
     }
 
-    fn into_rows(self: Box<Self>) -> Rows<S> {
+    fn into_rows(self: Box<Self>) -> OutputRows<S> {
         self.rows
     }
 
-    fn append(&mut self, next: Rows<S>) {
+    fn append(&mut self, next: OutputRows<S>) {
         let progress = self.progress();
         self.rows.extend(next, progress);
     }

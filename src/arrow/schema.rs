@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::field::{self, FieldType};
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::header::KeyForm;
 use crate::log::OnError;
 use crate::value_type::Scalar;
@@ -24,7 +24,7 @@ pub fn list_of(data_type: DataType) -> DataType {
 }
 
 /// Fields of a header; `text_keys`: typed keys are text.
-pub fn header_fields(format: &Info, text_keys: bool) -> Fields {
+pub fn header_fields(format: &FormatInfo, text_keys: bool) -> Fields {
     let mut fields = match format.keys {
         KeyForm::Int => vec![nullable("key", DataType::Int32)],
         KeyForm::Typed if !text_keys => vec![nullable("key_type", DataType::Utf8), nullable("key", DataType::Binary)],
@@ -37,7 +37,7 @@ pub fn header_fields(format: &Info, text_keys: bool) -> Fields {
     fields.into()
 }
 
-pub fn headers_type(format: &Info, text_keys: bool) -> DataType {
+pub fn headers_type(format: &FormatInfo, text_keys: bool) -> DataType {
     list_of(DataType::Struct(header_fields(format, text_keys)))
 }
 
@@ -74,13 +74,13 @@ pub fn field_type(field_type: FieldType) -> Option<DataType> {
 }
 
 /// The fields of a decoded message, including the headers.
-pub fn message_fields(format: &Info, text_keys: bool) -> Vec<FieldRef> {
+pub fn message_fields(format: &FormatInfo, text_keys: bool) -> Vec<FieldRef> {
     let data_type =
         |field: &field::Field| field_type(field.field_type).unwrap_or_else(|| headers_type(format, text_keys));
     format.fields.iter().map(|field| nullable(field.name, data_type(field))).collect()
 }
 
-pub fn decoded_type(format: &Info, text_keys: bool) -> DataType {
+pub fn decoded_type(format: &FormatInfo, text_keys: bool) -> DataType {
     match format.class {
         Class::Headers => headers_type(format, text_keys),
         Class::Message | Class::Batch => DataType::Struct(message_fields(format, text_keys).into()),

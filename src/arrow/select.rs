@@ -14,12 +14,12 @@ use super::input::Bytes;
 use super::layouts::read_rows;
 use super::list_rows::messages_or_lists;
 use super::rows::MessageRows;
-use super::run::{Rows, run};
+use super::run::{OutputRows, run};
 use super::sink::RowSink;
 use super::{Input, Operation, Output, schema};
 use crate::arrow::types::{Dialect, common_type};
 use crate::error::{Direction, Error};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::keys::{Keep, KeySet, Requested};
@@ -63,7 +63,7 @@ impl Select {
         &self,
         messages: Option<MessageRows<'a, SelectSink>>,
         input: Input<'a>,
-        format: &'static Info,
+        format: &'static FormatInfo,
     ) -> Result<Output, Error> {
         let (rows, order) = messages_or_lists(messages, input.column, format)?;
         let has_types = format.types.is_typed();
@@ -72,7 +72,7 @@ impl Select {
         let strict = self.options.strict_types;
         let make =
             || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()).strict(strict));
-        let Rows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
+        let OutputRows { sink, report_columns, until, .. } = run(&*rows, input.from, &plan, &make)?;
         Ok(Output::new(self.result_type(), sink.finish(), None, &plan, report_columns, input.from..until))
     }
 }
@@ -80,7 +80,7 @@ impl Select {
 impl Operation for Select {
     const DROPS_FIELDS: bool = true;
 
-    fn output_type(&self, format: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, format: &'static FormatInfo) -> Result<DataType, Error> {
         check_not_batch(format)?;
         check_keys(&self.selections, format)?;
         Ok(self.result_type())
@@ -92,7 +92,7 @@ impl Operation for Select {
     }
 }
 
-pub(super) fn check_keys(selections: &[Selection], format: &Info) -> Result<(), Error> {
+pub(super) fn check_keys(selections: &[Selection], format: &FormatInfo) -> Result<(), Error> {
     let mut keys = selections.iter().filter(|selection| !selection.is_of_every_header());
     keys.try_for_each(|selection| selection.key.check(format.name, format.keys))
 }
@@ -307,7 +307,7 @@ impl SelectSink {
     #[inline(always)]
     fn name_refusals<T>(&mut self, work: impl FnOnce(&mut [Slot], &mut usize) -> T) -> T {
         let (slots, mut current) = (&mut self.slots[..], 0);
-        let done = memory::hold(|| work(slots, &mut current));
+        let done = memory::catch_refusal(|| work(slots, &mut current));
         done.unwrap_or_else(|held| held.resume(&self.slots[current].selection.output))
     }
 

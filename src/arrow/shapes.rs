@@ -20,7 +20,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::schema;
 use crate::error::Error;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::memory;
 
 /// Field names of a key and of a value, in the order of the search.
@@ -32,7 +32,7 @@ const MAX_ELEMENTS: usize = i32::MAX as usize;
 /// Converts a column to the shape that operations on a format read. A column of an unknown shape is returned unchanged.
 ///
 /// `drops_fields`: other fields of headers are ignored.
-pub fn plain(column: ArrayRef, format: &Info, drops_fields: bool) -> Result<ArrayRef, Error> {
+pub fn plain(column: ArrayRef, format: &FormatInfo, drops_fields: bool) -> Result<ArrayRef, Error> {
     match column.data_type() {
         DataType::Dictionary(..) => plain(expand_dictionary(&column)?, format, drops_fields),
         _ if format.class != Class::Headers => Ok(column),

@@ -7,11 +7,11 @@ use super::input::{Bytes, binary_column};
 use super::layouts::read_rows;
 use super::list_rows::messages_or_lists;
 use super::rows::{Buffers, MessageRows, Parsed, RowSource};
-use super::run::{Rows, run};
+use super::run::{OutputRows, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, schema};
 use crate::error::{Direction, Error, ErrorDetail};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::layout::Layout;
@@ -35,10 +35,10 @@ impl Validate {
         &self,
         rows: &dyn RowSource<'a, ErrorsOnly>,
         input: Input<'a>,
-        format: &'static Info,
+        format: &'static FormatInfo,
     ) -> Result<Output, Error> {
         let plan = input.plan(format.name, Direction::Decode, OnError::Column, self.options.limits);
-        let Rows { report_columns, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
+        let OutputRows { report_columns, until, .. } = run(rows, input.from, &plan, &|| Ok(ErrorsOnly::default()))?;
         Ok(Output { column: report_columns.errors.finish(), until })
     }
 }
@@ -46,7 +46,7 @@ impl Validate {
 impl Operation for Validate {
     const DROPS_FIELDS: bool = true;
 
-    fn output_type(&self, _: &'static Info) -> Result<DataType, Error> {
+    fn output_type(&self, _: &'static FormatInfo) -> Result<DataType, Error> {
         Ok(schema::errors_type())
     }
 

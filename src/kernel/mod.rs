@@ -14,7 +14,7 @@
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
-//!        next block               arrow::run::Rows::append_row, which alone creates errors;
+//!        next block               arrow::run::OutputRows::append_row, which alone creates errors;
 //!                                 the next block begins after that row
 //! ```
 //!

@@ -3,7 +3,7 @@
 use crate::codec::Codec;
 use crate::error::{Direction, Error, ErrorDetail};
 use crate::format::Format;
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::formats::batch::Builder;
 use crate::formats::batch::message_set_writer::{self, MessageSetBuilder};
 use crate::formats::batch::record_batch::Record;
@@ -15,7 +15,7 @@ use crate::traits::MessageFormat as _;
 /// Writes messages as one batch, or returns the first error with the index of its message.
 pub fn write(format: Format, messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
     let name = format.info().name;
-    let (message_format, codecs): (&'static Info, &[Codec]) = match format {
+    let (message_format, codecs): (&'static FormatInfo, &[Codec]) = match format {
         Format::RecordBatch => (&Record::INFO, &Codec::ALL),
         Format::Kip82Messages => (&Kip82Message::<Typed>::INFO, &message_set_writer::CODECS),
         Format::Kip82MessagesInt => (&Kip82Message::<Int>::INFO, &message_set_writer::CODECS),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::error::{Code, Error, bad_length};
 use crate::field::{FieldValue, Role};
-use crate::format_info::{Contents, Encoded, Info};
+use crate::format_info::{Contents, Encoded, FormatInfo};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::kernel::edit::FoundHeader;
 use crate::log::{CollectErrors, OnLoss, Stop};
@@ -105,7 +105,7 @@ pub type Refusal = (Code, String);
 pub struct Editor<'e> {
     pub edit: &'e Edit,
     /// The format of the messages.
-    pub format: &'static Info,
+    pub format: &'static FormatInfo,
     /// New header for each entry of the edit.
     entries: Vec<NewHeader<'e>>,
     appended: Vec<NewHeader<'e>>,
@@ -136,7 +136,7 @@ enum Prepared<'e> {
 
 impl<'e> Editor<'e> {
     /// Rejects keys and values that the format does not support.
-    pub fn new(edit: &'e Edit, format: &'static Info) -> Result<Self, Error> {
+    pub fn new(edit: &'e Edit, format: &'static FormatInfo) -> Result<Self, Error> {
         check_target(format)?;
         let new_header = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
             let key = writable_key(key, format)?;
@@ -289,7 +289,7 @@ pub fn key_of(key: &RequestedKey) -> Key<'_> {
 }
 
 /// Calls `key_of`, and rejects a key that the format does not support.
-pub fn writable_key<'k>(key: &'k RequestedKey, format: &Info) -> Result<Key<'k>, Error> {
+pub fn writable_key<'k>(key: &'k RequestedKey, format: &FormatInfo) -> Result<Key<'k>, Error> {
     key.check(format.name, format.keys)?;
     let len = key_of(key).byte_len();
     if !format.constraints.fits(len) {
@@ -304,20 +304,26 @@ fn new_header<'a>(key: &Key<'a>, value_type: Option<ValueType>, value: Option<&'
 }
 
 /// Appends a header.
-fn push_header(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>, out: &mut Vec<u8>) {
+fn push_header(
+    format: &FormatInfo,
+    key: &Key<'_>,
+    value_type: Option<ValueType>,
+    bits: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) {
     let len = key.byte_len().saturating_add(bits.map_or(0, <[u8]>::len));
     memory::reserve(out, len.saturating_add(MAX_FRAMING));
     (format.write_header)(&new_header(key, value_type, bits), out);
 }
 
-fn header_bytes(format: &Info, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
+fn header_bytes(format: &FormatInfo, key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
     push_header(format, key, value_type, bits, &mut bytes);
     bytes
 }
 
 /// Rejects a value that a format does not support.
-fn check(format: &Info, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), Refusal> {
+fn check(format: &FormatInfo, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), Refusal> {
     let constraints = format.constraints;
     let Some(bits) = bits else {
         return if constraints.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };

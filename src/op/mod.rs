@@ -11,7 +11,7 @@ pub mod values;
 pub mod write;
 
 use crate::error::Error;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 
 /// Error of an operation on one message for a batch format.
 pub fn batch_needs_messages(format: &str) -> Error {
@@ -19,7 +19,7 @@ pub fn batch_needs_messages(format: &str) -> Error {
 }
 
 /// Rejects a batch format, for operations on single messages.
-pub fn check_not_batch(format: &Info) -> Result<(), Error> {
+pub fn check_not_batch(format: &FormatInfo) -> Result<(), Error> {
     match format.class {
         Class::Batch => Err(batch_needs_messages(format.name)),
         Class::Headers | Class::Message => Ok(()),

@@ -3,7 +3,7 @@
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::log::{CollectErrors, EitherLog, FailFast, OnLoss};
 use crate::options::ReadOptions;
 use crate::sink::{AnySink, GatheredMessage, Presence, Sink};
@@ -40,7 +40,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ParseMessage<'a, F> {
 impl<'a, S: Sink<'a>, F: Fn() -> S> ParseMessage<'a, F> {
     #[cold]
     #[inline(never)]
-    fn collect(&self, format: &Info) -> Result<(S, Presence), Error> {
+    fn collect(&self, format: &FormatInfo) -> Result<(S, Presence), Error> {
         let (mut sink, mut log) = ((self.fresh)(), CollectErrors::default());
         let data = Cursor::new(self.data);
         let parsed = (format.parse)(data, self.options, EitherLog::Collect(&mut log), AnySink(&mut sink));
@@ -50,7 +50,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> ParseMessage<'a, F> {
 
 /// Parses one message, or returns its first error.
 pub fn gather_message<'a>(
-    format: &Info,
+    format: &FormatInfo,
     data: &'a [u8],
     options: ReadOptions,
 ) -> Result<(GatheredMessage<'a>, Presence), Error> {

@@ -8,7 +8,7 @@ use super::adapt;
 use crate::encoding::{Encoding, decode_value, encode_value, is_other_nan};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::field::FieldValue;
-use crate::format_info::{Contents, Encoded, Info};
+use crate::format_info::{Contents, Encoded, FormatInfo};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycle;
 use crate::limits::Limits;
@@ -45,7 +45,7 @@ pub struct TypeHint {
 
 /// Gathers a message and writes it in a format.
 pub struct Writer<'a> {
-    target: &'static Info,
+    target: &'static FormatInfo,
     options: WriteOptions,
     origin: Origin,
     /// Type for values without one.
@@ -68,7 +68,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Creates a writer, and rejects the options that [`check_written`] rejects.
-    pub fn new(target: &'static Info, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+    pub fn new(target: &'static FormatInfo, options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         check_written(target, &options)?;
         let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
@@ -274,7 +274,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Rejects a read-only format, and options that do not apply to a format.
-pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error> {
+pub fn check_written(format: &FormatInfo, options: &WriteOptions) -> Result<(), Error> {
     check_target(format)?;
     if options.canonical && format.canonical.is_none() {
         return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", format.name)));
@@ -283,7 +283,7 @@ pub fn check_written(format: &Info, options: &WriteOptions) -> Result<(), Error>
 }
 
 /// Rejects a read-only format.
-pub fn check_target(format: &Info) -> Result<(), Error> {
+pub fn check_target(format: &FormatInfo) -> Result<(), Error> {
     match format.is_target {
         true => Ok(()),
         false => {
@@ -343,7 +343,7 @@ impl<'a> Writer<'a> {
         if self.options.on_loss == OnLoss::Report {
             return false; // the report contains the type of every value
         }
-        let &Info { keys, types, constraints, .. } = self.target;
+        let &FormatInfo { keys, types, constraints, .. } = self.target;
         let fits = |len: usize| constraints.fits(len);
         let value_fits = match (header.value, header.value_type) {
             (None, None) => constraints.nulls,
@@ -461,7 +461,7 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<R: Log>(&self, target: &'static Info, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
+    fn write<R: Log>(&self, target: &'static FormatInfo, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::new(target, self.options.clone(), Origin::USER)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
@@ -479,7 +479,7 @@ impl EncodeMessage<'_> {
 }
 
 impl EncodeMessage<'_> {
-    pub fn encode(&self, target: &'static Info) -> Result<Option<Vec<u8>>, Error> {
+    pub fn encode(&self, target: &'static FormatInfo) -> Result<Option<Vec<u8>>, Error> {
         super::check_not_batch(target)?;
         // Nearly every message can be written. Errors of the others are collected in a second pass.
         if let Ok(written) = self.write(target, &mut FailFast::new(self.options.on_loss))? {

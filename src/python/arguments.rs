@@ -15,7 +15,7 @@ use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
 use crate::field::{FieldType, FieldValue, Role};
 use crate::format::Format;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
@@ -365,7 +365,7 @@ pub struct MessageArgument<'py> {
 
 impl<'py> MessageArgument<'py> {
     /// Reads headers for a headers format, and a dict of the fields of a message for others.
-    pub fn of(message: &Bound<'py, PyAny>, info: &Info) -> PyResult<Self> {
+    pub fn of(message: &Bound<'py, PyAny>, info: &FormatInfo) -> PyResult<Self> {
         let headers_of = |headers: &Bound<'py, PyAny>| match headers.is_none() {
             true => Ok(None),
             false => HeadersArgument::of(headers).map(Some),

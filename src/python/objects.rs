@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::recent::{Origin, OriginPart, Recent};
 use crate::field::{FieldValue, Role};
-use crate::format_info::Info;
+use crate::format_info::FormatInfo;
 use crate::header::{Header, Key, RequestedKey};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
@@ -57,7 +57,7 @@ pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
 
 pub fn fields_dict<'py>(
     py: Python<'py>,
-    info: &Info,
+    info: &FormatInfo,
     headers: &Bound<'py, PyAny>,
     fields: &[FieldValue<'_>],
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut, Range};
 use super::MessageFormat;
 use crate::cursor::Cursor;
 use crate::field::FieldValue;
-use crate::format_info::{Class, Info};
+use crate::format_info::{Class, FormatInfo};
 use crate::log::{CollectErrors, Result};
 use crate::options::ReadOptions;
 
@@ -168,7 +168,7 @@ pub trait BatchFormat: Sized {
     type Fields<'a>: MessageFields<'a>;
 
     /// The format as a value, with the fields and headers of its messages.
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: Self::NAME,
         class: Class::Batch,
         source: Self::SOURCE,

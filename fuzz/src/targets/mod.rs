@@ -24,7 +24,7 @@ pub mod stored;
 pub mod structures;
 
 use letterhead::format::Format;
-use letterhead::format_info::{Class, Info};
+use letterhead::format_info::{Class, FormatInfo};
 use letterhead::options::ReadOptions;
 
 /// A check of hostile bytes.
@@ -54,7 +54,7 @@ pub const ALL: [Target; 14] = [
 ];
 
 /// The names of the formats that satisfy a condition.
-fn formats(has: impl Fn(&Info) -> bool) -> Vec<&'static str> {
+fn formats(has: impl Fn(&FormatInfo) -> bool) -> Vec<&'static str> {
     Format::ALL.iter().map(|format| format.info()).filter(|info| has(info)).map(|info| info.name).collect()
 }
 

@@ -7,7 +7,7 @@ use super::Builder;
 use crate::codec::{Codec, compress, compress_legacy};
 use crate::error::{Code, ErrorDetail};
 use crate::field::FieldValue;
-use crate::format_info::{Contents, Info};
+use crate::format_info::{Contents, FormatInfo};
 use crate::formats::message::kip82_message;
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
@@ -39,7 +39,7 @@ pub const CODECS: [Codec; 4] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::
 
 pub struct MessageSetBuilder {
     /// Format of the messages.
-    format: &'static Info,
+    format: &'static FormatInfo,
     codec: Codec,
     common: Common,
     first_offset: i64,
@@ -50,7 +50,7 @@ pub struct MessageSetBuilder {
 
 impl MessageSetBuilder {
     /// Begins a set whose first message will have these fields.
-    pub fn new(format: &'static Info, first: &[FieldValue<'_>], codec: Codec) -> Self {
+    pub fn new(format: &'static FormatInfo, first: &[FieldValue<'_>], codec: Codec) -> Self {
         MessageSetBuilder {
             format,
             codec,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-const READABLE: FailedRow = FailedRow { is_broken: false, is_damaged: false, is_appended: true, keeps_parts: true };
+const READABLE: FailedRow =
+    FailedRow { is_broken: false, has_frame_errors: false, is_appended: true, keeps_parts: true };
 
 #[test]
 fn error_policy_decides_about_row_with_errors() {

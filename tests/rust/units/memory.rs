@@ -19,14 +19,14 @@ fn refused_memory_is_an_error_with_its_size() {
 
 #[test]
 fn a_refusal_names_the_column_that_was_to_grow() {
-    let refuse = || memory::hold(|| memory::refuse(7)).unwrap_or_else(|held| held.resume("inner"));
-    let refused = catch_panic(|| memory::hold(refuse).unwrap_or_else(|held| held.resume("outer")));
+    let refuse = || memory::catch_refusal(|| memory::refuse(7)).unwrap_or_else(|held| held.resume("inner"));
+    let refused = catch_panic(|| memory::catch_refusal(refuse).unwrap_or_else(|held| held.resume("outer")));
     assert_eq!(refused, Err(Error::Memory(Refused { bytes: 7, column: Some("inner".into()) })));
 }
 
 #[test]
 fn held_panic_resumes() {
     let panic = || -> u8 { panic!("a text") };
-    let held = catch_panic(|| memory::hold(panic).unwrap_or_else(|held| held.resume("a")));
+    let held = catch_panic(|| memory::catch_refusal(panic).unwrap_or_else(|held| held.resume("a")));
     assert_eq!(held, Err(Error::Internal("a text".into())));
 }
