@@ -12,7 +12,6 @@ use super::capsule::{Column, Schema};
 use super::errors::{ErrorTuple, error_tuple};
 use super::gil::{enter, without_gil};
 use crate::arrow;
-use crate::arrow::checks::check_values;
 use crate::error::Error;
 
 /// Reads values of one schema into the columns of another; both are JSON.
@@ -41,7 +40,6 @@ impl AvroWriter {
         enter(|| {
             let array = import_one(rows)?;
             let encoded = without_gil(py, || {
-                check_values(&array.to_data()).map_err(Error::Type)?;
                 let rows = array.as_struct_opt().ok_or_else(|| Error::Type("the rows are not structs".into()))?;
                 self.0.encode(rows)
             })?;
@@ -78,7 +76,6 @@ impl AvroReader {
         enter(|| {
             let array = import_one(values)?;
             let (batches, errors) = without_gil(py, || {
-                check_values(&array.to_data()).map_err(Error::Type)?;
                 let values = array.as_binary_opt().ok_or_else(|| Error::Type("the values are not binary".into()))?;
                 self.0.decode(values)
             })?;
