@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 use super::encode::{EncodeSink, write_rows, written_type};
 use super::input::binary_column;
-use super::rows::{Appended, Buffers, Messages, Next, Parsed, RowSource};
+use super::rows::{Appended, Buffers, MessageColumn, Next, Parsed, RowSource};
 use super::run::Plan;
 use super::sink::{Row, RowSink as _, parse_row};
 use super::{Input, Operation, Output};
@@ -44,7 +44,7 @@ impl Operation for Convert {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let bytes = binary_column(input.column, &E::INFO)?;
-        self.convert(Messages::new::<E>(bytes, self.read), input)
+        self.convert(MessageColumn::new::<E>(bytes, self.read), input)
     }
 
     fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
@@ -54,7 +54,7 @@ impl Operation for Convert {
 
 impl Convert {
     #[inline(never)]
-    fn convert<'a>(&self, messages: Messages<'a>, input: Input<'a>) -> Result<Output, Error> {
+    fn convert<'a>(&self, messages: MessageColumn<'a>, input: Input<'a>) -> Result<Output, Error> {
         let (source, target) = (messages.format, self.target.info());
         if target.class == Class::Batch {
             return Err(no_target(target.name));
@@ -72,7 +72,7 @@ impl Convert {
 
 /// Serialized messages that are converted to another format.
 pub struct ConvertedRows<'a> {
-    pub messages: Messages<'a>,
+    pub messages: MessageColumn<'a>,
     pub target: &'static FormatInfo,
 }
 
@@ -82,7 +82,7 @@ impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
     }
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, EncodeSink<'a>>) -> Option<Appended> {
-        let Messages { format, options, .. } = self.messages;
+        let MessageColumn { format, options, .. } = self.messages;
         let (source, target) = (format.wire_layout, self.target.wire_layout);
         let room = to.sink.room(target, next.max_offset)?;
         // Kernels do not convert types.

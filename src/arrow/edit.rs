@@ -12,7 +12,7 @@ use super::column::Column;
 use super::encode::written_type;
 use super::input::{Bytes, ListInput, Texts, binary_column};
 use super::layouts::read_rows;
-use super::rows::{Appended, Buffers, MessageRows, Messages, Next, Parsed, RowSource};
+use super::rows::{Appended, Buffers, MessageColumn, MessageRows, Next, Parsed, RowSource};
 use super::run::{OutputRows, Plan, run};
 use super::sink::{Row, RowSink};
 use super::{Input, Operation, Output, schema};
@@ -342,7 +342,7 @@ impl<'a, 'e> RowSource<'a, EditSink<'a, 'e>> for EditRows<'a, 'e> {
         next: Next,
         to: &mut Row<'_, 'a, EditSink<'a, 'e>>,
     ) -> Option<Appended> {
-        let Messages { bytes, options, format, .. } = self.0.messages;
+        let MessageColumn { bytes, options, format, .. } = self.0.messages;
         if !format.wire_layout.is_readable() || format.class != Class::Headers {
             return None;
         }

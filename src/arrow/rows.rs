@@ -71,19 +71,19 @@ pub struct Next {
 
 pub type Parsed = Result<Presence>;
 
-/// Serialized messages of a format. The format is a value instead of a type, so that the code of a sink is compiled
-/// once for all formats.
+/// Column of serialized messages of a format. The format is a value instead of a type, so that the code of a sink is
+/// compiled once for all formats.
 #[derive(Clone, Copy)]
-pub struct Messages<'a> {
+pub struct MessageColumn<'a> {
     pub bytes: Bytes<'a>,
     pub options: ReadOptions,
     pub format: &'static FormatInfo,
     open: OpenRows<'a>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> MessageColumn<'a> {
     pub fn new<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions) -> Self {
-        Messages { bytes, options, format: &E::INFO, open: open_rows::<E> }
+        MessageColumn { bytes, options, format: &E::INFO, open: open_rows::<E> }
     }
 
     /// Fills the block with opened messages, as `open_rows` does; returns their number.
@@ -104,7 +104,7 @@ impl<'a> Messages<'a> {
 
 /// Serialized messages that are parsed into a sink.
 pub struct MessageRows<'a, S: RowSink<'a>> {
-    pub messages: Messages<'a>,
+    pub messages: MessageColumn<'a>,
     /// Parser of a format without kernels, which read most rows of other formats.
     parse_valid: Option<ParseValid<'a, S>>,
 }
@@ -120,7 +120,7 @@ impl<'a, S: RowSink<'a>> MessageRows<'a, S> {
     /// Creates messages, most of which kernels read or do not read.
     pub fn with_kernels<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions, has_kernels: bool) -> Self {
         let parse_valid: ParseValid<'a, S> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
-        let messages = Messages::new::<E>(bytes, options);
+        let messages = MessageColumn::new::<E>(bytes, options);
         MessageRows { messages, parse_valid: (!has_kernels).then_some(parse_valid) }
     }
 
@@ -136,7 +136,7 @@ impl<'a, S: RowSink<'a>> RowSource<'a, S> for MessageRows<'a, S> {
     }
 
     fn append(&self, buffers: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, S>) -> Option<Appended> {
-        let Messages { format, options, .. } = self.messages;
+        let MessageColumn { format, options, .. } = self.messages;
         let layout = format.wire_layout;
         if !layout.is_readable() {
             return None;
