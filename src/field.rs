@@ -39,7 +39,7 @@ pub enum Role {
     Deletes,
     Magic,
     Attributes,
-    /// Field that is computed from others or belongs to the batch, without a counterpart in another format.
+    /// Computed from other fields, or part of the batch. Other formats have no such field.
     Derived,
 }
 

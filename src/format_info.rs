@@ -31,13 +31,13 @@ pub struct FormatInfo {
     pub max_written: WrittenLimit,
     /// Layout of headers, which selects the kernels.
     pub wire_layout: Layout,
-    /// [`HeadersFormat::parse`].
+    /// [`crate::traits::HeadersFormat::parse`].
     pub parse_headers: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result,
-    /// [`parse_message`].
+    /// [`crate::traits::parse_message`].
     pub parse: for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, AnySink<'_, 'a>) -> Result<Presence>,
-    /// [`HeadersFormat::write_header`].
+    /// [`crate::traits::HeadersFormat::write_header`].
     pub write_header: fn(&Header<'_>, &mut Vec<u8>),
-    /// [`MessageFormat::encode`].
+    /// [`crate::traits::MessageFormat::encode`].
     pub encode: fn(Contents<'_>, EitherLog<'_>, &mut Vec<u8>) -> Result<Encoded>,
 }
 

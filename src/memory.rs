@@ -99,7 +99,7 @@ pub fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused { bytes, column: None }))
 }
 
-/// Failed allocation, or panic, that was caught and will be resumed.
+/// Caught panic, such as that of a failed allocation, for the caller to resume.
 pub struct CaughtPanic(Box<dyn std::any::Any + Send>);
 
 /// Runs work that appends to columns, and catches a failed allocation or a panic, so that the caller can name the

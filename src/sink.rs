@@ -84,7 +84,7 @@ impl<'a> Sink<'a> for AnySink<'_, 'a> {
 /// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// All headers, possibly none, were passed to the sink.
+    /// Every header was passed to the sink. There may be none.
     Whole,
     /// The message has no headers field.
     Absent,

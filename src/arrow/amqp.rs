@@ -22,7 +22,7 @@ use crate::value::{InvalidValue, UUID_LEN, Value};
 /// Name of the format in errors.
 const NAME: &str = "amqp";
 
-/// Operation from AMQP primitives to values of one type.
+/// Reads AMQP primitives as values of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadAmqp {
     pub type_: Type,
@@ -61,7 +61,7 @@ impl Work for ReadAmqp {
     }
 }
 
-/// Primitives, treated as messages without headers.
+/// Column of primitives. Each is read as a message without headers.
 struct AmqpRows<'a> {
     primitives: Bytes<'a>,
     type_: Type,
@@ -70,8 +70,8 @@ struct AmqpRows<'a> {
 
 impl<'a> AmqpRows<'a> {
     #[inline]
-    fn read(&self, row: usize) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
-        self.primitives.get(row).map_or(Ok(None), |primitive| self.type_.read(primitive, self.dialect))
+    fn read(&self, primitive: Option<&'a [u8]>) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
+        primitive.map_or(Ok(None), |primitive| self.type_.read(primitive, self.dialect))
     }
 }
 
@@ -83,9 +83,10 @@ impl<'a> RowSource<'a, Column> for AmqpRows<'a> {
     fn append(&self, _: &mut Buffers<'a>, next: Next, to: &mut Row<'_, 'a, Column>) -> Option<Appended> {
         let offered = next.rows.len();
         for (appended, row) in next.rows.enumerate() {
+            let primitive = self.primitives.get(row);
             // Only a UUID becomes longer than its primitive.
-            let max_len = self.primitives.get(row).map_or(0, |primitive| primitive.len().max(UUID_LEN));
-            match self.read(row) {
+            let max_len = primitive.map_or(0, |primitive| primitive.len().max(UUID_LEN));
+            match self.read(primitive) {
                 Ok(value) if to.sink.max_offset() + max_len <= next.max_offset => to.sink.push(value),
                 _ => return Some(Appended { offered, appended }),
             }
@@ -94,7 +95,7 @@ impl<'a> RowSource<'a, Column> for AmqpRows<'a> {
     }
 
     fn parse(&self, row: usize, _: &mut Buffers<'a>, log: EitherLog<'_>, to: &mut Row<'_, 'a, Column>) -> Parsed {
-        match (self.read(row), log) {
+        match (self.read(self.primitives.get(row)), log) {
             (Ok(value), _) => to.sink.push(value),
             (Err(_), EitherLog::FailFast(_)) => return Err(Stop),
             (Err(invalid), EitherLog::Collect(log)) => {

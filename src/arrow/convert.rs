@@ -20,7 +20,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::sink::AnySink;
 use crate::traits::{BatchFormat, MessageFormat};
 
-/// Operation from bytes to bytes of another format.
+/// Converts messages to another format.
 #[derive(Debug, Clone)]
 pub struct Convert {
     pub target: Format,
@@ -114,7 +114,7 @@ impl<'a> RowSource<'a, EncodeSink<'a>> for ConvertedRows<'a> {
         if only_headers && matches!(log, EitherLog::FailFast(_)) {
             return self.messages.parse(row, log, AnySink(to));
         }
-        // All errors of reading come before those of writing.
+        // Errors of the source are reported before losses in the target, so all headers are read first.
         let message = &mut buffers.message;
         message.clear();
         parse_row!(log, to, |log, to| {

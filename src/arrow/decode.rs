@@ -35,12 +35,12 @@ use crate::traits::{self, MessageFormat};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// Operation from bytes to headers and fields.
+/// Decodes messages into lists of headers and columns of their other fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decode {
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Whether text and bytes, except the keys of headers, become views of the input.
+    /// Whether text and binary columns, except keys of headers, are views of the input.
     pub views: bool,
 }
 

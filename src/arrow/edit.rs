@@ -34,8 +34,8 @@ use crate::sink::Presence;
 use crate::traits::MessageFormat;
 use crate::value_type::{Scalar, ValueType};
 
-/// Operation from bytes to bytes of the same format. With columns of new values, the input is a struct of the messages
-/// and those columns.
+/// Edits messages, which keep their format. With columns of new values, the input is a struct of the messages and those
+/// columns.
 #[derive(Debug, Clone)]
 pub struct EditColumn {
     pub edit: Arc<Edit>,

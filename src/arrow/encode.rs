@@ -32,7 +32,7 @@ use crate::traits::MessageFormat;
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
-/// Operation from headers to bytes.
+/// Encodes lists of headers, or structs with the fields of messages.
 #[derive(Debug, Clone, Default)]
 pub struct Encode {
     pub options: WriteOptions,

@@ -26,8 +26,7 @@ use crate::op::check_not_batch;
 use crate::options::ReadOptions;
 use crate::traits::MessageFormat;
 
-/// Operation that first reads the operands of the filter from all rows, and then applies another operation to the
-/// selected rows.
+/// Applies an operation to the rows that a filter selects. The operands of the filter are read from all rows first.
 pub struct Filtered<O> {
     pub operation: O,
     pub filter: Arc<Filter>,
@@ -35,7 +34,7 @@ pub struct Filtered<O> {
     pub on_error: OnError,
 }
 
-/// Operation from bytes or lists to a column with the result of a filter for each row, and a column of errors.
+/// Evaluates a filter for each message or list, and returns a column of results and a column of errors.
 pub struct Matches {
     pub filter: Arc<Filter>,
     pub options: ReadOptions,

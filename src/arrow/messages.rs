@@ -41,7 +41,7 @@ const ROW: &str = "row";
 /// Maximum growth factor that is estimated from previous batches, because later ones may differ.
 const MAX_GROWTH: usize = 16;
 
-/// Operation from batches to messages.
+/// Reads the messages of batches.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     /// Fields of the result, including `row`; `None` for all.

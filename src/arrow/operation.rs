@@ -29,7 +29,7 @@ pub struct Input<'a> {
     pub(super) max_offset: usize,
     /// Number of threads that share the rows, at least one.
     pub(super) threads: usize,
-    /// Number of threads that each work on an input at the same time, at least one.
+    /// Number of inputs that are processed at the same time, each on a thread; at least one.
     pub(super) at_once: usize,
 }
 
@@ -109,7 +109,7 @@ impl Output {
 
 /// Operation on columns, whose output type is known before any row is read.
 pub trait Operation {
-    /// Direction of the error of a result that is too large.
+    /// Direction that the error names if the result is too large.
     const DIRECTION: Direction = Direction::Decode;
 
     /// Whether the result depends only on keys and values of headers, so that their other fields are ignored.

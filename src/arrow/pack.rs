@@ -1,4 +1,4 @@
-//! [`Pack`] converts columns of values to lists of headers; the inverse of [`super::select::SelectSink`].
+//! [`Pack`] converts columns of values to lists of headers; the inverse of [`super::Select`].
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, StructArray};
@@ -35,7 +35,7 @@ pub enum PackedColumn {
     Headers,
 }
 
-/// Operation from a struct of columns to lists of headers, in the order of the columns.
+/// Builds lists of headers from a struct of columns, in the order of the columns.
 #[derive(Debug, Clone)]
 pub struct Pack {
     /// Conversion of each field of the struct.

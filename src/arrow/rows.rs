@@ -86,7 +86,7 @@ impl<'a> MessageColumn<'a> {
         MessageColumn { bytes, options, format: &E::INFO, open: open_rows::<E> }
     }
 
-    /// Fills the block with opened messages, as `open_rows` does; returns their number.
+    /// Opens messages into the block, up to the first that kernels cannot read, and returns their number.
     pub(super) fn open(&self, buffers: &mut Buffers<'a>, rows: Range<usize>, room: usize) -> usize {
         (self.open)(&mut buffers.block, &mut buffers.fields, self.bytes, rows, room, self.options);
         buffers.block.rows().len()
@@ -117,7 +117,8 @@ impl<'a, S: RowSink<'a>> MessageRows<'a, S> {
         Self::with_kernels::<E>(bytes, options, E::INFO.wire_layout.is_readable())
     }
 
-    /// Creates messages, most of which kernels read or do not read.
+    /// Like `new`, for an operation that knows whether kernels read most messages. Without them, the parser is compiled
+    /// for this sink.
     pub fn with_kernels<E: MessageFormat>(bytes: Bytes<'a>, options: ReadOptions, has_kernels: bool) -> Self {
         let parse_valid: ParseValid<'a, S> = |data, options, log, to| parse_message::<E, _, _>(data, options, log, to);
         let messages = MessageColumn::new::<E>(bytes, options);

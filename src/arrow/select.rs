@@ -37,14 +37,14 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};
 use crate::value_type::ValueType;
 
-/// Operation from bytes or lists to typed columns.
+/// Reads selected headers of messages or lists into typed columns.
 #[derive(Debug, Clone, Default)]
 pub struct Select {
     pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
-    /// Whether columns of text and bytes become views of the input.
+    /// Whether text and binary columns are views of the input.
     pub views: bool,
 }
 

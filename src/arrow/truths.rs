@@ -214,8 +214,8 @@ impl Test {
 }
 
 impl Quantifier {
-    /// Truths for lists, from those of their values. A null list, which may have values, is like an empty one, as for a
-    /// missing header.
+    /// Evaluates lists at these offsets, given the truths of their values. A null list counts as empty, even if it has
+    /// values, because a missing header is an empty list.
     pub(super) fn of_lists(self, values: &[Truth], ends: &[i32], is_valid: impl Fn(usize) -> bool) -> Vec<Truth> {
         let index = |end: i32| (end - ends[0]) as usize;
         collect_truths(ends.windows(2).enumerate().map(|(row, ends)| match is_valid(row) {
@@ -245,7 +245,7 @@ fn one(truths: &[Truth], row: usize) -> Option<bool> {
     ((yes | no) & bit != 0).then_some(yes & bit != 0)
 }
 
-/// Collects truth values of rows, 64 in an element.
+/// Packs the truth values of rows into words of 64.
 fn collect_truths(truths: impl ExactSizeIterator<Item = Option<bool>>) -> Vec<Truth> {
     let mut out = vec![Truth::default(); truths.len().div_ceil(ROWS)];
     for (row, truth) in truths.enumerate() {

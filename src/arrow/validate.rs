@@ -23,7 +23,7 @@ use crate::options::ReadOptions;
 use crate::sink::Presence;
 use crate::traits::{BatchFormat, MessageFormat};
 
-/// Operation from bytes or lists to their errors.
+/// Reports the errors of messages, lists of headers or batches.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Validate {
     pub options: ReadOptions,

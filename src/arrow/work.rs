@@ -19,7 +19,7 @@ use crate::traits::{BatchFormat, MessageFormat};
 
 /// Operation on a column, chosen at run time.
 pub trait Work: Send + Sync {
-    /// Direction and format of the error of a result that is too large.
+    /// Direction and format that the error names if the result is too large.
     fn error_context(&self) -> (Direction, &'static str);
 
     fn output_type(&self) -> Result<DataType, Error>;
@@ -68,7 +68,7 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
     }
 }
 
-/// Creates an operation on the rows that a filter selects, or on all rows.
+/// Applies an operation only to the rows that a filter selects, if there is one.
 pub fn filter_rows<O: Operation + Send + Sync + 'static>(
     operation: O,
     format: Format,

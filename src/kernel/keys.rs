@@ -36,8 +36,8 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// Requests all headers with a key, in input of this byte order; `None` for an integer key, which kernels do not
-    /// read.
+    /// Requests every header with a key. `order` is the byte order of the input. Returns `None` for an integer key,
+    /// which kernels do not support.
     pub fn all(key: &RequestedKey, order: ByteOrder, index: usize) -> Option<Self> {
         let (key_type, key) = match key {
             RequestedKey::Text(text) => (TEXT, text.as_bytes().to_vec()),
@@ -131,7 +131,8 @@ impl KeySet {
         Some(keys)
     }
 
-    /// Returns false only if no requested key has this length. Lengths that differ by a multiple of 64 are not told apart.
+    /// Returns false only if no requested key has this length. Lengths that differ by a multiple of 64 are not told
+    /// apart.
     #[inline(always)]
     pub(super) fn has_key_of_len(&self, len: usize) -> bool {
         self.lens & bit_of(len) != 0

@@ -47,7 +47,7 @@ pub mod views;
 #[path = "../../tests/rust/units/kernel.rs"]
 mod tests;
 
-/// Maximum number of rows of a block, one for each bit of a word.
+/// Maximum number of rows in a block: one for each bit of a 64-bit word.
 pub const ROWS: usize = u64::BITS as usize;
 
 /// Maximum number of bytes of a block with several rows.

@@ -60,10 +60,7 @@ pub fn gather_message<'a>(
     if let Ok(presence) = (format.parse)(cursor, options, EitherLog::FailFast(&mut fast), AnySink(&mut message)) {
         return Ok((message, presence));
     }
-    message.clear();
-    let mut log = CollectErrors::default();
-    let parsed = (format.parse)(cursor, options, EitherLog::Collect(&mut log), AnySink(&mut message));
-    Ok((message, log.finish_parse(parsed, Direction::Decode, format.name)?))
+    ParseMessage { data, options, fresh: GatheredMessage::default }.collect(format)
 }
 
 /// Opens one message without parsing its headers, or returns the first error of its frame.

@@ -60,7 +60,7 @@ pub struct FramePosition {
     pub count: usize,
     /// Length of the decompressed messages, which are still in the buffer of the receiver.
     pub content_len: usize,
-    /// Whether messages of `iggy-polled-2023` have a state, which only all messages together show.
+    /// Whether messages of `iggy-polled-2023` have a state. Detecting this takes a pass over all messages.
     pub has_state: bool,
 }
 
